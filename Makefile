@@ -25,9 +25,14 @@ setup:
 setup-tests:
 	@sh scripts/setup tests
 
-# ROOM=query: only the tests of one room.
+# ROOM=query: only the tests of one room; of one that has none of its own, the files that import it.
 test: setup-tests
-	@room='$(ROOM)'; exec $(PY) -m pytest $${room:+"tests/$$room"}
+	@room='$(ROOM)'; [ -n "$$room" ] || exec $(PY) -m pytest; \
+	  for at in "tests/$$room" "tests/test_$$room.py"; do [ ! -e "$$at" ] || tests="$$tests $$at"; done; \
+	  [ -n "$$tests" ] || tests=$$(grep -rlE --include='test_*.py' \
+	    "from streambound(\.$$room[. ]| import (.*[ ,])?$$room([ ,]|$$))" tests) || \
+	    { echo "no tests of a room $$room: docs/architecture.md names the rooms"; exit 2; }; \
+	  exec $(PY) -m pytest $$tests
 
 lint: setup
 	.venv/bin/ruff check .

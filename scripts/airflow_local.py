@@ -93,7 +93,7 @@ class LocalAirflow:
         self._echo = echo
         self._parts: dict[str, Part] = {}
         self._lock: int | None = None
-        self._told: dict[str, object] = {}
+        self._reported: dict[str, object] = {}
 
     def __enter__(self) -> LocalAirflow:
         self.start()
@@ -219,9 +219,9 @@ class LocalAirflow:
             "sessions": [process.pid for process in self.processes()],
             "parts": {name: part.described() for name, part in self._parts.items()},
         }
-        if state != self._told:
+        if state != self._reported:
             write_private(self.layout.state_file, state)
-            self._told = state
+            self._reported = state
 
     def _end_leftovers(self) -> None:
         # A supervisor that was killed by force leaves its scheduler waiting for the running tasks.

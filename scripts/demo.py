@@ -153,8 +153,8 @@ def exact_size(query: str) -> int:
 
     from streambound import settings
     from streambound.query.parse import statement
-    from streambound.query.partitions import find_partitions
     from streambound.query.registry import load_registry
+    from streambound.storage.partitions import find_partitions
 
     registry = load_registry(settings.registry())
     (registered,) = registry.chosen([query])

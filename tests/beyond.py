@@ -24,7 +24,7 @@ import duckdb
 from hypothesis import strategies as st
 
 from streambound.query.catalog import catalog_from_mapping
-from streambound.query.corpus import CorpusLine
+from streambound.query.parse.corpus import CorpusLine
 
 TIME = "ts"
 OPS = ("<", "<=", "=", ">=", ">", "<>")

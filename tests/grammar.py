@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from streambound.query.catalog import catalog_from_mapping
-from streambound.query.corpus import CorpusLine
+from streambound.query.parse.corpus import CorpusLine
 from tests.strategies import LITERALS, VALUES, allowed, comparable
 
 OPS = ["<", "<", "<=", "<=", "=", ">=", ">", "<>", "<>"]

@@ -72,9 +72,11 @@ def is_defined(name: str) -> bool:
         place /= parts.pop(0)
     if not parts:
         return True
-    file = place / f"{parts.pop(0)}.py"
-    if not file.exists():
-        return False
+    file = place / f"{parts[0]}.py"
+    if file.exists():
+        parts.pop(0)
+    else:
+        file = place / "__init__.py"
     nodes: list[ast.stmt] = parsed(file).body
     for part in parts:
         found = [node for node in nodes if part in _bound(node)]

@@ -24,7 +24,7 @@ from scripts.imports import (
 
 DECISION = ["query", "constraints", "boundedness"]
 # What evaluates a query, whoever reads its streams.
-EVALUATION = ["query", "synopsis", "evaluation", "checkpoint"]
+EVALUATION = ["query", "storage", "synopsis", "evaluation", "checkpoint"]
 # A room is open with its sub-rooms to other rooms; inside it they and its own modules are told apart.
 # The row of a sub-room is its own, or the name of the room whose row holds for it as well.
 ALLOWED: dict[str, list[str] | str] = {
@@ -34,16 +34,19 @@ ALLOWED: dict[str, list[str] | str] = {
     "locks": [],
     "query.dialects": [],
     "query": ["query.dialects"],
+    "query.expressions": ["query", "query.dialects"],
+    "query.parse": ["query", "query.dialects", "query.expressions"],
+    "storage": ["query"],
     "projects": ["query", "query.dialects"],
     "constraints": ["query"],
     "boundedness": ["query", "constraints"],
     "papers": DECISION,
     "synopsis": DECISION,
     "operators": ["query", "synopsis"],
-    "evaluation": ["query", "synopsis", "operators"],
+    "evaluation": ["query", "storage", "synopsis", "operators"],
     "certificate": [*DECISION, "evaluation"],
-    "compiler": ["query", "boundedness", "synopsis", "certificate", "papers"],
-    "checkpoint": ["query", "synopsis"],
+    "compiler": ["query", "storage", "boundedness", "synopsis", "certificate", "papers"],
+    "checkpoint": ["query", "storage", "synopsis"],
     "approximate.kernels": [],
     "approximate.policies": ["approximate.kernels"],
     "approximate.models": ["query", "approximate.kernels"],
@@ -54,29 +57,36 @@ ALLOWED: dict[str, list[str] | str] = {
         *("approximate.models", "approximate.tables"),
     ],
     "approximate.nightly": ["approximate", "approximate.kernels", "approximate.policies"],
-    "demo": ["query"],
+    "demo": ["storage"],
     "tasks": [*EVALUATION, "approximate"],
     "history": [*EVALUATION, "boundedness", "compiler", "approximate", "tasks"],
     "live": [*EVALUATION, "tasks", "history"],
     "results": [],
     "results.migrations": "results",
     "results.migrations.versions": "results",
-    "quality": ["query", "results"],
-    "report": [*EVALUATION, "boundedness", "certificate", "compiler", "approximate", "results"],
+    "quality": ["query", "storage", "results"],
+    "report": [
+        *("query", "boundedness", "synopsis", "evaluation", "checkpoint", "certificate", "compiler"),
+        *("approximate", "results"),
+    ],
     "report.pages": "report",
     "spark.checking": ["query", "compiler", "report"],
-    "spark": ["query", "synopsis", "checkpoint", "approximate", "tasks", "history", "live", "spark.checking"],
+    "spark": [
+        *("query", "storage", "synopsis", "checkpoint", "approximate", "tasks", "history", "live"),
+        "spark.checking",
+    ],
     "spark.live": "spark",
     "simulator": ["query", "approximate"],
     "simulator.policies": ["approximate", "simulator"],
     "simulator.experiments": ["approximate", "spark", "simulator", "simulator.policies"],
     "api": ["query", "boundedness", "evaluation", "certificate", "compiler", "simulator"],
-    "imports": ["query"],
+    "imports": ["query", "storage"],
     "examination": ["query", "compiler", "approximate", "report"],
     "editor": [],
     "cli": [
         *(
             "query",
+            "storage",
             "projects",
             "boundedness",
             "evaluation",

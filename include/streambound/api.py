@@ -16,8 +16,8 @@ from streambound.errors import QueryError, meant
 from streambound.evaluation.corpus import evaluated
 from streambound.evaluation.frames import events_of, rows_of
 from streambound.query.catalog import Catalog, catalog_from_mapping, load_catalog
-from streambound.query.corpus import CorpusLine
 from streambound.query.parse import statement
+from streambound.query.parse.corpus import CorpusLine
 from streambound.query.values import shown
 
 if TYPE_CHECKING:

@@ -25,12 +25,12 @@ from streambound.boundedness.statements import Decision, decide
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.errors import DataError, PlanError, QueryError, StreamboundError, UnsupportedError, meant
 from streambound.query.catalog import Catalog
-from streambound.query.derived import assumptions, derives, independent
+from streambound.query.expressions.independence import assumptions, derives, independent
 from streambound.query.model import Attribute, Kind, NullTest, Query
 from streambound.query.parse import read
-from streambound.query.partitions import one_key
 from streambound.query.statement import Statement
 from streambound.query.values import Family, Value, shown
+from streambound.storage.partitions import one_key
 from streambound.synopsis.flow import Node, formula_of, units_of
 from streambound.synopsis.flow_planner import flow
 from streambound.synopsis.planner import AnyPlan

@@ -46,7 +46,7 @@ class FindingsNotifier(BaseNotifier):
             self._notify(context)
         except Exception as error:
             # Whatever a carrier raises: an alert that is lost must not take a run's success with it.
-            log.error("the findings of this run were not sent to %s: %s", self.to, _told(error))
+            log.error("the findings of this run were not sent to %s: %s", self.to, _error_text(error))
 
     def _notify(self, context: Context) -> None:
         from airflow.sdk.log import redact
@@ -71,7 +71,7 @@ def _redacted(finding: Finding, redact: Callable[[str], Any]) -> Finding:
     return replace(finding, message=str(redact(finding.message)))
 
 
-def _told(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     from streambound.errors import StreamboundError
 
     return error.one_line() if isinstance(error, StreamboundError) else f"{type(error).__name__}: {error}"

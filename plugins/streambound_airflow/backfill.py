@@ -49,7 +49,7 @@ def never_back(form: Mapping[str, Any], asked: str | None, queries: Iterable[str
 
 def _published(query: str) -> str | None:
     """The last day that a query's published answer rests on; None if there is none."""
-    from streambound.query.partitions import day_of
+    from streambound.storage.partitions import day_of
 
     try:
         text = (settings.answers_root() / query / "_answer.json").read_text(encoding="utf-8")

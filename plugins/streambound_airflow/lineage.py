@@ -163,7 +163,7 @@ def of_evaluation(bodies: Iterable[Mapping[str, Any]], catalog: Catalog) -> Oper
         statistics = {"outputStatistics": counted}
         outputs.append(OutputDataset(*answers, facets=dict(facets), outputFacets=statistics))
         outputs.append(OutputDataset(*checkpoints, facets={"streambound_state": facets["streambound_state"]}))
-    return OperatorLineage(inputs=histories(_found(sorted(read), catalog)), outputs=outputs)
+    return OperatorLineage(inputs=histories(_known_relations(sorted(read), catalog)), outputs=outputs)
 
 
 def _state(body: Mapping[str, Any]) -> StateDatasetFacet:
@@ -224,7 +224,7 @@ def relations_of(sql: str, catalog: Catalog, name: str) -> list[Relation]:
     return [found[key] for key in sorted(found)]
 
 
-def _found(names: Sequence[str], catalog: Catalog) -> list[Relation]:
+def _known_relations(names: Sequence[str], catalog: Catalog) -> list[Relation]:
     found = (catalog.find(name) for name in names)
     return [relation for relation in found if relation is not None]
 

@@ -10,7 +10,7 @@ from streambound.errors import DataError
 if TYPE_CHECKING:
     from streambound.query.catalog import Catalog
     from streambound.query.model import Relation
-    from streambound.query.partitions import Range
+    from streambound.storage.partitions import Range
 
 
 def in_range(relation: Relation, first: str | None, last: str | None) -> list[str]:
@@ -21,7 +21,7 @@ def in_range(relation: Relation, first: str | None, last: str | None) -> list[st
     Raises:
         DataError: there is no history at all, or the days are none or reversed.
     """
-    from streambound.query.partitions import partitions_in
+    from streambound.storage.partitions import partitions_in
 
     return [partition.name for partition in partitions_in(relation, days(first, last))]
 
@@ -32,7 +32,7 @@ def days(first: str | None, last: str | None) -> Range:
     Raises:
         DataError: an end is no day, or the range ends before it starts.
     """
-    from streambound.query.partitions import Range
+    from streambound.storage.partitions import Range
 
     chosen = Range(first or None, last or None)
     chosen.days()
@@ -63,7 +63,7 @@ def require_days(
 
 def _outside(relation: Relation | None, chosen: Range) -> str | None:
     """The days that a stream has, if none of them is in the range."""
-    from streambound.query.partitions import DAYS, present_partitions
+    from streambound.storage.partitions import DAYS, present_partitions
 
     if relation is None or relation.history is None or relation.history.partition_by != DAYS:
         return None

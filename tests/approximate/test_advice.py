@@ -46,8 +46,8 @@ def test_where_not_even_the_optimum_reaches_it() -> None:
 
 def test_policies_that_keep_more_than_the_chosen_one_are_named() -> None:
     found = advice(night(*USUAL), 0.5)
-    assert [share.of.size for share in found.shares] == [100, 500, 2_000]
-    assert [share.ahead for share in found.shares] == [(), (), (("lru", 0.9),)]
+    assert [share.of.size for share in found.kept_by_size] == [100, 500, 2_000]
+    assert [share.ahead for share in found.kept_by_size] == [(), (), (("lru", 0.9),)]
 
 
 def test_why_names_what_keeps_more_and_of_heeb_the_best() -> None:

@@ -124,7 +124,7 @@ def test_a_policy_keeps_what_its_definition_keeps(
     played = play(given_of(tuples, *lag), POLICIES[policy].worth, size, knowing(CHANCES))
     cached, pairs = defined(tuples, policy, size, *lag)
     assert set(played.cached.tolist()) == cached
-    rows = zip(played.one.tolist(), played.other.tolist(), played.met.astype(int).tolist(), strict=True)
+    rows = zip(played.earlier.tolist(), played.later.tolist(), played.met.astype(int).tolist(), strict=True)
     found = list(rows)
     assert set(found) == pairs and len(found) == len(pairs)
     assert played.peak <= size
@@ -143,7 +143,7 @@ def test_with_room_for_all_every_pair_is_found(
 ) -> None:
     played = play(given_of(tuples, *lag), POLICIES[policy].worth, 20, knowing(CHANCES))
     every = {(a, b) for a, b in combinations(range(len(tuples)), 2) if joins(tuples[a], tuples[b], *lag)}
-    assert set(zip(played.one.tolist(), played.other.tolist(), strict=True)) == every
+    assert set(zip(played.earlier.tolist(), played.later.tolist(), strict=True)) == every
 
 
 def most(tuples: list[Tuple], size: int, low: int, high: int) -> int:

@@ -33,7 +33,7 @@ def closures(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     assume = Closure.assume
 
     def counted(closure: Closure, constraints: Iterable[Difference]) -> Closure | None:
-        made.append(len(closure.steps))
+        made.append(len(closure.spacings))
         return assume(closure, constraints)
 
     monkeypatch.setattr(Closure, "assume", counted)
@@ -58,8 +58,8 @@ def test_closures_grow_with_pairs_of_columns_not_with_branches(
 def test_conditions_that_encode_colouring_stop_at_the_search_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streambound.constraints.system.SEARCH_LIMIT", 200)
     taken = []
-    take = search.Steps.take
-    monkeypatch.setattr(search.Steps, "take", lambda steps: (taken.append(1), take(steps))[1])
+    take = search.Budget.take
+    monkeypatch.setattr(search.Budget, "take", lambda steps: (taken.append(1), take(steps))[1])
     names = [f"C{i}" for i in range(8)]
     atoms = [f"S.{c} BETWEEN 1 AND 7" for c in names]
     atoms += [f"S.{a} <> S.{b}" for a in names for b in names if a < b]

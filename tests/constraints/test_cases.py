@@ -54,7 +54,7 @@ def test_the_parts_of_all_cases_have_the_matches_of_the_select(split: Any, data:
             # To decide, one way of meeting the conditions on idle columns stands for all.
             fewer, more = (
                 answer((part for found in some for part in parts(found)), True)
-                for parts in (attrgetter("parts"), attrgetter("wide"))
+                for parts in (attrgetter("parts"), attrgetter("relaxed"))
             )
             assert fewer.keys() <= alone.keys() <= more.keys(), case.sql
 
@@ -81,8 +81,8 @@ def test_cases_and_their_parts(where: str, parts: list[int]) -> None:
 def test_an_idle_column_is_met_in_one_way_unless_every_match_counts() -> None:
     one = selection("S.A < T.D AND (S.B < 1 OR S.B > 4)")
     (case,) = cases(one)
-    assert len(case.parts) == len(case.wide) == 1
-    assert len(case.parts[0].where) == 1 + len(case.wide[0].where)
+    assert len(case.parts) == len(case.relaxed) == 1
+    assert len(case.parts[0].where) == 1 + len(case.relaxed[0].where)
     assert len(cases(one, whole=True)) == 2
 
 

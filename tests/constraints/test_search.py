@@ -9,8 +9,8 @@ from tests.constraints.small import assignments, met, named
 
 from streambound.constraints.closure import Closure, Difference, at_least, at_most, below
 from streambound.constraints.search import (
+    Budget,
     SearchLimit,
-    Steps,
     all_made,
     consistent,
     made,
@@ -41,7 +41,7 @@ def test_a_way_is_found_if_values_make_every_choice(found: list[tuple[Difference
         if all(met(one, values) or met(other, values) for one, other in found)
     ]
     assert consistent(start, found) is bool(models)
-    taken = search(start, found, Steps(1000))
+    taken = search(start, found, Budget(1000))
     assert (taken is not None) is bool(models)
     within = resolved(start, tuple(found))
     assert (within is not None) is bool(models)
@@ -76,11 +76,11 @@ def test_made_is_what_one_option_of_is_implied() -> None:
 
 def test_an_unbounded_difference_takes_no_search() -> None:
     start = Closure.over(dict.fromkeys(ATTRIBUTES, 1))
-    assert search(start, DIFFERENT, Steps(1)) == []
+    assert search(start, DIFFERENT, Budget(1)) == []
 
 
 def test_no_step_is_taken_past_the_limit() -> None:
-    steps = Steps(2)
+    steps = Budget(2)
     steps.take()
     steps.take()
     with pytest.raises(SearchLimit):
@@ -90,6 +90,6 @@ def test_no_step_is_taken_past_the_limit() -> None:
     )
     assert two is not None
     # Three values of two are not all different, which takes more than one step to see.
-    assert search(two, DIFFERENT, Steps(100)) is None
+    assert search(two, DIFFERENT, Budget(100)) is None
     with pytest.raises(SearchLimit):
-        search(two, DIFFERENT, Steps(1))
+        search(two, DIFFERENT, Budget(1))

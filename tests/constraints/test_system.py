@@ -11,7 +11,7 @@ from tests.constraints.small import CATALOG, assignments, comparisons, met, name
 from tests.constraints.small import query as made
 
 from streambound.constraints.closure import Difference, at_least, at_most, below
-from streambound.constraints.search import SearchLimit, Steps
+from streambound.constraints.search import Budget, SearchLimit
 from streambound.constraints.space import Space
 from streambound.constraints.system import (
     System,
@@ -187,13 +187,13 @@ def test_contradictions_that_need_no_closure(where: str, never: bool) -> None:
 
 def test_questions_about_one_query_share_a_limit() -> None:
     facts = system(made("S.A <> S.B AND S.A BETWEEN 0 AND 1 AND S.B BETWEEN 0 AND 1", tables="S"))
-    vars(facts)["steps"] = Steps(0)
+    vars(facts)["budget"] = Budget(0)
     part = facts.parts[facts.space.family(named("S.A"))]
     part.possible = None
-    part.known.clear()
+    part.settled.clear()
     with pytest.raises(SearchLimit):
         facts.satisfiable()
     # Nobody knows yet; with more steps it is known.
     assert part.possible is None
-    assert part.consistent(Steps(100)) and part.possible
-    assert part.satisfiable((below(named("S.A"), named("S.B")),), (), Steps(100))
+    assert part.consistent(Budget(100)) and part.possible
+    assert part.satisfiable((below(named("S.A"), named("S.B")),), (), Budget(100))

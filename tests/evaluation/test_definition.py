@@ -15,8 +15,8 @@ from streambound.evaluation.corpus import evaluated
 from streambound.evaluation.events import batches
 from streambound.evaluation.reference import initial, reference
 from streambound.query.catalog import catalog_from_mapping
-from streambound.query.corpus import CorpusLine, read_corpus
 from streambound.query.parse import defined
+from streambound.query.parse.corpus import CorpusLine, read_corpus
 
 CORPUS = Path(__file__).parents[1] / "corpus" / "answers_beyond.jsonl"
 LINES = list(read_corpus(CORPUS))

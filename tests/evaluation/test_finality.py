@@ -18,8 +18,8 @@ from streambound.evaluation.corpus import evaluated
 from streambound.evaluation.events import Batch, batches
 from streambound.evaluation.finality import finals
 from streambound.evaluation.reference import initial, reference
-from streambound.query.corpus import CorpusLine, read_corpus
 from streambound.query.parse import defined
+from streambound.query.parse.corpus import CorpusLine, read_corpus
 
 CORPUS = Path(__file__).parents[1] / "corpus" / "answers_beyond.jsonl"
 EXPECTED = {

@@ -23,7 +23,7 @@ from streambound.history.local import LocalExecutor
 from streambound.query.catalog import Catalog, catalog_from_mapping, load_catalog
 from streambound.query.model import History
 from streambound.query.parse import statement
-from streambound.query.partitions import (
+from streambound.storage.partitions import (
     INGESTED,
     Range,
     choose_partitions,

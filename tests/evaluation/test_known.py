@@ -14,7 +14,7 @@ from streambound.compiler import compile
 from streambound.errors import PlanError, StreamboundError
 from streambound.evaluation.corpus import evaluated
 from streambound.query.catalog import catalog_from_mapping
-from streambound.query.corpus import CorpusLine
+from streambound.query.parse.corpus import CorpusLine
 
 STREAMS: dict[str, Any] = {
     "S": {"columns": {"K": "int", "A": "int"}, "domains": {"K": {"min": 0, "max": 3}}},

@@ -24,8 +24,8 @@ from streambound.evaluation.events import batches, encode_static
 from streambound.evaluation.onepass import static_values
 from streambound.evaluation.reference import reference
 from streambound.query.catalog import catalog_from_mapping
-from streambound.query.corpus import CorpusLine, read_corpus
 from streambound.query.parse import parse
+from streambound.query.parse.corpus import CorpusLine, read_corpus
 from streambound.query.statement import Statement
 
 ANSWERS = Path(__file__).parents[1] / "corpus" / "answers.jsonl"

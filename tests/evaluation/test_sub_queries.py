@@ -9,7 +9,7 @@ import pytest
 
 from streambound.evaluation.corpus import evaluated
 from streambound.query.catalog import catalog_from_mapping
-from streambound.query.corpus import CorpusLine
+from streambound.query.parse.corpus import CorpusLine
 
 KEY = {"K": {"min": 0, "max": 2}}
 STREAMS: dict[str, Any] = {

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from streambound.errors import PlanError
 from streambound.evaluation.corpus import evaluated
 from streambound.query.catalog import catalog_from_mapping
-from streambound.query.corpus import CorpusLine
 from streambound.query.parse import statement
+from streambound.query.parse.corpus import CorpusLine
 from streambound.synopsis.flow import units_of
 from streambound.synopsis.flow_planner import flow
 

@@ -17,7 +17,7 @@ from streambound.evaluation.flow import statement_pass
 from streambound.evaluation.history import history_batches
 from streambound.history.evaluate import evaluate_history
 from streambound.history.local import LocalExecutor
-from streambound.history.stored import Reading, stored
+from streambound.history.stored import StoredEvaluation, stored
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.parse import statement
 
@@ -84,7 +84,7 @@ def test_stored_relations_count_exactly(rows: int, tmp_path: Path) -> None:
     names = NAMES[:7] if rows < 1_000 else NAMES
     for name in names:
         pq.write_table(pa.table({"A": pa.array([1] * rows, pa.int64())}), tmp_path / f"{name}.parquet")
-    reading = Reading(
+    reading = StoredEvaluation(
         stored("q", f"SELECT 1 FROM {', '.join(names)}", catalog_from_mapping(UNTIMED), tmp_path)
     )
     assert sum(new.get((1,), 0) for new in reading.run()) == rows ** len(names)

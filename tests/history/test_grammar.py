@@ -15,8 +15,8 @@ from streambound.evaluation.flow import statement_pass
 from streambound.history.corpus import run_corpus
 from streambound.history.executor import Executor
 from streambound.history.local import LocalExecutor
-from streambound.query.corpus import CorpusLine
 from streambound.query.parse import statement
+from streambound.query.parse.corpus import CorpusLine
 
 CHUNKS, CHUNK = 5, 1_000
 

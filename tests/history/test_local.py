@@ -24,12 +24,12 @@ from streambound.errors import StorageError
 from streambound.history.local import LocalExecutor, local_executor
 from streambound.history.prepare import draft, prepare
 from streambound.query.catalog import Catalog, catalog_from_mapping
-from streambound.query.partitions import Range
+from streambound.storage.partitions import Range
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.plan import Plan
 from streambound.tasks.cogroup import SegmentCoGroup, WindowCoGroup
 from streambound.tasks.engine import MEMORY_MB
-from streambound.tasks.summarise import Reading, Task
+from streambound.tasks.summarise import StreamScan, Task
 
 PARTS = 6
 
@@ -123,10 +123,10 @@ def test_workers_do_not_hear_what_a_terminal_tells_all_its_processes(
     assert all(process.is_alive() for process in workers._pool.processes)
 
 
-class Hungry(Reading):
+class Hungry(StreamScan):
     """What no memory suffices for."""
 
-    def by(self, task: Task) -> Reading:
+    def by(self, task: Task) -> StreamScan:
         raise MemoryError
 
 

@@ -12,10 +12,10 @@ from streambound.history import local
 from streambound.history.evaluate import evaluate_history
 from streambound.history.local import LocalExecutor
 from streambound.history.prepare import draft, prepare
-from streambound.query import partitions
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.model import Relation
-from streambound.query.partitions import Range
+from streambound.storage import partitions
+from streambound.storage.partitions import Range
 
 
 def test_partitions_that_are_gone_are_told_without_listing_again(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from streambound.errors import UnsupportedError
 from streambound.history.prepare import draft, prepare
 from streambound.live.start import begun
 from streambound.query.catalog import load_catalog
-from streambound.query.partitions import Range
+from streambound.storage.partitions import Range
 
 SQL = "SELECT S.A FROM S, T WHERE S.A = T.A AND T.at BETWEEN S.at AND S.at + INTERVAL 1 HOUR\n"
 START = dt.datetime(1969, 12, 31, tzinfo=dt.UTC)

@@ -25,7 +25,7 @@ from streambound.errors import DataError, PlanError
 from streambound.evaluation.events import batches, encode_static
 from streambound.evaluation.reference import evaluate, initial, reference
 from streambound.history import stored as module
-from streambound.history.stored import Reading, stored
+from streambound.history.stored import StoredEvaluation, stored
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import statement
 from streambound.query.statement import Statement
@@ -56,7 +56,7 @@ def written(case: Case, tables: dict[str, Rows], data: st.DataObject, folder: Pa
 
 def evaluated(case: Case, folder: Path) -> Counter[Any]:
     """The answers, in the memory that the plan promises."""
-    reading, found = Reading(stored("q", case.sql, case.catalog, folder)), Counter[Any]()
+    reading, found = StoredEvaluation(stored("q", case.sql, case.catalog, folder)), Counter[Any]()
     for new in reading.run():
         found.update(new)
         most = reading.query.plan.units
@@ -140,17 +140,17 @@ def tables(folder: Path, rows: int) -> None:
 def test_memory_does_not_grow_with_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At most a batch of rows is in memory, and the state is the same for 20 times the rows."""
     monkeypatch.setattr(module, "BATCH_ROWS", 1_000)
-    seen, take = list[int](), Reading._take
+    seen, take = list[int](), StoredEvaluation._take
 
-    def spied(self: Reading, *given: Any) -> Any:
+    def spied(self: StoredEvaluation, *given: Any) -> Any:
         seen.append(given[3].num_rows)
         return take(self, *given)
 
-    monkeypatch.setattr(Reading, "_take", spied)
+    monkeypatch.setattr(StoredEvaluation, "_take", spied)
     peaks = set()
     for rows in (2_000, 40_000):
         tables(tmp_path, rows)
-        reading = Reading(stored("q", JOIN, catalog_from_mapping(TWO), tmp_path))
+        reading = StoredEvaluation(stored("q", JOIN, catalog_from_mapping(TWO), tmp_path))
         assert sum(sum(new.values()) for new in reading.run()) > 0
         assert reading.rows == 2 * rows
         peaks.add(reading.peak_units)
@@ -243,4 +243,4 @@ def test_a_broken_promise_is_refused(tmp_path: Path) -> None:
     catalog = catalog_from_mapping({"S": {"columns": {"A": "int"}, "domains": {"A": {"min": 0, "max": 2}}}})
     pq.write_table(pa.table({"A": [1, 3]}), tmp_path / "S.parquet")
     with pytest.raises(DataError, match=r"table S: .*S\.parquet, row 1: S\.A = 3 is outside its"):
-        list(Reading(stored("q", "SELECT DISTINCT A FROM S", catalog, tmp_path)).run())
+        list(StoredEvaluation(stored("q", "SELECT DISTINCT A FROM S", catalog, tmp_path)).run())

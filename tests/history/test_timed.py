@@ -28,8 +28,8 @@ from streambound.history.evaluate import evaluate_history
 from streambound.history.executor import Executor
 from streambound.history.local import LocalExecutor
 from streambound.query.catalog import catalog_from_mapping
-from streambound.query.corpus import CorpusLine, read_corpus
 from streambound.query.parse import parse
+from streambound.query.parse.corpus import CorpusLine, read_corpus
 from streambound.synopsis.plan import Plan
 
 MIXES = [(), ("int",), ("double", "int"), ("string", "boolean"), ("decimal(3,1)", "date", "int")]

@@ -26,9 +26,9 @@ from streambound.evaluation.events import batches, timed
 from streambound.evaluation.flow import statement_pass
 from streambound.evaluation.reference import initial, reference
 from streambound.query.catalog import Catalog, catalog_from_mapping
-from streambound.query.corpus import CorpusLine
 from streambound.query.model import Kind
 from streambound.query.parse import defined
+from streambound.query.parse.corpus import CorpusLine
 from streambound.query.statement import Statement
 from streambound.tasks.emit import TOTAL
 

@@ -21,8 +21,8 @@ from streambound.imports.entry import Entry
 from streambound.imports.observe import observed
 from streambound.imports.text import document
 from streambound.query.catalog import catalog_of_text
-from streambound.query.files import fits
 from streambound.query.model import History, Relation
+from streambound.storage.files import fits
 
 START = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 

@@ -105,7 +105,7 @@ def test_a_file_that_cannot_be_added_to_is_refused_and_left(tmp_path: Path, text
 def test_columns_that_entries_share_are_left() -> None:
     text = "streams:\n  a: &a\n    columns:\n      x: int\n  b: *a\n"
     found = merged(text, catalog_of_text(text, "x"), [Entry("a", (Field("y", "int"),))], "x")
-    assert found.text == text and found.told[0].endswith("it lacks y: int")
+    assert found.text == text and found.notes[0].endswith("it lacks y: int")
 
 
 NAMES = st.sampled_from(

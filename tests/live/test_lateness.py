@@ -63,7 +63,7 @@ def planned(sql: str, lateness: dict[str, int]) -> StatementPlan:
 
 def arrivals(plan: StatementPlan, number: int, rows: dict[str, list[dict[str, int]]]) -> Iterator[Arrival]:
     """What tasks make of rows of the streams, for each occurrence."""
-    for alias, relation in plan.shares.items():
+    for alias, relation in plan.inputs.items():
         ((query, synopsis),) = (
             (p.plan.query, s) for p in plan.parts for s in p.plan.streams if p.label + s.alias == alias
         )

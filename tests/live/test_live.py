@@ -200,7 +200,7 @@ def test_statements_and_streams_that_end(sql: str, data: st.DataObject) -> None:
             assert_bounded(here)
         found += here.end()
     wanted = by_marker(case, rows, {})
-    if set(here.beginning.timed) == set(here.beginning.plan.shares):
+    if set(here.beginning.timed) == set(here.beginning.plan.inputs):
         assert found == wanted
     # Parts that compare no timestamps do not wait for those that do; the rows are the same.
     assert sum((new for _, new in found), Counter()) == sum((new for _, new in wanted), Counter())

@@ -51,7 +51,7 @@ def test_changes_are_those_of_the_definition(made: Beyond, data: st.DataObject) 
     with TemporaryDirectory() as name:
         folder = Path(name)
         here, found = Here(case, flat(line.catalog, folder), folder), []
-        everything = here.beginning.plan.shares.keys()
+        everything = here.beginning.plan.inputs.keys()
         for epoch, files in enumerate(cut(lambda low, high: data.draw(st.integers(low, high)), case, rows)):
             found += here.take(write(case, files, folder, epoch))
             assert here.step.evaluation.units <= max(here.step.evaluation.peak_units, 0)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from streambound.quality import AnswerSet, AnswersQuality, check_answer_sets, check_answers
+from streambound.quality import AnswerSet, QueryQuality, check_answer_sets
 from streambound.results import Results
 
 
@@ -20,9 +20,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def check(rows: Any, **changes: Any) -> AnswersQuality:
-    known: dict[str, Any] = {"distinct": True, "units": 10, "peak_units": 10, "run_id": "r"}
-    return check_answers("q5", rows, **(known | changes))
+def check(rows: Any, **changes: Any) -> QueryQuality:
+    usual: dict[str, Any] = {"distinct": True, "units": 10, "peak_units": 10}
+    return check_answer_sets([AnswerSet("q5", rows, **(usual | changes))], "r")[0]
 
 
 def test_sound_answers_succeed() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from streambound.approximate.nightly.compared import Compared
-from streambound.quality import CachesQuality, check_cache_benchmarks
+from streambound.quality import QueryQuality, check_cache_benchmarks
 from streambound.results import CacheBenchmark, CacheEstimate, Results
 
 POLICIES = ("lru", "prob")
@@ -33,7 +33,7 @@ def estimates(benchmarks: list[CacheBenchmark]) -> list[CacheEstimate]:
 
 def check(
     benchmarks: list[CacheBenchmark], *sizes: int, seen: list[CacheEstimate] | None = None
-) -> dict[str, CachesQuality]:
+) -> dict[str, QueryQuality]:
     seen = estimates(benchmarks) if seen is None else seen
     return {one.query: one for one in check_cache_benchmarks(benchmarks, seen, sizes, POLICIES, "r")}
 

@@ -13,7 +13,7 @@ import pytest
 
 from streambound.errors import DataError
 from streambound.quality.metrics import Measures, day_of, measure, metrics_table
-from streambound.query.partitions import find_partitions
+from streambound.storage.partitions import find_partitions
 
 from .conftest import FLIGHTS, SCHEMA, History, relation, rows
 

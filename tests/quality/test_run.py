@@ -29,7 +29,7 @@ def test_a_sound_stream_succeeds(history: History) -> None:
     # 2 of readability, 2 of NULLs, 5 of domains, the day, the rate; 5 of rows (columns, NULLs, domains).
     assert quality.evaluated == 11 + 6
     assert quality.docs.is_file() and docs.docs_index().is_file()
-    assert quality.sound_partitions == ("2013-01-01", DAY, NEWEST)
+    assert [m.partition for m in quality.measures] == ["2013-01-01", DAY, NEWEST]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,8 @@ def test_every_kind_of_damage_at_once(history: History, tmp_path: Path) -> None:
     (unreadable,) = quality.failed_partitions[DAY]
     assert unreadable.startswith("part-00000.parquet is not a readable Parquet file")
     assert quality.failed_partitions["2013-06-06"] == ("the partition has no Parquet file",)
-    assert quality.sound_partitions == ("2013-01-01", NEWEST)
+    sound = [m.partition for m in quality.measures if m.partition not in quality.failed_partitions]
+    assert sound == ["2013-01-01", NEWEST]
 
     results = Results(f"sqlite:///{tmp_path}/results.db")
     quality.record(results)

@@ -9,7 +9,7 @@ from random import Random
 from sqlglot import expressions as exp
 
 from streambound.query.dialects.reading import LANGUAGES
-from streambound.query.tokens import trees
+from streambound.query.dialects.tokens import trees
 
 DIALECTS = (
     *(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from streambound.evaluation.corpus import run_line
-from streambound.query.corpus import CorpusLine, read_corpus
+from streambound.query.parse.corpus import CorpusLine, read_corpus
 
 GOOD: dict[str, Any] = {"id": "x", "streams": {"S": {"A": "int"}}, "sql": "SELECT A FROM S WHERE A > 1"}
 

@@ -13,7 +13,6 @@ from hypothesis.strategies import DrawFn, composite
 from streambound.compiler import check
 from streambound.errors import UnsupportedError
 from streambound.query.catalog import catalog_from_mapping
-from streambound.query.conditions import holds
 from streambound.query.formula import holds as holds_of
 from streambound.query.model import Atom, Attribute, Filter, Join, Membership, Never, NullTest, Term
 from streambound.query.parse import read, statement
@@ -143,7 +142,7 @@ def judged(atom: Atom, value: Any) -> bool:
     right: Term = atom.constant if isinstance(atom, Filter) else atom.right
     sides = [value(term) if isinstance(term, Attribute) else term.value for term in (left, right)]
     assert not isinstance(atom, Join) or not atom.offset
-    return None not in sides and holds(atom.op, *sides)
+    return None not in sides and atom.op.holds(*sides)
 
 
 # As in Spark and most others, a remainder by zero is NULL.

@@ -13,9 +13,9 @@ from sqlglot import expressions as exp
 from streambound.compiler import check
 from streambound.evaluation.corpus import evaluated
 from streambound.query.catalog import catalog_from_mapping
-from streambound.query.corpus import CorpusLine
 from streambound.query.dialects.reading import LANGUAGES
 from streambound.query.differences import microseconds, plain
+from streambound.query.parse.corpus import CorpusLine
 
 UNITS = {"SECOND": 1, "MINUTE": 60, "HOUR": 3600, "DAY": 86400}
 OPS = ("<", "<=", "=", ">=", ">")

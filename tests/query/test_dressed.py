@@ -13,8 +13,8 @@ from tests.query.dressed import DIALECTS, Dressed, dressed
 from streambound.compiler import check
 from streambound.errors import StreamboundError
 from streambound.evaluation.corpus import evaluated
-from streambound.query.corpus import CorpusLine
 from streambound.query.parse import named_queries, read
+from streambound.query.parse.corpus import CorpusLine
 
 SEEDS = 5
 

@@ -18,7 +18,6 @@ from streambound.errors import DataError, QueryError
 from streambound.evaluation.events import batches
 from streambound.evaluation.reference import reference
 from streambound.query.catalog import catalog_from_mapping
-from streambound.query.conditions import holds
 from streambound.query.model import Filter, Op
 from streambound.query.parse import parse, statement
 from streambound.query.statement import Statement
@@ -51,7 +50,7 @@ def near(value: Any) -> Any:
 
 def spark_rule(op: Op, one: Any, other: Any, doubles: bool) -> bool:
     """What Spark answers: with a double among them numbers are compared as doubles."""
-    return holds(op, near(one), near(other)) if doubles else holds(op, one, other)
+    return op.holds(near(one), near(other)) if doubles else op.holds(one, other)
 
 
 def is_double(kind: str) -> bool:
@@ -97,7 +96,7 @@ def test_columns_compare_as_in_spark_or_not_at_all(one: Any, other: Any, op: Op,
     doubles = is_double(one[0]) or is_double(other[0])
     for _ in range(5):
         left, right = (data.draw(st.sampled_from(values(*side))) for side in (one, other))
-        found = holds(atom.op, left, right) if atom.left.occurrence == "S" else holds(atom.op, right, left)
+        found = atom.op.holds(left, right) if atom.left.occurrence == "S" else atom.op.holds(right, left)
         assert found is spark_rule(op, left, right, doubles), (one, other, op, left, right)
 
 
@@ -117,7 +116,7 @@ def test_literals_compare_as_in_spark_or_not_at_all(
     assert isinstance(atom, Filter)
     for value in data.draw(st.lists(st.sampled_from(values(kind, domain)), max_size=5)):
         wanted = spark_rule(op, value, float(literal) if doubles else Fraction(Decimal(literal)), doubles)
-        assert holds(atom.op, value, atom.constant.value) is wanted, (side, op, literal, value)
+        assert atom.op.holds(value, atom.constant.value) is wanted, (side, op, literal, value)
 
 
 @given(

@@ -15,10 +15,10 @@ from streambound.compiler import check
 from streambound.errors import UnsupportedError
 from streambound.evaluation.corpus import evaluated
 from streambound.query.catalog import NamedQuery, catalog_from_mapping
-from streambound.query.corpus import CorpusLine
-from streambound.query.guess import language_of
+from streambound.query.dialects.guess import language_of
 from streambound.query.model import Attribute
 from streambound.query.parse import read
+from streambound.query.parse.corpus import CorpusLine
 from streambound.query.registry import metadata
 
 STREAMS = {name: {"columns": dict.fromkeys(columns, "int")} for name, columns in TABLES.items()}

@@ -16,8 +16,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 from streambound.compiler import check
 from streambound.errors import StreamboundError, alike
 from streambound.query.catalog import catalog_from_mapping
+from streambound.query.dialects.tokens import tokens
 from streambound.query.syntax import KEYWORDS, OPERATORS
-from streambound.query.tokens import tokens
 
 CATALOG = catalog_from_mapping(
     {

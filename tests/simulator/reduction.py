@@ -1,11 +1,23 @@
-"""A reasonable policy's decisions on a reference stream, carried over to the transformed streams."""
+"""A reference stream as the joining problem that it is, and a reasonable policy's decisions carried over."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from streambound.simulator.decisions import CachingDecisions, JoiningDecisions
-from streambound.simulator.problems import References
+from streambound.simulator.problems import References, Streams, occurrences, streams
+
+
+def reduced_to_joining(references: References) -> Streams:
+    """The joining problem that a caching problem is (section 2; Theorem 1).
+
+    The i-th reference to v becomes (v, i-1), and a second stream supplies (v, i): the tuple that the next
+    reference to v will join. Stream 0 is the reference stream, stream 1 the supply.
+    """
+    before = occurrences(references.requests)
+    # A pair (v, i) is coded as v * (steps + 1) + i.
+    base = references.requests * (references.steps + 1)
+    return streams(base + before, base + before + 1)
 
 
 def supplied(trace: References, decided: CachingDecisions) -> JoiningDecisions:

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.simulator import closed_forms as forms
 
 from streambound.approximate.models.distribution import Distribution, normal, uniform
 from streambound.approximate.models.independent import Known, Stationary, Trend
 from streambound.approximate.models.markov import Walk
-from streambound.simulator import closed_forms as forms
 from streambound.simulator.ecb import (
     caching_ecb,
     dominated_subset,

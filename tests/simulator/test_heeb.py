@@ -27,7 +27,7 @@ from streambound.simulator.configurations import CONFIGURATIONS
 from streambound.simulator.contract import Memory
 from streambound.simulator.decisions import JoiningDecisions
 from streambound.simulator.ecb import dominates, strongly_dominates
-from streambound.simulator.heeb import backward, forward, h_from_below, heeb, moved_value
+from streambound.simulator.heeb import backward, forward, heeb
 from streambound.simulator.policies import NAMED
 from streambound.simulator.policies.heeb_adaptive import grid
 from streambound.simulator.problems import references, streams
@@ -108,17 +108,20 @@ def test_corollary_5(slope: int, noise: Distribution, value: int, step: int, lat
     model = Trend(slope, 0, noise)
     terms = Trend.first_gains if first else Trend.gains
     now = terms(model, value, np.zeros(step + 1, np.int64), 12)
-    moved = int(moved_value(value, slope, later))
+    # Its value at a later step, where it has the ECB that it has now.
+    moved = value + slope * later
     assert (terms(model, moved, np.zeros(step + 1 + later, np.int64), 12) == now).all()
 
 
 @given(noise=st.integers(0, 6).map(uniform), alpha=alphas, first=st.booleans())
 def test_value_incremental_equals_the_definition(noise: Distribution, alpha: float, first: bool) -> None:
     model = Trend(1, 0, noise)
-    found = h_from_below(noise.low, noise.probability, alpha, first=first)
-    for at, h in enumerate(found):
+    # By Corollary 5 a tuple is a step later where the one below it is now; the lowest is met never again.
+    h = 0.0
+    for at, probability in enumerate((*noise.probability, 0.0)):
         said = heeb(model, noise.low + at, np.zeros(1, np.int64), exp(alpha), first=first)
         assert h == pytest.approx(said, abs=CLOSE)
+        h = backward(h, probability, alpha, first=first)
 
 
 def test_forward_rounding_grows_and_backward_does_not() -> None:

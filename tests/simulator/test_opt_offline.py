@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from tests.simulator import test_caching_policies, test_joining_policies
 from tests.simulator.definitions import joined_streams, joining_referee, referee, traces, worth_of
 from tests.simulator.paper_graph import paper_optimum
+from tests.simulator.reduction import reduced_to_joining
 
 from streambound.simulator.contract import Memory
 from streambound.simulator.policies import ALL, NAMED
 from streambound.simulator.policies.opt_offline import optima
-from streambound.simulator.problems import References, Streams, reduced_to_joining, streams
+from streambound.simulator.problems import References, Streams, streams
 
 warmups = st.sampled_from([0, 0, 1, 4, 9])
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.simulator.definitions import joining_referee, traces
-from tests.simulator.reduction import supplied
+from tests.simulator.reduction import reduced_to_joining, supplied
 from tests.simulator.test_caching_policies import memory
 
 from streambound.simulator.policies import ALL
-from streambound.simulator.problems import References, reduced_to_joining, references
+from streambound.simulator.problems import References, references
 
 CACHING = [policy for policy in ALL if policy.caching is not None]
 

@@ -21,10 +21,10 @@ from streambound.live.start import Start, beginning_of, relations_of
 from streambound.live.step import END, Step
 from streambound.query.catalog import Catalog
 from streambound.query.model import History, Kind, Query, Relation
-from streambound.query.partitions import Range
 from streambound.query.statement import Statement
 from streambound.spark.live.folders import folder_of
 from streambound.spark.live.reading import arrival_of, row_of
+from streambound.storage.partitions import Range
 from streambound.tasks.summarise import error_of
 
 Rows = list[dict[str, Any]]

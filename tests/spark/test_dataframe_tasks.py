@@ -29,9 +29,9 @@ from streambound.history.local import LocalExecutor
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.model import TABLE, History, Relation
 from streambound.query.parse import statement
-from streambound.query.partitions import find_partitions, folder_partitions
 from streambound.spark import frames
 from streambound.spark.executor import SparkExecutor
+from streambound.storage.partitions import find_partitions, folder_partitions
 
 pytestmark = pytest.mark.spark
 

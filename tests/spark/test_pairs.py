@@ -15,11 +15,10 @@ from tests.query.test_exactness import LITERALS, NUMBERS, value_of
 from streambound.errors import QueryError
 from streambound.evaluation.history import rows_of
 from streambound.query.catalog import Catalog, catalog_from_mapping
-from streambound.query.conditions import holds
 from streambound.query.model import Attribute, Filter, Join, Membership, Op
 from streambound.query.parse import parse
-from streambound.query.partitions import Partition
 from streambound.query.values import Family, parse_type
+from streambound.storage.partitions import Partition
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -128,7 +127,7 @@ def _meets(atom: Any, held: dict[str, dict[str, Any]]) -> bool:
     assert isinstance(atom, (Filter, Join))
     terms = (atom.left, atom.right) if isinstance(atom, Join) else (atom.attribute, atom.constant)
     one, other = map(value, terms)
-    return one is not None and other is not None and holds(atom.op, one, other)
+    return one is not None and other is not None and atom.op.holds(one, other)
 
 
 def compared(

@@ -276,7 +276,7 @@ def live(case: Drawn, folder: Path) -> None:
         here.take(write_files(statement_case, arriving, folder, epoch))
     here.end()
     units = here.beginning.plan.units
-    assert units is None or here.step.told.peak_units <= units
+    assert units is None or here.step.progress.peak_units <= units
 
 
 def tables(case: Drawn, folder: Path) -> None:
@@ -284,7 +284,7 @@ def tables(case: Drawn, folder: Path) -> None:
     for relation in case.catalog.relations:
         rows = [row for part in case.parts for row in part.get(relation.name, [])]
         histories.write_file(relation, dated(case, rows), folder / f"{relation.name}.parquet")
-    reading = stored.Reading(stored.stored("q", case.sql, case.catalog, folder))
+    reading = stored.StoredEvaluation(stored.stored("q", case.sql, case.catalog, folder))
     list(reading.run())
     units = reading.query.plan.units
     assert units is None or reading.peak_units <= units

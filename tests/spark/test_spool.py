@@ -19,18 +19,18 @@ from tests.spark.histories import Registered
 from streambound.errors import DataError, StorageError
 from streambound.history.prepare import draft, prepare, readings_of
 from streambound.query.catalog import Catalog, catalog_from_mapping
-from streambound.query.partitions import Partition, Range
 from streambound.spark import dataframe_tasks, spool
 from streambound.spark.distribute import collected, cores, summary_of
 from streambound.spark.frames import NAME
+from streambound.storage.partitions import Partition, Range
 from streambound.tasks.engine import translated
-from streambound.tasks.summarise import Reading, Summary, Task
+from streambound.tasks.summarise import StreamScan, Summary, Task
 
 QUERY = Registered("counts", "SELECT S.A FROM S, T WHERE S.A = T.A AND S.A BETWEEN 1 AND 5")
 
 
 @pytest.fixture
-def reading() -> Reading:
+def reading() -> StreamScan:
     """What is done with partitions of S, which only Spark reads."""
     history = {"path": "nowhere", "partition_by": "part", "format": "orc"}
     streams = {name: {"columns": {"A": "int"}, "history": history} for name in ("S", "T")}
@@ -43,7 +43,7 @@ def reading() -> Reading:
 TASK = Task("S", "1", ("one.orc",), 1, frozenset({QUERY.name}))
 
 
-def mapped(reading: Reading, rows: int = 3) -> list[Summary]:
+def mapped(reading: StreamScan, rows: int = 3) -> list[Summary]:
     """What a task makes of a partition's rows."""
     batch = pa.RecordBatch.from_pydict(
         {
@@ -57,7 +57,7 @@ def mapped(reading: Reading, rows: int = 3) -> list[Summary]:
     return [summary_of(row) for one in found for row in one.to_pylist()]
 
 
-def test_rows_are_spooled_and_summarised(reading: Reading) -> None:
+def test_rows_are_spooled_and_summarised(reading: StreamScan) -> None:
     assert [(one.rows, one.error) for one in mapped(reading)] == [(3, None)]
 
 
@@ -70,7 +70,7 @@ def full_disk(folder: Path) -> Iterator[Path]:
 
 @pytest.mark.parametrize("rows", [3, 3_000_000], ids=["at the end", "on the way"])
 def test_a_full_disk_is_told_with_its_place(
-    reading: Reading, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int
+    reading: StreamScan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int
 ) -> None:
     monkeypatch.setattr(dataframe_tasks, "scratch", lambda: full_disk(tmp_path))
     (found,) = mapped(reading, rows)
@@ -81,7 +81,7 @@ def test_a_full_disk_is_told_with_its_place(
 
 
 def test_a_task_without_any_disk_for_its_rows_says_so(
-    reading: Reading, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    reading: StreamScan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
     (found,) = mapped(reading)
@@ -145,7 +145,7 @@ SESSIONS = {
     "failure", [StorageError("the Spark job failed"), DataError("Spark cannot read ORC files")]
 )
 def test_spark_that_has_ended_is_one_error_of_the_run(
-    reading: Reading, monkeypatch: pytest.MonkeyPatch, kind: str, failure: Exception
+    reading: StreamScan, monkeypatch: pytest.MonkeyPatch, kind: str, failure: Exception
 ) -> None:
     def failing(*_: Any) -> Any:
         raise failure

@@ -71,7 +71,7 @@ def test_what_arrives_at_once_equals_the_matches_made_one_by_one(data: st.DataOb
     assume(isinstance(plan, Plan) and plan.timed and not plan.empty)
     assert isinstance(plan, Plan)
     engine = OnePass(plan, {})
-    held, join = engine.state.held, engine.state.join
+    held, join = engine.state.buffer, engine.state.join
     for batch in batches(case.statement, data.draw(timed_events(case))):
         arriving = {s.alias: engine.arriving(s, batch) for s in plan.streams}
         held.take(arriving, batch.moment)

@@ -17,7 +17,7 @@ from streambound.history.local import LocalExecutor
 from streambound.history.prepare import draft, prepare
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
-from streambound.query.partitions import Range
+from streambound.storage.partitions import Range
 from streambound.tasks.cogroup import SegmentCoGroup
 
 SQL = (

@@ -28,7 +28,7 @@ from streambound.synopsis.state import accepted
 from streambound.tasks.engine import opened
 from streambound.tasks.readers import Reader, timed_reader
 from streambound.tasks.relations import arrivals, dump_relation, load_relation, relation_of, rows_of
-from streambound.tasks.summarise import shares
+from streambound.tasks.summarise import partition_tables
 
 MIXES = [("int",), ("int", "double", "decimal(3,1)"), ("string", "boolean"), ("date", "timestamp")]
 Rows = list[dict[str, Any]]
@@ -43,7 +43,7 @@ def made(reader: Reader, relation: Any, parts: list[pa.Table]) -> list[bytes]:
             pq.write_table(table, file)
             paths.append([str(file)])
         with engine.tuples(relation, reader.columns, paths, copied=False):
-            return shares(engine, reader, len(parts))
+            return partition_tables(engine, reader, len(parts))
 
 
 @cache

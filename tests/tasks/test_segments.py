@@ -146,7 +146,7 @@ def test_counts_past_64_bits_are_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted modulo primes they are those that machine integers hold, and go on where these end."""
     plan = planned("SELECT 1 FROM S, T, U WHERE S.ts > T.ts AND T.ts > U.ts")
     tuples = 3_000_000
-    shares = {alias: Encoder(plan, alias).share(np.full(tuples, at), []) for at, alias in enumerate("UTS")}
+    shares = {alias: Encoder(plan, alias).encode(np.full(tuples, at), []) for at, alias in enumerate("UTS")}
     found = summarised(plan, {alias: shares[alias] for alias in "STU"})
     assert list(found.tables[frozenset("STU")].counts.values()) == [tuples**3]
     assert tuples**3 > 2**64
@@ -213,7 +213,7 @@ def test_dates_by_moment() -> None:
     rows = {"S": [(1, 20454, 1)], "T": [(2, 20454, 3)]}
     kinds = {synopsis.alias: kinds_of(plan.query, synopsis) for synopsis in plan.streams}
     given = {alias: dump_relation(relation_of(own, kinds[alias])) for alias, own in rows.items()}
-    steps = list(SegmentEvaluation(found).steps("0", given))
+    steps = list(SegmentEvaluation(found).by_moment("0", given))
     assert [(step.moment, step.take()) for step in steps] == [(2, {(20454,): 3})]
 
 

@@ -17,7 +17,6 @@ from tests.strategies import Case, cases, events, static
 
 from streambound.evaluation.events import encode
 from streambound.query.catalog import catalog_from_mapping
-from streambound.query.conditions import holds
 from streambound.query.model import Attribute, Op
 from streambound.query.parse import parse
 from streambound.query.ring import BOOLEANS
@@ -131,7 +130,7 @@ def test_comparisons_with_constants_are_exact(kind: str, op: Op, value: Any) -> 
         connection.execute(f'CREATE TABLE tuples AS SELECT {normal.sql(dialect="duckdb")} AS "A" FROM data')
         told = connection.execute(f"SELECT coalesce({condition}, false) FROM tuples").fetchall()
     encoded = [declared.encode(row["A"]) for row in rows]
-    assert [t for (t,) in told] == [v is not None and holds(op, v, value) for v in encoded]
+    assert [t for (t,) in told] == [v is not None and op.holds(v, value) for v in encoded]
 
 
 @given(st.lists(CONSTANTS, max_size=4))

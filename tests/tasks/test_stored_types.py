@@ -27,11 +27,11 @@ from streambound.history.evaluate import evaluate_history
 from streambound.history.local import LocalExecutor
 from streambound.quality.metrics import measure
 from streambound.query.catalog import catalog_from_mapping
-from streambound.query.files import footers, parquet_file
 from streambound.query.model import Relation
-from streambound.query.partitions import Partition
 from streambound.query.values import NAN, parse_type
 from streambound.spark import session
+from streambound.storage.files import footers, parquet_file
+from streambound.storage.partitions import Partition
 from streambound.tasks import ordered
 from streambound.tasks.engine import Query, opened
 from streambound.tasks.statements import TUPLES

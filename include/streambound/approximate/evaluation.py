@@ -58,7 +58,7 @@ class MemoryPass:
         self.plan, self.query = plan, plan.query
         self.cached: list[Tuple] = []
         self.now: int | None = None
-        self.steps = self.results = self.peak = 0
+        self.arrived = self.results = self.peak = 0
         models = plan.choice.models
         self.centres = [0.0, 0.0] if models is None else [model.centre for model in models]
         self.sample = KeySample(plan.join, plan.sampled)
@@ -116,7 +116,7 @@ class MemoryPass:
         self.results += len(joined.left)
         self._keep(rows, joined.given, joined.played)
         self.now = arriving[-1].moment
-        self.steps += len(arriving)
+        self.arrived += len(arriving)
         if not len(joined.left):
             return {}
         return answer_rows(self.plan.join, joined.columns, joined.left, joined.right)
@@ -124,8 +124,11 @@ class MemoryPass:
     def joined(self, rows: list[Tuple]) -> Joined:
         """Run the policy over tuples, of which the first are those that are cached, and join what meets."""
         played, given = self.play(rows)
-        sides = given.side[played.one] == 0
-        left, right = np.where(sides, played.one, played.other), np.where(sides, played.other, played.one)
+        sides = given.side[played.earlier] == 0
+        left, right = (
+            np.where(sides, played.earlier, played.later),
+            np.where(sides, played.later, played.earlier),
+        )
         if not len(left):
             return Joined(Columns({}), left, right, played, given)
         columns = Columns(
@@ -161,7 +164,7 @@ class MemoryPass:
         given = self._given(rows, keys)
         expected = self._expected(list(dict.fromkeys(keys)))
         worth = POLICIES[self.plan.choice.policy].worth
-        played = play(given, worth, self.plan.size, expected, self.steps)
+        played = play(given, worth, self.plan.size, expected, self.arrived)
         self.centres = expected.centre.tolist()
         self.peak = max(self.peak, played.peak)
         return played, given

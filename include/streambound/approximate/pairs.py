@@ -12,18 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streambound.approximate.equijoin import Equijoin
-from streambound.query.model import Attribute, Join, Op
+from streambound.query.model import Attribute, Join
 
 Row = tuple[Any, ...]
 Rows = NDArray[np.int64]
-_TESTS = {
-    Op.LT: np.less,
-    Op.LE: np.less_equal,
-    Op.EQ: np.equal,
-    Op.NE: np.not_equal,
-    Op.GE: np.greater_equal,
-    Op.GT: np.greater,
-}
 NULL = -1
 # So many combinations of codes fit one number.
 MOST_CODES = 1 << 62
@@ -59,7 +51,7 @@ def meeting(join: Equijoin, columns: Columns, left: Rows, right: Rows) -> NDArra
     for atom in join.rest:
         sides = (left, right) if atom.left.occurrence == join.left else (right, left)
         one, other = columns.ranks(atom, *sides)
-        met &= _TESTS[atom.op](one, other) & (one != NULL) & (other != NULL)
+        met &= atom.op.compared(one, other) & (one != NULL) & (other != NULL)
     return met
 
 

@@ -16,7 +16,6 @@ from math import sqrt
 from typing import Any
 
 from streambound.approximate.equijoin import Equijoin
-from streambound.query.conditions import holds
 from streambound.query.model import Attribute
 
 # Of a tuple its moment (None: old enough for every partner to come), and the columns of ``rest``.
@@ -140,7 +139,7 @@ class KeySample:
             left, right = values[atom.left], values[atom.right]
             if left is None or right is None:
                 return False
-            if not holds(atom.op, left, right + atom.offset if atom.offset else right):
+            if not atom.op.holds(left, right + atom.offset if atom.offset else right):
                 return False
         return True
 

@@ -24,7 +24,7 @@ def dump(state: MemoryPass) -> bytes:
     """The canonical bytes of a state between two groups."""
     document = {
         "now": state.now,
-        "steps": state.steps,
+        "steps": state.arrived,
         "results": state.results,
         "peak": state.peak,
         "centres": [float(centre).hex() for centre in state.centres],
@@ -59,7 +59,7 @@ def load(plan: MemoryPlan, data: bytes) -> MemoryPass:
     state = MemoryPass(plan)
     try:
         found = json.loads(data)
-        state.now, state.steps = found["now"], found["steps"]
+        state.now, state.arrived = found["now"], found["steps"]
         state.results, state.peak = found["results"], found["peak"]
         state.centres = [float.fromhex(centre) for centre in found["centres"]]
         state.cached = [

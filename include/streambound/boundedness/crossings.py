@@ -74,7 +74,7 @@ def shared_zones(
 
 def _zones(time: TimeOrder, attribute: Attribute) -> dict[Zone, None]:
     """The zones of an attribute, in order."""
-    kept, key = time.facts.kept, (attribute, time.finite, time.held)
+    kept, key = time.facts.kept, (attribute, time.finite, time.kept)
     if key not in kept:
         kept[key] = dict.fromkeys(zones(time, attribute))
     found: dict[Zone, None] = kept[key]
@@ -85,7 +85,7 @@ def _crossing(time: TimeOrder, low: Attribute, high: Attribute) -> Crossing | No
     assert time.facts.closure is not None
     if time.together(low.occurrence, high.occurrence) or not time.facts.closure.orders(low, high):
         return None
-    kept, key = time.facts.kept, (low, high, time.finite, time.held)
+    kept, key = time.facts.kept, (low, high, time.finite, time.kept)
     if key not in kept:
         kept[key] = tuple(shared_zones(time, low, high))
     return Crossing(low, high, kept[key]) if kept[key] else None

@@ -21,7 +21,7 @@ from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.constraints.cases import CASE_LIMIT, PART_LIMIT, Case, cases, refined
 from streambound.constraints.search import SearchLimit
 from streambound.constraints.system import system
-from streambound.query.derived import derives, independent, shown_less
+from streambound.query.expressions.independence import derives, independent, shown_less
 from streambound.query.formula import Formula, all_of, any_of
 from streambound.query.model import Atom, Attribute, Constant, Filter, NullTest, Occurrence, Op, Query
 from streambound.query.renaming import renamed, renamed_atom, renamed_formula
@@ -43,7 +43,7 @@ class Part:
 
 
 def decide(statement: Statement) -> Decision:
-    """The exact criterion on a statement; its expressions are columns (see ``query.derived``).
+    """The exact criterion on a statement; its expressions are columns (see ``query.expressions.derived``).
 
     With free columns in place of expressions "bounded" is sound. "Unbounded" is where they are free indeed,
     or where they are only shown, and the rest is unbounded without them.
@@ -97,8 +97,8 @@ class _Judged:
                 yield Part(self.block, query, verdict)
 
     @property
-    def wide(self) -> Iterator[Query]:
-        return (query for case, _ in self.cases for query in case.wide)
+    def relaxed(self) -> Iterator[Query]:
+        return (query for case, _ in self.cases for query in case.relaxed)
 
     @property
     def bounded(self) -> bool:
@@ -192,7 +192,7 @@ def _needed(judged: list[_Judged]) -> list[_Judged]:
     for one in judged:
         rest = [other for other in found if other is not one and other.block == one.block]
         queries = [part.query for other in rest for part in other.parts]
-        if all(wide.ring.idempotent and any(contained(wide, q) for q in queries) for wide in one.wide):
+        if all(wide.ring.idempotent and any(contained(wide, q) for q in queries) for wide in one.relaxed):
             found = [other for other in found if other is not one]
     return found
 
@@ -213,12 +213,12 @@ def _proof(judged: list[_Judged]) -> Verdict | None:
     If only such tuples arrive as pass the part's conditions on single tuples, and none on streams
     that it does not read, the statement's answer is the part's.
     """
-    filters = [(one, query, _filters(query)) for one in judged for query in one.wide]
+    filters = [(one, query, _filters(query)) for one in judged for query in one.relaxed]
     for one in judged:
         for case, verdicts in one.cases:
             if not case.exact or verdicts[0].outcome is not Outcome.UNBOUNDED:
                 continue
-            (mine,), (wide,) = case.parts, case.wide
+            (mine,), (wide,) = case.parts, case.relaxed
             own = _filters(mine)
             others = ((q, theirs, other is one and not one.refined) for other, q, theirs in filters)
             if not any(_lives(mine, own, q, theirs, same) for q, theirs, same in others if q is not wide):

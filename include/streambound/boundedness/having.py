@@ -7,7 +7,6 @@ there is such a row. Of other conditions the whole aggregate is needed: that is 
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,14 +19,6 @@ from streambound.query.operators import Aggregate, Grouping, Kind, Test, Tests
 from streambound.query.statement import Selection
 from streambound.query.values import Family
 
-_HOLDS = {
-    Op.LT: operator.lt,
-    Op.LE: operator.le,
-    Op.EQ: operator.eq,
-    Op.NE: operator.ne,
-    Op.GE: operator.ge,
-    Op.GT: operator.gt,
-}
 _EXTREMA = (Kind.LEAST, Kind.GREATEST)
 
 
@@ -100,7 +91,7 @@ def _all(tests: Test | Tests) -> Iterator[Test]:
 
 def _truth(tests: Test | Tests, values: Mapping[int, Fraction]) -> bool:
     if isinstance(tests, Test):
-        return bool(_HOLDS[tests.op](values[tests.aggregate], tests.value))
+        return tests.op.holds(values[tests.aggregate], tests.value)
     join = all if tests.every else any
     return join(_truth(part, values) for part in tests.parts)
 

@@ -43,7 +43,7 @@ def _kept(time: TimeOrder, found: tuple[Crossing, ...], attribute: Attribute) ->
     if finite(facts.space, facts.closure, attribute):
         return _values(time, attribute)
     beside = time.beside(attribute.occurrence)
-    if beside.held and unbounded_zone(beside, attribute) is None:
+    if beside.kept and unbounded_zone(beside, attribute) is None:
         return f"{attribute} has few different values, as is declared"
     sides = list(_extrema(found, attribute))
     if sides:
@@ -70,13 +70,13 @@ def _values(time: TimeOrder, attribute: Attribute) -> str:
     upper, lower = facts.closure.upper(attribute), facts.closure.lower(attribute)
     assert upper is not None and lower is not None
     if upper[0] == lower[0]:
-        return f"{attribute} is always {_text(time, attribute, upper[0])}"
+        return f"{attribute} is always {_value_text(time, attribute, upper[0])}"
     domain = domain_of(facts.query, attribute)
     if facts.query.column(attribute).type.family is Family.BOOLEAN:
         return f"{attribute} is true or false"
     if facts.space.enumerated(attribute):
         return f"{attribute} is one of listed values"
-    low, high = (_text(time, attribute, end[0]) for end in (lower, upper))
+    low, high = (_value_text(time, attribute, end[0]) for end in (lower, upper))
     declared = domain is not None and (
         domain.values is not None
         or (_number(time, attribute, domain.minimum), _number(time, attribute, domain.maximum))
@@ -91,7 +91,7 @@ def _number(time: TimeOrder, attribute: Attribute, value: object) -> int | None:
     return None if value is None else space.embed(space.family(attribute), value)
 
 
-def _text(time: TimeOrder, attribute: Attribute, number: int) -> str:
+def _value_text(time: TimeOrder, attribute: Attribute, number: int) -> str:
     space = time.facts.space
     kind = time.facts.query.column(attribute).type
     return str(kind.text(space.value(space.family(attribute), number)))

@@ -14,7 +14,6 @@ needed.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -68,7 +67,7 @@ class _Families:
 
     facts: System
     partial: bool = False
-    steps: int = 0
+    work: int = 0
 
     @property
     def query(self) -> Query:
@@ -121,16 +120,16 @@ class _Families:
         """The values of columns that are compared with each other."""
         places = [(role, column) for role in ("t", "f") for column in columns]
         atoms = [a for a in self.query.where if _within(a, columns)]
-        fits = partial(self._matches, optional, atoms)
+        fits = partial(self._is_match, optional, atoms)
         for courses in self._component(places, fits):
-            self.steps += 1
-            if self.steps > STEPS:
+            self.work += 1
+            if self.work > STEPS:
                 self.partial = True
                 return
             if fits(courses):
                 yield courses
 
-    def _matches(self, optional: int, atoms: Sequence[Atom], courses: Mapping[_Place, _Course]) -> bool:
+    def _is_match(self, optional: int, atoms: Sequence[Atom], courses: Mapping[_Place, _Course]) -> bool:
         # Within a copy everything is compared alike in each.
         t, f = _tuples(courses, 0)
         match = (t, f) if optional == 0 else (f, t)
@@ -155,8 +154,8 @@ class _Families:
                 )
                 for n, zone in enumerate(zones)
             ]
-            self.steps += sum(map(len, moving))
-            if self.steps > STEPS:
+            self.work += sum(map(len, moving))
+            if self.work > STEPS:
                 self.partial = True
                 return
             for values in product(points, repeat=len(fixed)) if all(moving) else ():
@@ -194,7 +193,7 @@ class _Families:
             yield {}
             return
         for levels in _orders(len(places)):
-            self.steps += 1
+            self.work += 1
             if not fits({p: _course(zone, n, 0, 0) for p, n in zip(places, levels, strict=True)}):
                 continue
             for cuts in product((False, True), repeat=max(levels)):
@@ -241,7 +240,7 @@ class _Families:
         space = self.facts.space
         if isinstance(atom, Join):
             left, right = (self._value(a, match) for a in atom.attributes)
-            return bool(_OPS[atom.op](left, right + atom.offset))
+            return atom.op.holds(left, right + atom.offset)
         if isinstance(atom, (Filter, Membership)):
             family = space.family(atom.attribute)
             value = self._value(atom.attribute, match)
@@ -249,7 +248,7 @@ class _Families:
             op = atom.op if isinstance(atom, Filter) else Op.EQ
             scale = 1 if self.query.is_timestamp(atom.attribute) else _SCALE
             known = (space.embed(family, c.value) * scale for c in constants if c.value is not None)
-            return any(_OPS[op](value, number) for number in known)
+            return any(op.holds(value, number) for number in known)
         return False
 
 
@@ -270,16 +269,6 @@ def _orders(number: int) -> Iterator[tuple[int, ...]]:
     for levels in product(range(number), repeat=number):
         if set(levels) == set(range(max(levels) + 1)):
             yield levels
-
-
-_OPS = {
-    Op.LT: operator.lt,
-    Op.LE: operator.le,
-    Op.EQ: operator.eq,
-    Op.NE: operator.ne,
-    Op.GE: operator.ge,
-    Op.GT: operator.gt,
-}
 
 
 def _course(zone: tuple[int, int], level: int, band: int, way: int) -> _Course:

@@ -18,7 +18,6 @@ from streambound.boundedness.disjunctions import TOO_MANY, Decision, Part
 from streambound.boundedness.disjunctions import decide as decide_plain
 from streambound.boundedness.exact import NAME
 from streambound.boundedness.finals import final_of
-from streambound.boundedness.framed import framed
 from streambound.boundedness.guards import guarded, judged
 from streambound.boundedness.limits import within_limits
 from streambound.boundedness.ordered import ranked
@@ -26,6 +25,7 @@ from streambound.boundedness.questions import filtered
 from streambound.boundedness.ranges import with_ranges
 from streambound.boundedness.times import with_plain_times
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
+from streambound.boundedness.window_functions import over_window_functions
 from streambound.constraints.search import SearchLimit
 from streambound.query.formula import AllOf
 from streambound.query.model import Attribute, NullTest
@@ -200,6 +200,6 @@ def _by_operator(statement: Statement) -> Verdict:
     if isinstance(block.then, Ranking):
         return ranked(statement, block.selections, block.then, judged)
     if isinstance(block.then, Framing):
-        return framed(statement, block.selections, block.then, judged)
+        return over_window_functions(statement, block.selections, block.then, judged)
     found = judged(statement)
     return replace(found, final=final_of(statement, found))

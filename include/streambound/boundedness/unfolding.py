@@ -8,7 +8,6 @@ remembered on these inputs must be remembered.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -38,14 +37,6 @@ from streambound.query.values import parse_type
 
 # Selections that a statement is written out into; of unions of unions there would be too many.
 MOST = 64
-_HOLDS = {
-    Op.LT: operator.lt,
-    Op.LE: operator.le,
-    Op.EQ: operator.eq,
-    Op.NE: operator.ne,
-    Op.GE: operator.ge,
-    Op.GT: operator.gt,
-}
 # Of one row an aggregate of these is the value in it.
 _OF_ONE = (Kind.SUM, Kind.MEAN, Kind.LEAST, Kind.GREATEST, Kind.FIRST, Kind.LAST, Kind.ANY)
 _ONE = Constant(1, "1", parse_type("bigint"))
@@ -248,7 +239,7 @@ def _of_block(
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Replacement:
     """What the columns of an occurrence are, over the occurrences that stand in its place."""
 
     here: Occurrence
@@ -308,7 +299,7 @@ class _Place:
         listed = formula.values if isinstance(formula, Membership) else (formula.constant,)
         op = Op.EQ if isinstance(formula, Membership) else formula.op
         values = (constant.value for constant in listed if constant.value is not None)
-        return ALWAYS if any(_HOLDS[op](term.value, value) for value in values) else NOWHERE
+        return ALWAYS if any(op.holds(term.value, value) for value in values) else NOWHERE
 
 
 def _compared(attribute: Attribute, op: Op, constant: Constant, at: Join) -> Formula:
@@ -360,7 +351,7 @@ def _apart(found: Selection, inner: Selection, around: str) -> Selection:
 
 def _place(
     here: Occurrence, inner: Selection, was: Selection, terms: list[Term | None]
-) -> tuple[_Place, Selection]:
+) -> tuple[_Replacement, Selection]:
     """What the columns of an occurrence are, and the selection with the derived columns that it needs."""
     names = {old.alias: new.alias for old, new in zip(was.occurrences, inner.occurrences, strict=True)}
     own = [column for column in here.relation.columns if not column.of]
@@ -387,7 +378,7 @@ def _place(
     occurrences = tuple(
         replace(o, relation=_with(o.relation, further.get(o.alias, []))) for o in inner.base.occurrences
     )
-    return _Place(here, known), replace(inner, base=replace(inner.base, occurrences=occurrences))
+    return _Replacement(here, known), replace(inner, base=replace(inner.base, occurrences=occurrences))
 
 
 def _with(relation: Relation, columns: list[Column]) -> Relation:

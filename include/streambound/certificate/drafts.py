@@ -17,8 +17,8 @@ from sqlglot.tokenizer_core import TokenType
 
 from streambound.certificate.splices import Member, Splice, members, spliced
 from streambound.errors import QueryError
-from streambound.query.guess import language
-from streambound.query.tokens import tokens, trees
+from streambound.query.dialects.guess import language
+from streambound.query.dialects.tokens import tokens, trees
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ class Layout:
         constants = {Fraction(c): space.value(family, c) for c in space.constants(family)}
         grid = [a for a in attributes if space.step(a) is not None]
         moving = {a for turn in self.turns for a in (turn.low, turn.high)}
-        lasting = [a for a in attributes if a.occurrence not in self.time.infinite or a in self.time.held]
+        lasting = [a for a in attributes if a.occurrence not in self.time.infinite or a in self.time.kept]
         if self.still:
             gaps = _by_gap(attributes, self.numbers, sorted(constants)).values()
             lasting += [a for members in gaps if not moving & set(members) for a in members]

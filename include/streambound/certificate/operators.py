@@ -28,7 +28,7 @@ from streambound.certificate.layout import Turn
 from streambound.certificate.obstructions import Obstruction, Suffix, TurnZone, obstructions
 from streambound.certificate.slots import Event, Slot
 from streambound.certificate.verification import Evaluator, Witness, holds
-from streambound.certificate.witness import SAMPLE, Held, built, fits, room
+from streambound.certificate.witness import SAMPLE, Constancy, built, fits, room
 from streambound.constraints.cases import cases
 from streambound.constraints.search import SearchLimit
 from streambound.constraints.system import system
@@ -161,7 +161,7 @@ class _Maker:
         windows = [c.bucket for r in self.statement.scanned for c in r.columns if c.bucket is not None]
         distances = (0, max(windows)) if windows else (0,)
         plans = dict.fromkeys(_obstructions(time))
-        for obstruction, held, apart in product(islice(plans, PLANS), Held, distances):
+        for obstruction, held, apart in product(islice(plans, PLANS), Constancy, distances):
             for wish in islice(obstruction.wishes(facts.space, room(time, size)), 1):
                 slots = cache(partial(built, time, obstruction, wish, held, dated, apart=apart))
                 yield from (partial(self._shaped, slots, shape) for shape in _shapes(self.statement))

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from streambound.query.tokens import tokens
+from streambound.query.dialects.tokens import tokens
 
 _OPEN, _CLOSE = TokenType.L_PAREN, TokenType.R_PAREN
 _AFTER_GROUP = (

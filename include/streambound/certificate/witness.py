@@ -59,7 +59,7 @@ SIZE_LIMIT = 10_000
 SAMPLE = 3
 
 
-class Held(Enum):
+class Constancy(Enum):
     """What of a copy is the same in each."""
 
     NOTHING = "what a constant or a finite stream decides"
@@ -155,17 +155,17 @@ def _witnesses(query: Query, size: int, judge: Judge) -> Iterator[Witness]:
                 yield found
 
 
-def _variants(time: TimeOrder, wish: Wish) -> Iterator[tuple[Wish, Held]]:
+def _variants(time: TimeOrder, wish: Wish) -> Iterator[tuple[Wish, Constancy]]:
     """A wish, and what stands still from copy to copy.
 
     For self-joins also that tuples of one stream differ wherever they may, either way round, and that copies
     stand still: then a tuple is less often taken for one of another copy or of another occurrence.
     """
-    yield wish, Held.NOTHING
+    yield wish, Constancy.NOTHING
     query = time.facts.query
     if not self_joined(query):
         return
-    yield wish, Held.STILL
+    yield wish, Constancy.STILL
     pairs = [
         (one, other)
         for one, other in combinations(query.mentioned, 2)
@@ -179,7 +179,10 @@ def _variants(time: TimeOrder, wish: Wish) -> Iterator[tuple[Wish, Held]]:
             if time.facts.satisfiable(wish.literals, further):
                 choices = further
         if len(choices) > len(wish.choices):
-            yield from ((replace(wish, choices=tuple(choices)), held) for held in (Held.NOTHING, Held.STILL))
+            yield from (
+                (replace(wish, choices=tuple(choices)), constancy)
+                for constancy in (Constancy.NOTHING, Constancy.STILL)
+            )
 
 
 def _holds(query: Query, sample: Witness, evaluator: Evaluator) -> bool:
@@ -210,7 +213,7 @@ def built(
     time: TimeOrder,
     obstruction: Obstruction,
     wish: Wish,
-    held: Held,
+    held: Constancy,
     dated: bool,
     size: int,
     apart: int = 0,
@@ -220,14 +223,14 @@ def built(
     facts = time.facts if obstruction.query == time.facts.query else system(obstruction.query)
     if facts.closure is None:
         return None
-    if held is Held.REST:
+    if held is Constancy.REST:
         moving = {a for turn in obstruction.turns for a in (turn.low, turn.high)}
-        time = replace(time, held=time.held | (set(facts.query.mentioned) - moving))
-    lasting = [a for a in obstruction.query.mentioned if a.occurrence not in time.infinite or a in time.held]
+        time = replace(time, kept=time.kept | (set(facts.query.mentioned) - moving))
+    lasting = [a for a in obstruction.query.mentioned if a.occurrence not in time.infinite or a in time.kept]
     numbers = assignment(facts, replace(wish, literals=(*wish.literals, *_late(time))), lasting)
     if numbers is None:
         return None
-    layout = Layout(replace(time, facts=facts), numbers, obstruction.turns, held is Held.STILL)
+    layout = Layout(replace(time, facts=facts), numbers, obstruction.turns, held is Constancy.STILL)
     copies = layout.copies(size + (obstruction.suffix is Suffix.PROBE))
     if copies is None:
         return None

@@ -23,18 +23,11 @@ _SORTED = json.JSONEncoder(sort_keys=True)
 
 @dataclass(frozen=True)
 class Tally:
-    """Answer rows: how many different ones, their multiplicities, and the hash of the bag.
-
-    ``rows`` of several partitions together is not known from their tallies, and is 0 then.
-    """
+    """Answer rows: how many different ones, their multiplicities, and the hash of the bag."""
 
     rows: int = 0
     count: int = 0
     hash: int = 0
-
-    def and_new(self, new: Tally) -> Tally:
-        """The tally of answers so far and those of one more partition."""
-        return Tally(0, self.count + new.count, (self.hash + new.hash) % _MODULUS)
 
 
 @dataclass(frozen=True)

@@ -41,13 +41,13 @@ def fingerprint(query: Query, plan: object, static: Mapping[str, Rows]) -> str:
         "version": VERSION,
         "query": described(query),
         "plan": described(plan),
-        "static": {name: _rows(query, name, rows) for name, rows in static.items()},
+        "static": {name: _static_rows(query, name, rows) for name, rows in static.items()},
     }
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def united(
+def statement_fingerprint(
     parts: Iterable[tuple[int, bool, str]],
     outputs: Iterable[tuple[str, str]],
     checked: Iterable[tuple[Relation, Collection[str]]],
@@ -84,9 +84,9 @@ def described(thing: Any) -> Any:
         }
         return [type(thing).__name__, body]
     if isinstance(thing, Mapping):
-        return sorted(([described(k), described(v)] for k, v in thing.items()), key=_text)
+        return sorted(([described(k), described(v)] for k, v in thing.items()), key=_sorted_json)
     if isinstance(thing, (set, frozenset)):
-        return sorted(map(described, thing), key=_text)
+        return sorted(map(described, thing), key=_sorted_json)
     if isinstance(thing, (list, tuple)):
         return [described(item) for item in thing]
     assert thing is None or isinstance(thing, (str, int, float, Fraction, NotANumber)), type(thing)
@@ -117,18 +117,18 @@ def _relation(relation: Relation, used: Mapping[str, Collection[str]]) -> Any:
     wanted = {*relation.read(used.get(relation.name, ())), relation.timestamp}
     columns = [described(column) for column in relation.columns if column.name in wanted]
     columns += [[c.name, c.formula] for c in relation.computed if c.name in wanted]
-    found = [relation.name, relation.kind.value, relation.timestamp, sorted(columns, key=_text)]
+    found = [relation.name, relation.kind.value, relation.timestamp, sorted(columns, key=_sorted_json)]
     promised: list[Any] = [relation.granularity, relation.max_rows_per_timestamp]
     if relation.rate is not None:
         promised.append([relation.rate.rows, relation.rate.length])
     return [*found, promised] if any(promised) else found
 
 
-def _rows(query: Query, name: str, rows: Rows) -> list[Any]:
+def _static_rows(query: Query, name: str, rows: Rows) -> list[Any]:
     aliases = {o.alias for o in query.statics if o.relation.name == name}
     columns = sorted({a.column for a in (*query.mentioned, *query.weight) if a.occurrence in aliases})
-    return sorted(([plain(row[column]) for column in columns] for row in rows), key=_text)
+    return sorted(([plain(row[column]) for column in columns] for row in rows), key=_sorted_json)
 
 
-def _text(thing: Any) -> str:
+def _sorted_json(thing: Any) -> str:
     return json.dumps(thing, sort_keys=True, ensure_ascii=False)

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from streambound.query.partitions import Partition
+from streambound.storage.partitions import Partition
 
 
 @dataclass(frozen=True)

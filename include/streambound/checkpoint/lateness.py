@@ -18,7 +18,7 @@ from streambound.checkpoint.lock import alone
 from streambound.durable import flushed, remove
 from streambound.errors import StorageError
 from streambound.query.model import Relation, duration
-from streambound.query.partitions import DAYS, day_of
+from streambound.storage.partitions import DAYS, day_of
 
 DRAFT = ".draft"
 

@@ -33,9 +33,9 @@ def add_advise(subcommands: Any) -> None:
 
 def _advise(options: argparse.Namespace) -> int:
     from streambound.approximate.nightly.advice import advice
-    from streambound.cli.queries import one
+    from streambound.cli.queries import registered_or_file
 
-    query, catalog = one(options.query, options.catalog)
+    query, catalog = registered_or_file(options.query, options.catalog)
     if options.picture is not None and options.picture.suffix not in ENDINGS:
         raise QueryError(f"--picture is {options.picture}", accepted=f"a file in {' or '.join(ENDINGS)}")
     night = _night(query, catalog)

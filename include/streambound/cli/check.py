@@ -188,12 +188,12 @@ def asked_of(chosen: Chosen, options: argparse.Namespace) -> Asked:
         around.catalog.default,
         options.chosen,
         named,
-        _text(chosen.written),
+        _file_with_text(chosen.written),
         around.errors,
     )
 
 
-def _text(written: Path | None) -> tuple[str, str] | None:
+def _file_with_text(written: Path | None) -> tuple[str, str] | None:
     """A file with its text; no text where it cannot be read."""
     try:
         return None if written is None else (str(written), written.read_text(encoding="utf-8-sig"))
@@ -202,7 +202,7 @@ def _text(written: Path | None) -> tuple[str, str] | None:
 
 
 def _corpus_lines(path: Path) -> Iterator[Asked]:
-    from streambound.query.corpus import read_corpus
+    from streambound.query.parse.corpus import read_corpus
 
     for line in read_corpus(path):
         yield Asked(line.id, line.sql, path, line.streams, line.error, line.dialect)

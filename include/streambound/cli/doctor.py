@@ -28,7 +28,7 @@ def add_parser(commands: Any) -> None:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from streambound.cli.queries import one
+    from streambound.cli.queries import registered_or_file
     from streambound.history.doctor import diagnose
     from streambound.query.registry import load_registry, registry_catalog
 
@@ -38,7 +38,7 @@ def _doctor(options: argparse.Namespace) -> int:
         chosen = load_registry(settings.registry()).queries
         catalog = registry_catalog(settings.registry(), options.catalog)
     else:
-        query, catalog = one(options.query, options.catalog, options.dialect, options.chosen)
+        query, catalog = registered_or_file(options.query, options.catalog, options.dialect, options.chosen)
         chosen = (query,)
     streams, found = diagnose(chosen, catalog, settings.checkpoints())
     findings = len([f for s in streams for f in s.findings] + [f for q in found for f in q.findings])
@@ -47,7 +47,7 @@ def _doctor(options: argparse.Namespace) -> int:
     else:
         print("\n".join(_lines(streams, found)))
         print("nothing found" if not findings else f"{findings} finding{'' if findings == 1 else 's'}")
-    invalid = any(one.verdict == "invalid" for one in found)
+    invalid = any(registered_or_file.verdict == "invalid" for registered_or_file in found)
     return 2 if invalid else 1 if findings else 0
 
 
@@ -74,13 +74,13 @@ def _lines(streams: Iterable[Examined], found: Iterable[Diagnosis]) -> Iterator[
 def _stream_lines(stream: Examined) -> Iterator[str]:
     from streambound.history.doctor import summed
 
-    if not stream.shares and not stream.findings:
+    if not stream.parts and not stream.findings:
         yield f"{stream.stream}: only Spark reads its history, which was not looked at"
         return
-    names = [share.partition for share in stream.shares]
+    names = [share.partition for share in stream.parts]
     span = f" ({names[0]} to {names[-1]})" if stream.key and names else ""
     empty = f"; {len(stream.empty)} empty" if stream.empty else ""
-    yield f"{stream.stream}: {_cost(summed(stream.shares))}{span}{empty}"
+    yield f"{stream.stream}: {_cost(summed(stream.parts))}{span}{empty}"
     if stream.newest is not None:
         yield f"  newest: {stream.newest}"
     for name, (low, high, domain) in (stream.ranges or {}).items():

@@ -22,11 +22,11 @@ def add_parser(commands: Any) -> None:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from streambound.cli.queries import one
+    from streambound.cli.queries import registered_or_file
     from streambound.compiler import CRITERIA, compile, invalid, reported
     from streambound.report.verdicts import plan_text, verdict_text
 
-    query, catalog = one(options.query, options.catalog, options.dialect, options.chosen)
+    query, catalog = registered_or_file(options.query, options.catalog, options.dialect, options.chosen)
     try:
         job = compile(query.sql, catalog, query.name, compared=True, dialect=query.dialect, query=query.query)
     except StreamboundError as error:
@@ -58,9 +58,9 @@ def _fits_memory(statement: Statement) -> bool:
 
 
 def _published_steps(simple: Query | None) -> str:
-    from streambound.papers.steps import steps_text
+    from streambound.papers.procedure import procedure_text
     from streambound.query.model import NullTest
 
     if simple is None or any(isinstance(atom, NullTest) for atom in simple.where):
         return "Steps of Schiff & Özçep: their theorems speak of one SELECT without OR and NULL."
-    return steps_text(simple)
+    return procedure_text(simple)

@@ -129,8 +129,8 @@ def _entries(options: argparse.Namespace) -> Sequence[Entry]:
 
 
 def _dialect(source: str) -> str:
+    from streambound.query.dialects.guess import language
     from streambound.query.dialects.reading import LANGUAGES
-    from streambound.query.guess import language
 
     known = ("spark-sql", *(name for name in LANGUAGES if name != "spark"))
     try:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from streambound.query.catalog import Catalog
     from streambound.query.model import Relation
-    from streambound.query.partitions import Partition
     from streambound.query.registry import RegisteredQuery
+    from streambound.storage.partitions import Partition
 
 SECONDS = 10.0
 
@@ -177,7 +177,7 @@ def run_live(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespa
 
 def _present(relation: Relation) -> Sequence[Partition]:
     """What of a stream lies in a folder by now."""
-    from streambound.query.partitions import present_partitions
+    from streambound.storage.partitions import present_partitions
 
     return () if relation.live is not None else present_partitions(relation)
 

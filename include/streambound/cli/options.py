@@ -69,7 +69,7 @@ def add_text(parser: Any) -> None:
 
 
 def _dialect(text: str) -> str:
-    from streambound.query.guess import language
+    from streambound.query.dialects.guess import language
 
     try:
         return language(text).name

@@ -118,7 +118,7 @@ def models(manifest: Path, select: Iterable[str], dialect: str | None) -> Iterat
         yield Chosen(one.query, around, one.written)
 
 
-def one(
+def registered_or_file(
     name: str, catalog_file: Path | None, dialect: str | None = None, query: str | None = None
 ) -> tuple[RegisteredQuery, Catalog]:
     """The query of a registered name or a file, with its catalog.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from streambound.errors import QueryError
 
 if TYPE_CHECKING:
-    from streambound.history.stored import Reading
+    from streambound.history.stored import StoredEvaluation
     from streambound.query.catalog import Catalog
     from streambound.query.registry import RegisteredQuery
 
@@ -51,9 +51,11 @@ def refuse_options(options: argparse.Namespace) -> None:
 def run_relations(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespace) -> int:
     """Evaluate a query over the tables of a folder; prints or writes its answers."""
     from streambound.evaluation.output import answers_file, written
-    from streambound.history.stored import Reading, stored
+    from streambound.history.stored import StoredEvaluation, stored
 
-    reading = Reading(stored(query.name, query.sql, catalog, options.relations, query.dialect, query.query))
+    reading = StoredEvaluation(
+        stored(query.name, query.sql, catalog, options.relations, query.dialect, query.query)
+    )
     if options.output is None:
         listed = list(_answers(reading, streamed=False))
         found = {"query": query.name, "answers": listed, "peak_units": reading.peak_units}
@@ -69,7 +71,7 @@ def run_relations(query: RegisteredQuery, catalog: Catalog, options: argparse.Na
     return 0
 
 
-def _answers(reading: Reading, streamed: bool) -> Iterator[dict[str, Any]]:
+def _answers(reading: StoredEvaluation, streamed: bool) -> Iterator[dict[str, Any]]:
     """The answer rows; ``streamed`` as they come where no plan bounds how many there are."""
     from streambound.evaluation.corpus import answer_json
     from streambound.evaluation.events import answers

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from streambound.history.executor import Executor
     from streambound.history.k_memory import Memory
     from streambound.query.catalog import Catalog
-    from streambound.query.corpus import CorpusLine
+    from streambound.query.parse.corpus import CorpusLine
     from streambound.query.registry import RegisteredQuery
 
 # The engines that evaluate partitions, keep checkpoints and write answers; the others print them.
@@ -86,9 +86,9 @@ def _run(options: argparse.Namespace) -> int:
         return _run_corpus(options.corpus, options.engine, options.mode)
     if options.query is None:
         raise QueryError("no query is named", accepted="QUERY, or --corpus FILE")
-    from streambound.cli.queries import one
+    from streambound.cli.queries import registered_or_file
 
-    query, catalog = one(options.query, options.catalog, options.dialect, options.chosen)
+    query, catalog = registered_or_file(options.query, options.catalog, options.dialect, options.chosen)
     refuse_file("--output", options.output)
     _refuse_memory(options)
     if options.relations is not None:
@@ -134,7 +134,7 @@ def _refuse_memory(options: argparse.Namespace) -> None:
 
 
 def _run_corpus(path: Path, engine: str, mode: str) -> int:
-    from streambound.query.corpus import queries_of, read_corpus
+    from streambound.query.parse.corpus import queries_of, read_corpus
 
     lines = chain.from_iterable(map(queries_of, read_corpus(path)))
     codes = [0]
@@ -172,7 +172,7 @@ def _executor(engine: str, name: str) -> AbstractContextManager[Executor]:
 def _run_history(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespace) -> int:
     from streambound.history.evaluate import evaluate_history
     from streambound.history.prepare import draft_of, require_fitting
-    from streambound.query.partitions import Range, choose_partitions
+    from streambound.storage.partitions import Range, choose_partitions
 
     _use_input(options.input)
     memory = None if options.memory is None else _memory(query, options)

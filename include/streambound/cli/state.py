@@ -31,11 +31,11 @@ def _state(options: argparse.Namespace) -> int:
     from streambound.checkpoint.holder import unsettle
     from streambound.checkpoint.inspection import inspect
     from streambound.checkpoint.table import CheckpointTable, address_of
-    from streambound.cli.queries import one
+    from streambound.cli.queries import registered_or_file
     from streambound.history.fingerprints import grounds
     from streambound.report.checkpoints import checkpoints_text
 
-    query, catalog = one(options.query, options.catalog, options.dialect, options.chosen)
+    query, catalog = registered_or_file(options.query, options.catalog, options.dialect, options.chosen)
     now = grounds(query, catalog)
     answers = settings.answers_root() / query.name
     with _still(answers) if options.verify else nullcontext():

@@ -92,7 +92,7 @@ class _Rounds:
                 key = one.path, f"{one.name}/{number}"
                 found[key] = decided
                 if self._shown.get(key) != decided:
-                    print(self._text(decided), flush=True)
+                    print(self._printed(decided), flush=True)
                     printed = True
         for path, name in self._shown.keys() - found.keys():
             print(self._gone(path, name.split("/")[0]))
@@ -103,7 +103,7 @@ class _Rounds:
             print(", ".join(f"{number} {verdict}" for verdict, number in counts))
         sys.stdout.flush()
 
-    def _text(self, decided: Decided) -> str:
+    def _printed(self, decided: Decided) -> str:
         return str(decided.formed) if self._form == "text" else json.dumps(decided.formed, ensure_ascii=False)
 
     def _gone(self, path: Path, name: str) -> str:

@@ -61,16 +61,16 @@ def _witness(options: argparse.Namespace) -> int:
 
 
 def _registered(options: argparse.Namespace) -> Given:
-    from streambound.cli.queries import one
+    from streambound.cli.queries import registered_or_file
 
     if options.query is None:
         raise QueryError("no query is named", accepted="QUERY, or --corpus FILE")
-    query, catalog = one(options.query, options.catalog, options.dialect, options.chosen)
+    query, catalog = registered_or_file(options.query, options.catalog, options.dialect, options.chosen)
     return query.name, query.sql, catalog, None, query.dialect, query.query
 
 
 def _corpus_lines(path: Path) -> Iterator[Given]:
-    from streambound.query.corpus import queries_of, read_corpus
+    from streambound.query.parse.corpus import queries_of, read_corpus
 
     for line in chain.from_iterable(map(queries_of, read_corpus(path))):
         yield line.id, line.sql, line.catalog, line.error, line.dialect, line.query

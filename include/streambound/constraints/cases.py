@@ -50,12 +50,12 @@ class Case:
     """Matches that are told from the others by conditions on single tuples.
 
     ``parts`` are conjunctions that together have exactly these matches: one, or several that
-    overlap at most where duplicates are eliminated. ``wide`` are the same without conditions on idle columns,
-    of which the parts meet one way.
+    overlap at most where duplicates are eliminated. ``relaxed`` are the same without conditions on idle
+    columns, of which the parts meet one way.
     """
 
     parts: tuple[Query, ...]
-    wide: tuple[Query, ...]
+    relaxed: tuple[Query, ...]
 
     @property
     def exact(self) -> bool:
@@ -71,7 +71,7 @@ class _Leaf:
     """
 
     selection: Selection
-    known: tuple[Atom, ...]
+    certain: tuple[Atom, ...]
     rest: Formula
     facts: System
     whole: bool
@@ -81,7 +81,7 @@ class _Leaf:
 
     @property
     def query(self) -> Query:
-        return replace(self.selection.base, where=self.known)
+        return replace(self.selection.base, where=self.certain)
 
     @property
     def possible(self) -> bool:
@@ -106,7 +106,7 @@ class _Leaf:
         constraints, choices = conditions_of(self.facts.space, atoms)
         closure = None if self.facts.closure is None else self.facts.closure.assume(constraints)
         facts = replace(self.facts, closure=closure, choices=(*self.facts.choices, *choices))
-        return replace(self, known=tuple(dict.fromkeys((*self.known, *atoms))), facts=facts)
+        return replace(self, certain=tuple(dict.fromkeys((*self.certain, *atoms))), facts=facts)
 
 
 @lru_cache(maxsize=16)
@@ -176,7 +176,7 @@ def _possible(selection: Selection) -> Selection:
     """The SELECT without alternatives that never hold: their constants would split it."""
     facts = within(selection.base, atoms_of(selection.formula))
     leaf = _propagated(_Leaf(selection, (), selection.formula, facts, whole=False, apart=False))
-    formula = all_of((*leaf.known, _pruned(leaf, leaf.rest)))
+    formula = all_of((*leaf.certain, _pruned(leaf, leaf.rest)))
     return selection if formula == selection.formula else replace(selection, formula=formula)
 
 
@@ -204,7 +204,7 @@ def _propagated(leaf: _Leaf) -> _Leaf:
 def _simplified_leaf(leaf: _Leaf, atoms: tuple[Atom, ...]) -> _Leaf:
     """The leaf in which some atoms are known to be true, and what that says of others."""
     narrowed = leaf.narrowed(atoms)
-    known, query = set(narrowed.known), narrowed.query
+    known, query = set(narrowed.certain), narrowed.query
 
     def truth(atom: Atom) -> bool | None:
         if atom in known:
@@ -311,7 +311,7 @@ def _busy(leaf: _Leaf) -> _Busy:
         return _Busy(base, None)
     found = {_column(base, a) for a in base.projected}
     links = []
-    for atom in (*leaf.known, *atoms_of(leaf.rest)):
+    for atom in (*leaf.certain, *atoms_of(leaf.rest)):
         columns = {_column(base, a) for a in atom.attributes}
         if not _local(atom) or any(base.is_time(a) for a in atom.attributes):
             found |= columns
@@ -351,7 +351,7 @@ def _idle_met(leaf: _Leaf) -> _Leaf | None:
         if found.rest == NOWHERE or not found.possible:
             continue
         if found.rest == ALWAYS:
-            met = tuple(atom for atom in found.known if atom not in leaf.known)
+            met = tuple(atom for atom in found.certain if atom not in leaf.certain)
             return replace(leaf, rest=crossing, met=met)
         first, *others = _conjuncts(found.rest)
         options = first.parts if isinstance(first, AnyOf) else (first,)
@@ -382,10 +382,10 @@ def _case(leaf: _Leaf) -> Case:
     if leaf.rest != ALWAYS:
         table = _table(leaf)
         found = [table.atoms(box) for box in table.cover(disjoint=not leaf.selection.base.ring.idempotent)]
-    wide = tuple(leaf.selection.part((*leaf.known, *atoms)) for atoms in found)
+    wide = tuple(leaf.selection.part((*leaf.certain, *atoms)) for atoms in found)
     if not leaf.met:
         return Case(wide, wide)
-    return Case(tuple(leaf.selection.part((*leaf.known, *leaf.met, *atoms)) for atoms in found), wide)
+    return Case(tuple(leaf.selection.part((*leaf.certain, *leaf.met, *atoms)) for atoms in found), wide)
 
 
 def _table(leaf: _Leaf) -> PairTable:

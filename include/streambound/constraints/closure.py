@@ -64,20 +64,20 @@ Bound = tuple[int, int, float]
 class Closure:
     """Attributes with the tightest implied difference bound between any two.
 
-    ``steps`` gives the distance of neighbouring values of a discrete attribute, None if dense.
+    ``spacings`` gives the distance of neighbouring values of a discrete attribute, None if dense.
     """
 
     index: Mapping[Attribute | None, int]
-    steps: tuple[int | None, ...]
+    spacings: tuple[int | None, ...]
     matrix: _Matrix
 
     @classmethod
-    def over(cls, steps: Mapping[Attribute, int | None]) -> Closure:
+    def over(cls, spacings: Mapping[Attribute, int | None]) -> Closure:
         """The closure of no constraint over the given attributes."""
-        nodes: list[Attribute | None] = [None, *steps]
+        nodes: list[Attribute | None] = [None, *spacings]
         size = len(nodes)
         matrix: _Matrix = [[0 if i == j else inf for j in range(size)] for i in range(size)]
-        return cls({node: i for i, node in enumerate(nodes)}, (0, *steps.values()), matrix)
+        return cls({node: i for i, node in enumerate(nodes)}, (0, *spacings.values()), matrix)
 
     def assume(self, constraints: Iterable[Difference]) -> Closure | None:
         """The closure with more constraints; None if they contradict."""
@@ -93,14 +93,14 @@ class Closure:
             changed = True
         if changed and self.mixed and not self._tighten(matrix):
             return None
-        return Closure(self.index, self.steps, matrix)
+        return Closure(self.index, self.spacings, matrix)
 
     def among(self, attributes: Iterable[Attribute | None]) -> Closure:
         """The closure of what is implied between some attributes and the origin."""
         nodes = list(dict.fromkeys([None, *attributes]))
         places = [self.index[node] for node in nodes]
         matrix = [[row[j] for j in places] for row in (self.matrix[i] for i in places)]
-        return Closure({n: i for i, n in enumerate(nodes)}, tuple(self.steps[i] for i in places), matrix)
+        return Closure({n: i for i, n in enumerate(nodes)}, tuple(self.spacings[i] for i in places), matrix)
 
     def admits(self, constraints: Iterable[Difference]) -> bool:
         """Whether constraints contradict nothing that is implied between the attributes they name.
@@ -125,7 +125,7 @@ class Closure:
 
     def dense(self, node: Attribute | None) -> bool:
         """Whether an attribute has no steps; the origin hinders nothing."""
-        return not self.steps[self.index[node]]
+        return not self.spacings[self.index[node]]
 
     def allows(self, constraint: Difference) -> bool:
         """Whether one constraint contradicts nothing that is implied, rounding aside."""
@@ -135,10 +135,10 @@ class Closure:
     @cached_property
     def mixed(self) -> bool:
         """Whether attributes have values of several steps, so that sums of bounds are rounded again."""
-        return len({step for step in self.steps[1:]}) > 1
+        return len({step for step in self.spacings[1:]}) > 1
 
     def _tight(self, i: int, j: int, value: float) -> float:
-        one, other = self.steps[i], self.steps[j]
+        one, other = self.spacings[i], self.spacings[j]
         if one is None or other is None or value == inf:
             return value
         step = gcd(one, other) or 1
@@ -173,9 +173,9 @@ class Closure:
 
     def scaled(self, factor: int) -> Closure:
         """The same constraints in units that are ``factor`` times finer."""
-        steps = tuple(None if step is None else step * factor for step in self.steps)
+        spacings = tuple(None if step is None else step * factor for step in self.spacings)
         matrix = [[_scaled(value, factor) for value in row] for row in self.matrix]
-        return Closure(self.index, steps, matrix)
+        return Closure(self.index, spacings, matrix)
 
     def strict_steps(self, high: Attribute | None, low: Attribute | None) -> int:
         """The number of strict comparisons that the tightest bound on ``high - low`` sums up."""

@@ -31,7 +31,7 @@ Choice = tuple[Difference, Difference]
 
 
 @dataclass
-class Steps:
+class Budget:
     """How many steps a search may still take."""
 
     left: int
@@ -71,7 +71,7 @@ def made(closure: Closure, choice: Choice) -> bool:
     return closure.implies(choice[0]) or closure.implies(choice[1])
 
 
-def search(start: Closure, choices: Iterable[Choice], steps: Steps) -> list[Difference] | None:
+def search(start: Closure, choices: Iterable[Choice], budget: Budget) -> list[Difference] | None:
     """The options taken in one way of making every choice that can fail; None if there is no way.
 
     Raises:
@@ -83,7 +83,7 @@ def search(start: Closure, choices: Iterable[Choice], steps: Steps) -> list[Diff
         start = start.among(node for choice in rest for d in choice for node in (d.high, d.low))
     pending = [(start, [_opened(start, choice) for choice in rest], list[Difference]())]
     while pending:
-        steps.take()
+        budget.take()
         closure, still, taken = pending.pop()
         still = [choice for choice in still if not choice.made(closure)]
         first = _fewest(closure, still)
@@ -126,7 +126,7 @@ def consistent(start: Closure, choices: Iterable[Choice]) -> bool:
     Raises:
         SearchLimit: more than SEARCH_LIMIT steps.
     """
-    return search(start, choices, Steps(SEARCH_LIMIT)) is not None
+    return search(start, choices, Budget(SEARCH_LIMIT)) is not None
 
 
 def resolved(start: Closure, choices: tuple[Choice, ...]) -> Closure | None:
@@ -135,7 +135,7 @@ def resolved(start: Closure, choices: tuple[Choice, ...]) -> Closure | None:
     Raises:
         SearchLimit: more than SEARCH_LIMIT steps.
     """
-    taken = search(start, choices, Steps(SEARCH_LIMIT))
+    taken = search(start, choices, Budget(SEARCH_LIMIT))
     return None if taken is None else all_made(start, choices, taken)
 
 

@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from streambound.constraints.closure import Closure, Difference, at_least, at_most
-from streambound.constraints.search import SEARCH_LIMIT, Choice, SearchLimit, Steps, all_made, search
+from streambound.constraints.search import SEARCH_LIMIT, Budget, Choice, SearchLimit, all_made, search
 from streambound.constraints.space import Space, domain_of
 from streambound.query.model import Atom, Attribute, Filter, Join, Membership, Never, Op, Query
 from streambound.query.values import Family, Value
@@ -27,37 +27,39 @@ _KEPT = 16
 class Part:
     """What a query says of the attributes of one family, which nothing links with other families.
 
-    ``known`` are closures in which every choice is made, so that no search is needed within them.
+    ``settled`` are closures in which every choice is made, so that no search is needed within them.
     ``possible`` tells whether there are values at all; None as long as nobody knows, for which
     ``not_enough`` search steps were not enough.
     """
 
     closure: Closure
     choices: tuple[Choice, ...]
-    known: list[Closure] = field(default_factory=list)
+    settled: list[Closure] = field(default_factory=list)
     possible: bool | None = None
     not_enough: int = 0
 
-    def satisfiable(self, literals: tuple[Difference, ...], added: tuple[Choice, ...], steps: Steps) -> bool:
+    def satisfiable(
+        self, literals: tuple[Difference, ...], added: tuple[Choice, ...], budget: Budget
+    ) -> bool:
         """Whether some values meet what the query says, some constraints and the added choices."""
         if not self.closure.admits(literals):
             return False
-        if not added and any(self._meets(known, literals) for known in self.known):
+        if not added and any(self._meets(known, literals) for known in self.settled):
             return True
         start = self.closure.assume(literals)
-        found = None if start is None else search(start, (*self.choices, *added), steps)
+        found = None if start is None else search(start, (*self.choices, *added), budget)
         if found is not None and not added:
             self._keep(found)
         return found is not None
 
-    def consistent(self, steps: Steps) -> bool:
+    def consistent(self, budget: Budget) -> bool:
         """Whether there are values at all; asked once, also if the answer was too much to search for."""
         if self.possible is None:
-            if steps.left <= self.not_enough:
+            if budget.left <= self.not_enough:
                 raise SearchLimit
-            before = steps.left
+            before = budget.left
             try:
-                self.possible = self.satisfiable((), (), steps)
+                self.possible = self.satisfiable((), (), budget)
             except SearchLimit:
                 self.not_enough = before
                 raise
@@ -70,10 +72,10 @@ class Part:
 
     def _keep(self, taken: list[Difference]) -> None:
         """Remember a way of making the choices, those that cannot fail included."""
-        if len(self.known) >= _KEPT:
+        if len(self.settled) >= _KEPT:
             return
         if (known := all_made(self.closure, self.choices, taken)) is not None:
-            self.known.append(known)
+            self.settled.append(known)
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class System:
         Raises:
             SearchLimit: this and earlier questions took more than SEARCH_LIMIT steps.
         """
-        if self.closure is None or not all(part.consistent(self.steps) for part in self.parts.values()):
+        if self.closure is None or not all(part.consistent(self.budget) for part in self.parts.values()):
             return False
         literals: dict[Family, list[Difference]] = {}
         added: dict[Family, list[Choice]] = {}
@@ -103,7 +105,7 @@ class System:
         for choice in choices:
             added.setdefault(self._family(choice[0]), []).append(choice)
         return all(
-            self.parts[f].satisfiable(tuple(literals.get(f, ())), tuple(added.get(f, ())), self.steps)
+            self.parts[f].satisfiable(tuple(literals.get(f, ())), tuple(added.get(f, ())), self.budget)
             for f in dict.fromkeys((*literals, *added))
         )
 
@@ -113,9 +115,9 @@ class System:
         return self.space.family(node)
 
     @cached_property
-    def steps(self) -> Steps:
+    def budget(self) -> Budget:
         """The search steps that are left."""
-        return Steps(SEARCH_LIMIT)
+        return Budget(SEARCH_LIMIT)
 
     @cached_property
     def parts(self) -> dict[Family, Part]:

@@ -21,14 +21,14 @@ from streambound.query.model import Attribute, Kind
 class TimeOrder:
     """The preorder on the occurrences of a satisfiable query.
 
-    ``split`` is the closure of the timestamps where their comparisons were split, else the query's. ``held``
+    ``split`` is the closure of the timestamps where their comparisons were split, else the query's. ``kept``
     are columns of infinite streams whose declared number of values is kept (see ``beside``): they lie like
     those of finite streams, on either side of what is asked.
     """
 
     facts: System
     split: Closure | None = None
-    held: frozenset[Attribute] = frozenset()
+    kept: frozenset[Attribute] = frozenset()
 
     @cached_property
     def numbered(self) -> frozenset[Attribute]:
@@ -44,7 +44,7 @@ class TimeOrder:
         """The order where some streams are held: their numbered columns have been seen."""
         if not self.numbered:
             return self
-        return replace(self, held=frozenset(a for a in self.numbered if a.occurrence in streams))
+        return replace(self, kept=frozenset(a for a in self.numbered if a.occurrence in streams))
 
     @cached_property
     def closure(self) -> Closure:

@@ -78,7 +78,7 @@ def zones(time: TimeOrder, attribute: Attribute) -> Iterator[Zone]:
     mates = time.facts.space.mates(attribute)
     # An attribute of a finite stream is a constant not known yet: either side of it is a zone. So is one of
     # which a declared number of values is kept.
-    unknown = tuple(a for a in mates if a.occurrence in time.finite or a in time.held)
+    unknown = tuple(a for a in mates if a.occurrence in time.finite or a in time.kept)
     for zone in _bases(time.facts, attribute):
         if not unknown:
             yield zone

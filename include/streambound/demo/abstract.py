@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from streambound.errors import DataError, meant
-from streambound.query.parquet import FILE_NAME, atomic_writer, drop_stale
+from streambound.storage.parquet import FILE_NAME, atomic_writer, drop_stale
 
 COLUMNS: dict[str, tuple[str, ...]] = {"S": ("A", "B", "C"), "T": ("D", "E")}
 FOLDERS = {"S": "abstract_s", "T": "abstract_t"}

@@ -18,7 +18,7 @@ from streambound.demo import flight_times, nycflights
 from streambound.demo.flight_streams import STREAMS, Events, statics, streams
 from streambound.demo.nycflights import Source
 from streambound.errors import DataError
-from streambound.query.parquet import FILE_NAME, drop_stale, write_table
+from streambound.storage.parquet import FILE_NAME, drop_stale, write_table
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ class Decided:
 
     version: int | None
     source: str
-    found: Found
+    outcome: Found
     queries: tuple[Shown, ...]
 
 
@@ -194,7 +194,7 @@ def _marks(decided: Decided, positions: Positions, embedded: bool) -> Iterator[t
             place = positions.range(one.place(mark["span"]))
             level = levels[one.marked["verdict"]]
             yield _diagnostic(place, mark["message"], level, mark["code"], mark["page"])
-    for span in decided.found.composed:
+    for span in decided.outcome.composed:
         yield _diagnostic(positions.range(span), COMPOSED, types.DiagnosticSeverity.Information)
 
 
@@ -243,10 +243,10 @@ def _edits(decided: Decided, text: Text, sql: str, positions: Positions) -> list
     replacements = text.replacements(sql)
     if replacements is None:
         return None
-    number = decided.found.texts.index(text)
+    number = decided.outcome.texts.index(text)
     reader = sql_file if len(text.literals) == 1 and not text.literals[0].quote else python_file
     again = reader(edited(decided.source, replacements))
-    wanted = [sql if i == number else one.sql for i, one in enumerate(decided.found.texts)]
+    wanted = [sql if i == number else one.sql for i, one in enumerate(decided.outcome.texts)]
     if again is None or [one.sql for one in again.texts] != wanted:
         return None
     return [types.TextEdit(positions.range(one.span), one.new) for one in replacements]

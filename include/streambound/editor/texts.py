@@ -126,7 +126,7 @@ def sql_file(document: str) -> Found:
     ends = _LINE_END.search(document)
     literal = Literal(0, "", False, ends[0] if ends else "\n")
     whole = Span(0, len(document))
-    sql, spans = _plain(document, whole)
+    sql, spans = _literal_characters(document, whole)
     return Found((Text(sql, spans, (literal,), whole),))
 
 
@@ -143,7 +143,7 @@ def python_file(document: str) -> Found | None:
     for given in _given(tree):
         span = lines.span(given)
         if isinstance(given, ast.Constant) and isinstance(given.value, str):
-            text = _text(document, span)
+            text = _joined_literals(document, span)
             if _QUERY.search(text.sql):
                 literals[span] = text
         elif any(_is_query(node) for node in ast.walk(given)):
@@ -214,7 +214,7 @@ class _Lines:
         )
 
 
-def _text(document: str, whole: Span) -> Text:
+def _joined_literals(document: str, whole: Span) -> Text:
     """The text of string literals side by side."""
     # In parentheses their lines go together.
     source = f"({document[whole.start : whole.end]})"
@@ -232,13 +232,13 @@ def _text(document: str, whole: Span) -> Text:
         end = start + len(token.string) - len(quote)
         literals.append(Literal(len(sql), quote, raw, ends[0] if ends else "\n"))
         inner = Span(head.end(), end)
-        found, where = _plain(document, inner) if raw else _unescaped(document, inner)
+        found, where = _literal_characters(document, inner) if raw else _unescaped(document, inner)
         sql += found
         spans += where
     return Text(sql, tuple(spans), tuple(literals), whole)
 
 
-def _plain(document: str, inner: Span) -> tuple[str, tuple[Span, ...]]:
+def _literal_characters(document: str, inner: Span) -> tuple[str, tuple[Span, ...]]:
     """Characters that mean themselves, but for the ends of lines."""
     parts, spans, at = list[str](), list[Span](), inner.start
     for found in _LINE_END.finditer(document, inner.start, inner.end):
@@ -255,7 +255,7 @@ def _unescaped(document: str, inner: Span) -> tuple[str, list[Span]]:
     """Characters of which a backslash makes others."""
     sql, spans, at = "", list[Span](), inner.start
     for found in _ESCAPE.finditer(document, inner.start, inner.end):
-        plain, where = _plain(document, Span(at, found.start()))
+        plain, where = _literal_characters(document, Span(at, found.start()))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             meant: str = ast.literal_eval(f'"""{found[0]}"""')
@@ -268,7 +268,7 @@ def _unescaped(document: str, inner: Span) -> tuple[str, list[Span]]:
             else [Span(i, i + 1) for i in range(*found.span())]
         )
         at = found.end()
-    plain, where = _plain(document, Span(at, inner.end))
+    plain, where = _literal_characters(document, Span(at, inner.end))
     return sql + plain, [*spans, *where]
 
 

@@ -13,8 +13,8 @@ from streambound.evaluation.events import Answer, Batch, Encoded, answers, batch
 from streambound.evaluation.finality import finals
 from streambound.evaluation.flow import statement_pass
 from streambound.evaluation.reference import initial, reference
-from streambound.query.corpus import CorpusLine
 from streambound.query.parse import defined, statement
+from streambound.query.parse.corpus import CorpusLine
 from streambound.query.statement import Statement
 
 

@@ -18,6 +18,7 @@ from streambound.synopsis.planner import needs_time
 from streambound.synopsis.row_join import Match, Matches, Row, RowJoin, static_sources, with_new
 from streambound.synopsis.serial import canonical, decoded, plain, value_of
 from streambound.synopsis.state import passes
+from streambound.synopsis.state_codec import sorted_rows
 
 
 class Engine(Protocol):
@@ -47,7 +48,7 @@ Make = Callable[[Query, Mapping[str, list[Encoded]], int], Engine]
 class EndingPass:
     """Evaluates a query with streams that end; ``peak_units`` is the most that was ever stored.
 
-    Until the streams end it has the tuples that are ``held``; afterwards ``ended`` are their rows, and
+    Until the streams end it has the tuples that are ``buffered``; afterwards ``ended`` are their rows, and
     ``later`` is the engine that goes on. ``now`` is the last moment of which a tuple counted.
     """
 
@@ -63,7 +64,7 @@ class EndingPass:
         self.static = dict(static)
         self.fixed = static_sources(plan.query, static)
         self.ended: dict[str, list[Encoded]] = {}
-        self.held: list[Batch] = []
+        self.buffered: list[Batch] = []
         self.seen = {o.alias: Matches() for o in plan.query.occurrences if o.relation.kind is not Kind.STATIC}
         self.join = RowJoin(plan.query.ring, _joins(plan.query), time_conditions(plan.query))
         self.answered: set[Row] = set()
@@ -103,7 +104,9 @@ class EndingPass:
         self.now = batch.moment
         if self.later is None and batch.moment > self.plan.last:
             self._end()
-        found = self._held(batch) if self.later is None else self.later.step(self._widened(batch))
+        found = (
+            self._joined_with_buffered(batch) if self.later is None else self.later.step(self._widened(batch))
+        )
         self.peak_units = max(self.peak_units, self.units)
         return found
 
@@ -141,8 +144,8 @@ class EndingPass:
     def _follow(self, alias: str, batch: Batch) -> None:
         self.order.follow(self.query.occurrence(alias).relation, batch.moment, batch.partition)
 
-    def _held(self, batch: Batch) -> dict[Row, int]:
-        arriving = {alias: self._matches(alias, batch) for alias in self.seen}
+    def _joined_with_buffered(self, batch: Batch) -> dict[Row, int]:
+        arriving = {alias: self._counting_matches(alias, batch) for alias in self.seen}
         new = {frozenset((alias,)): Matches(matches) for alias, matches in arriving.items()}
         older = {frozenset((alias,)): matches for alias, matches in self.seen.items()}
         found: dict[Row, int] = {}
@@ -157,11 +160,11 @@ class EndingPass:
     def hold(self, batch: Batch, arriving: Mapping[str, list[Match]] | None = None) -> None:
         """Keep the tuples of a batch as they came."""
         for alias in self.seen:
-            own = self._matches(alias, batch) if arriving is None else arriving[alias]
+            own = self._counting_matches(alias, batch) if arriving is None else arriving[alias]
             self.seen[alias].put(batch.moment, own)
-        self.held.append(batch)
+        self.buffered.append(batch)
 
-    def _matches(self, alias: str, batch: Batch) -> list[Match]:
+    def _counting_matches(self, alias: str, batch: Batch) -> list[Match]:
         """The tuples of an occurrence that meet the conditions on it alone."""
         columns = [a for a in self.query.mentioned if a.occurrence == alias]
         return [
@@ -192,7 +195,7 @@ class EndingPass:
     def _end(self) -> None:
         """Make the tuples of the streams that have ended static, and plan what is left."""
         # Their answers have been given, and where no order is asked for they enter at once.
-        held = self.held if needs_time(self.plan.later) else [_as_one(self.held)]
+        held = self.buffered if needs_time(self.plan.later) else [_as_one(self.buffered)]
         later = self.end({static_name(self.query.occurrence(a)): self._last(a) for a in self.plan.finite})
         for batch in held:
             later.step(self._widened(batch))
@@ -203,7 +206,7 @@ class EndingPass:
         name = self.query.occurrence(alias).relation.name
         return [
             widened_row(row, self.plan.shadows[alias])
-            for batch in self.held
+            for batch in self.buffered
             for row in batch.tuples.get(name, ())
             if passes(own, row)
         ]
@@ -214,7 +217,7 @@ class EndingPass:
         static = {**self.static, **rows}
         later, linger = self.plan.later, self.plan.linger
         made = self.make(later, static, linger) if later.streams else Answered(self.answered)
-        self.later, self.held, self.answered = made, [], set()
+        self.later, self.buffered, self.answered = made, [], set()
         self.seen = dict.fromkeys(self.seen, Matches())
         return made
 
@@ -236,13 +239,15 @@ class EndingPass:
     def dump(self) -> bytes:
         """What is held, or what has ended and the state of the engine that goes on, as canonical JSON."""
         if self.later is None:
-            return canonical({"now": self.now, "held": self._counted(), "answered": _rows(self.answered)})
+            return canonical(
+                {"now": self.now, "held": self._counted(), "answered": sorted_rows(self.answered)}
+            )
         ended = {name: _table(rows) for name, rows in self.ended.items()}
         return canonical({"now": self.now, "ended": ended, "later": json.loads(self.later.dump())})
 
     def _counted(self) -> list[Any]:
         found: Counter[bytes] = Counter()
-        for batch in self.held:
+        for batch in self.buffered:
             for stream, rows in batch.tuples.items():
                 values = ([plain(row[name]) for name in self.columns[stream]] for row in rows)
                 found.update(canonical([stream, batch.moment, row]) for row in values)
@@ -287,13 +292,9 @@ def _joins(query: Query) -> tuple[Join, ...]:
     return tuple(a for a in pairs if not query.is_timestamp(a.left))
 
 
-def _rows(rows: Iterable[Row]) -> list[Any]:
-    return sorted(([plain(value) for value in row] for row in rows), key=canonical)
-
-
 def _table(rows: Sequence[Encoded]) -> dict[str, Any]:
     columns = sorted(rows[0]) if rows else []
-    return {"columns": columns, "rows": _rows(tuple(row[c] for c in columns) for row in rows)}
+    return {"columns": columns, "rows": sorted_rows(tuple(row[c] for c in columns) for row in rows)}
 
 
 def _encoded(table: Mapping[str, Any]) -> list[Encoded]:
@@ -321,7 +322,7 @@ class Answered:
 
     def dump(self) -> bytes:
         """The rows."""
-        return canonical(_rows(self.rows))
+        return canonical(sorted_rows(self.rows))
 
     def load(self, document: Any) -> None:
         """Take up rows."""

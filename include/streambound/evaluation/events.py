@@ -82,7 +82,8 @@ def batches(query: Statement, events: Iterable[Mapping[str, Any]]) -> Iterator[B
         when = _moment(relation, event, index) if by_time else index
         if by_time and marker is not None and when < marker:
             raise DataError(
-                f"event {index}: timestamp {_told(relation, when)} comes after {_told(relation, marker)}",
+                f"event {index}: timestamp {_moment_text(relation, when)}"
+                f" comes after {_moment_text(relation, marker)}",
                 fix="sort the events by time",
             )
         if marker is not None and when != marker:
@@ -98,7 +99,7 @@ def batches(query: Statement, events: Iterable[Mapping[str, Any]]) -> Iterator[B
         yield done()
 
 
-def _told(relation: Relation, moment: int) -> str:
+def _moment_text(relation: Relation, moment: int) -> str:
     """A moment as SQL writes it."""
     return (
         str(moment) if relation.timestamp is None else relation.column(relation.timestamp).type.text(moment)

@@ -37,13 +37,15 @@ def events_of(query: Statement, given: Any, catalog: Catalog) -> Rows:
         PlatformError: a data frame is given, and pyarrow is not installed.
     """
     if isinstance(given, Mapping):
-        return _merged(query, {name: _rows(rows, str(name)) for name, rows in given.items()}, catalog)
+        return _merged(
+            query, {name: _rows_of_frame(rows, str(name)) for name, rows in given.items()}, catalog
+        )
     if hasattr(given, _ARROW):
-        rows = _rows(given, "the data frame")
+        rows = _rows_of_frame(given, "the data frame")
         if not rows or "stream" in rows[0]:
             return rows
         return _merged(query, {_only(query).name: rows}, catalog)
-    return _rows(given, "events")
+    return _rows_of_frame(given, "events")
 
 
 def rows_of(given: Any, catalog: Catalog) -> dict[str, Rows]:
@@ -56,7 +58,7 @@ def rows_of(given: Any, catalog: Catalog) -> dict[str, Rows]:
         raise DataError(
             f"static is {shown(given)}", accepted='{"R": [{"K": 1}, ...]}, or a data frame for "R"'
         )
-    found = {str(name): _rows(rows, str(name)) for name, rows in given.items()}
+    found = {str(name): _rows_of_frame(rows, str(name)) for name, rows in given.items()}
     _refuse_unknown(found, catalog)
     return found
 
@@ -97,7 +99,7 @@ def _refuse_unknown(given: Iterable[str], catalog: Catalog) -> None:
         )
 
 
-def _rows(given: Any, what: str) -> Rows:
+def _rows_of_frame(given: Any, what: str) -> Rows:
     """The rows of a data frame or of an iterable of mappings."""
     if hasattr(given, _ARROW):
         return _of_frame(given, what)

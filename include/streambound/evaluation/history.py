@@ -18,9 +18,10 @@ from streambound.errors import DataError
 from streambound.evaluation.events import Batch, Encoded, encode, timed
 from streambound.evaluation.promises import Counts, outside_day
 from streambound.operators.expressions import complete
-from streambound.query.files import footers, parquet_file
 from streambound.query.model import Kind, Relation
-from streambound.query.partitions import (
+from streambound.query.statement import Statement
+from streambound.storage.files import footers, parquet_file
+from streambound.storage.partitions import (
     Listing,
     Partition,
     Range,
@@ -29,7 +30,6 @@ from streambound.query.partitions import (
     partition_day,
     refuse_uncounted,
 )
-from streambound.query.statement import Statement
 
 
 def _silent(message: str) -> None:
@@ -42,7 +42,7 @@ def history_batches(
     last: str | None = None,
     progress: Callable[[str], None] = _silent,
 ) -> Iterator[Batch]:
-    """The batches of the partitions from ``first`` to ``last`` (see ``query.partitions.Range``).
+    """The batches of the partitions from ``first`` to ``last`` (see ``storage.partitions.Range``).
 
     ``progress`` is told when a partition begins.
 
@@ -128,7 +128,7 @@ def _by_time(arrivals: Iterator[_Arrival], partition: str) -> Iterator[Batch]:
         yield Batch(marker, held, marker, partition)
 
 
-def _plain(table: pa.Table, file: str) -> list[dict[str, Any]]:
+def _row_mappings(table: pa.Table, file: str) -> list[dict[str, Any]]:
     try:
         found: list[dict[str, Any]] = table.to_pylist()
     except (ValueError, OverflowError) as error:
@@ -159,7 +159,7 @@ def rows_of(relation: Relation, partition: Partition) -> Iterator[Encoded]:
     for file in map(str, partition.files):
         with parquet_file(file) as parquet:
             # A single file: no partition columns are to be guessed from the folders above it.
-            rows = _plain(parquet.read(columns=columns), file)
+            rows = _row_mappings(parquet.read(columns=columns), file)
         found = []
         for index, row in enumerate(rows):
             where = f"{file}, row {index}"

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from streambound.errors import PlanError
 from streambound.evaluation.ending import EndingPass
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.order import Order
@@ -87,9 +86,6 @@ class OnePass:
         join: type[RowJoin] = RowJoin,
     ) -> None:
         self.plan, self.query = plan, plan.query
-        if not self.query.arriving:
-            name = self.query.name
-            raise PlanError("only static relations are queried: the answer never changes", subject=name)
         self.order = order or Order()
         self.state = EngineState(plan, join)
         self.static = static_sources(plan.query, static)
@@ -187,13 +183,13 @@ class OnePass:
             return {}
         self.order.follow(self.query.occurrence(first).relation, now, partition)
         self.state.advance(now - 1)
-        self.state.held.take(arriving, now)
+        self.state.buffer.take(arriving, now)
         found = self._answers(now)
         if self.plan.remembered is not None:
             found = dict.fromkeys((row for row in found if row not in self.answered), 1)
             self._remember(found, now)
         self.state.advance(now)
-        self.state.held.drop(now)
+        self.state.buffer.drop(now)
         self.peak_units = max(self.peak_units, self.units)
         return found
 
@@ -221,10 +217,10 @@ class OnePass:
         """Sources whose joins are the matches of a split with a tuple of this batch, each once."""
         if not self.state.tables and len(split.new) == 1:
             # Nobody else asks for these matches, so they need not be made one by one.
-            for sources in self.state.held.arrived(split.new[0]):
+            for sources in self.state.buffer.arrived(split.new[0]):
                 yield [*sources, *self.static]
             return
-        new = {c: self.state.held.complete(c, now) for c in split.new}
+        new = {c: self.state.buffer.complete(c, now) for c in split.new}
         if any(new.values()):
             # Of a single part only what is new can make a new match.
             older = {c: self._older(c, now) for c in split.new} if len(new) > 1 else {}
@@ -234,7 +230,7 @@ class OnePass:
 
     def _older(self, composite: Composite, now: int) -> Matches:
         """The matches of a composite from before this batch that have not entered the tables."""
-        held, delay = self.state.held, self.plan.clock.delays[composite]
+        held, delay = self.state.buffer, self.plan.clock.delays[composite]
         times = [at for at in held.times(composite) if now - delay <= at < now]
         return Matches(match for at in times for match in held.complete(composite, at))
 

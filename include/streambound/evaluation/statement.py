@@ -44,7 +44,7 @@ class StatementPass:
         found: Counter[Row] = Counter()
         for parts in self.blocks.values():
             new = [part.step(batch) for part in parts]
-            found.update(united(parts, new) if parts[0].query.ring.idempotent else summed(new))
+            found.update(new_to_all(parts, new) if parts[0].query.ring.idempotent else summed(new))
         return dict(found)
 
     def dump(self) -> Any:
@@ -58,7 +58,7 @@ class StatementPass:
             part.load(json.loads(text))
 
 
-class Held(Protocol):
+class AnswerMemory(Protocol):
     """The evaluation of a part."""
 
     def holds(self, row: Row) -> bool:
@@ -73,7 +73,7 @@ def summed(new: Iterable[Mapping[Row, int]]) -> Counter[Row]:
     return found
 
 
-def united(parts: Sequence[Held], new: Sequence[Mapping[Row, int]]) -> dict[Row, int]:
+def new_to_all(parts: Sequence[AnswerMemory], new: Sequence[Mapping[Row, int]]) -> dict[Row, int]:
     """The rows that no part had before. A part that has a row now that is not new in it had it before."""
     return {
         row: 1

@@ -14,7 +14,7 @@ from streambound.checkpoint.boundary import Checkpoint, Late
 from streambound.checkpoint.inputs import identity
 from streambound.history.prepare import Job
 from streambound.query.model import Relation
-from streambound.query.partitions import Partition
+from streambound.storage.partitions import Partition
 
 
 class Action(Enum):
@@ -55,26 +55,26 @@ class Actions:
     ) -> None:
         assert job.plan is not None
         self.rows, self.boundary, self.lossy = rows, boundary, lossy
-        self.relations = {relation.name: relation for relation in job.plan.shares.values()}
+        self.relations = {relation.name: relation for relation in job.plan.inputs.values()}
         self.identities: dict[tuple[str, str], str] = {}
         self.late: dict[tuple[str, str], Late] = {}
         self._before = {(one.stream, one.partition): one for one in quarantined}
         # Tasks write the answers of a plan that keeps nothing; others follow from what is checkpointed.
         self._usable = written if job.plan.stateless else lambda row: True
-        self._found = {
+        self._actions = {
             (stream, part.name): self._need(self.relations[stream], part)
             for stream in self.relations
             for part in job.partitions[stream]
         }
 
         self._streams: dict[str, list[str]] = {}
-        for (stream, partition), need in sorted(self._found.items()):
+        for (stream, partition), need in sorted(self._actions.items()):
             if need is not Action.OUT:
                 self._streams.setdefault(partition, []).append(stream)
         self.names = sorted(self._streams)
 
     def __getitem__(self, at: tuple[str, str]) -> Action:
-        return self._found[at]
+        return self._actions[at]
 
     def together(self, partition: str) -> list[str]:
         """The streams to read where a partition is summarised over all of them; none if it is known.
@@ -83,7 +83,7 @@ class Actions:
         """
         streams = self.streams(partition)
         row = self.rows.get(partition)
-        needs = {self._found[stream, partition] for stream in streams}
+        needs = {self._actions[stream, partition] for stream in streams}
         if needs == {Action.KNOWN} and row is not None and set(row.inputs) == set(streams):
             return []
         return [stream for stream in streams if not self.replaced(stream, partition)]
@@ -99,7 +99,7 @@ class Actions:
 
     def partitions(self, *needs: Action) -> list[str]:
         """The partitions of which a stream's share has one of these needs, in order."""
-        return sorted({name for (_, name), need in self._found.items() if need in needs})
+        return sorted({name for (_, name), need in self._actions.items() if need in needs})
 
     def _need(self, relation: Relation, part: Partition) -> Action:
         at = (relation.name, part.name)

@@ -81,7 +81,7 @@ class HistoryAnswer:
         }
 
 
-def told(answer: HistoryAnswer, checkpointed: bool, publish: bool) -> str:
+def answer_sentence(answer: HistoryAnswer, checkpointed: bool, publish: bool) -> str:
     """An answer in a sentence: what there is, and what was read for it."""
     if answer.error is not None:
         return f"{answer.query}: failed: {answer.error.one_line()}"

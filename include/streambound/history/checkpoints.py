@@ -67,25 +67,25 @@ class Checkpoints:
         self.fingerprint = ""
         if table is None:
             forget_holder(folder)
-            self.needs = read_all(job)
+            self.actions = read_all(job)
             return
         self.fingerprint = job.plan.fingerprint(job.static)
         if not recompute:
             self.rows = {n: row for n, row in table.rows.items() if row.fingerprint == self.fingerprint}
-        self.holder = self._held(table)
+        self.holder = self._holder_of(table)
         self.faults += [*table.faults, *self._look()]
         boundary = max((n for n, row in self.rows.items() if row.scope == scope), default=None)
         quarantined = () if recompute else table.late
-        self.needs = Actions(job, self.rows, boundary, self._written, bool(table.faults), quarantined)
+        self.actions = Actions(job, self.rows, boundary, self._written, bool(table.faults), quarantined)
         if self.plan.stateless:
-            self.unsettle(self.needs.partitions(Action.READ))
+            self.unsettle(self.actions.partitions(Action.READ))
 
     @property
     def outdated(self) -> bool:
         """Whether there are checkpoints, all of another plan, which count for nothing."""
         return self.table is not None and bool(self.table.rows) and not (self.rows or self._anew)
 
-    def _held(self, table: CheckpointTable) -> Holder:
+    def _holder_of(self, table: CheckpointTable) -> Holder:
         found = None if self._anew else read_holder(self.folder)
         if found is not None and found.version > table.version:
             # Answers may be newer than the checkpoints that are left.
@@ -110,18 +110,18 @@ class Checkpoints:
     @property
     def names(self) -> list[str]:
         """The partitions that are taken in, in order."""
-        return self.needs.names
+        return self.actions.names
 
     @property
     def covered(self) -> list[str]:
         """The partitions that the answers rest on, in order: also those of streams that need not be read."""
-        out = set(self.needs.partitions(Action.OUT)) - set(self.names)
+        out = set(self.actions.partitions(Action.OUT)) - set(self.names)
         return [name for name in self.job.names if name not in out]
 
     @property
     def late(self) -> tuple[Late, ...]:
         """The versions that are in quarantine."""
-        return tuple(self.needs.late[at] for at in sorted(self.needs.late))
+        return tuple(self.actions.late[at] for at in sorted(self.actions.late))
 
     # What a partition adds.
 
@@ -132,24 +132,26 @@ class Checkpoints:
             StorageError: a late partition cannot be kept.
             Damaged: a checkpoint is.
         """
-        streams = self.needs.streams(partition)
+        streams = self.actions.streams(partition)
         if not streams:
             return None
         row = self.rows.get(partition)
-        known = {s for s in streams if self.needs[s, partition] is Action.KNOWN}
+        known = {s for s in streams if self.actions[s, partition] is Action.KNOWN}
         if row is not None and known == set(streams) == set(row.inputs):
             return self._as_before(row, row.inputs)
         if self.job.cogroup is not None:
             return self._together(partition, row, streams, summaries)
         read = {s: [x for x in summaries if x.stream == s] for s in streams if s not in known}
         inputs = {
-            s: Input(self.needs.identities[s, partition], found[0].rows) for s, found in read.items() if found
+            s: Input(self.actions.identities[s, partition], found[0].rows)
+            for s, found in read.items()
+            if found
         }
         if self.plan.stateless:
             (stream,) = streams
             return self._answered(partition, stream, inputs[stream], read[stream])
         tables = {x.alias: x.table for found in read.values() for x in found if x.table is not None}
-        if row is not None and (known or any(self.needs[s, partition] is Action.COMPARE for s in streams)):
+        if row is not None and (known or any(self.actions[s, partition] is Action.COMPARE for s in streams)):
             self._from_checkpoint(row, streams, inputs, tables)
         return segment_of(partition, inputs, tables)
 
@@ -163,15 +165,15 @@ class Checkpoints:
         """
         rows = {x.stream: x.rows for x in summaries}
         tables = {x.alias: x.table for x in summaries if x.table is not None}
-        inputs = {s: Input(self.needs.identities[s, partition], rows[s]) for s in streams if s in rows}
-        needs = {s: self.needs[s, partition] for s in streams}
+        inputs = {s: Input(self.actions.identities[s, partition], rows[s]) for s in streams if s in rows}
+        needs = {s: self.actions[s, partition] for s in streams}
         compared = [s for s in streams if needs[s] is Action.COMPARE]
         if row is not None and compared:
             before = states.tables_of(self._blob(partition, "segment"))
             for stream in compared:
                 if changed(self.plan, stream, (row.inputs[stream], before), (inputs[stream], tables)):
                     self._quarantine(stream, partition)
-        replaced = [s for s in streams if self.needs.replaced(s, partition)]
+        replaced = [s for s in streams if self.actions.replaced(s, partition)]
         if row is None or not replaced:
             return segment_of(partition, inputs, tables)
         if set(row.inputs) != set(streams) or Action.READ in needs.values():
@@ -190,14 +192,14 @@ class Checkpoints:
         """Put in what is checkpointed of streams that were not read, or whose change comes too late."""
         before = states.tables_of(self._blob(row.partition, "segment"))
         for stream in streams:
-            need, old = self.needs[stream, row.partition], row.inputs.get(stream)
+            need, old = self.actions[stream, row.partition], row.inputs.get(stream)
             if need is Action.READ or old is None:
                 continue
             if need is Action.COMPARE:
                 if not changed(self.plan, stream, (old, before), (inputs[stream], tables)):
                     continue
                 self._quarantine(stream, row.partition)
-            aliases = [key for key, relation in self.plan.shares.items() if relation.name == stream]
+            aliases = [key for key, relation in self.plan.inputs.items() if relation.name == stream]
             inputs[stream] = old
             tables.update({a: before[a] for a in aliases if a in before})
 
@@ -205,7 +207,7 @@ class Checkpoints:
         answered = sum((x.answers for x in summaries if x.answers is not None), emit.Digest())
         kept = states.answered_segment(answered)
         row = self.rows.get(partition)
-        if self.needs[stream, partition] is Action.COMPARE and row is not None:
+        if self.actions[stream, partition] is Action.COMPARE and row is not None:
             old = row.inputs[stream]
             if (old.rows, row.segment_digest) != (found.rows, digest(kept)):
                 self._quarantine(stream, partition)
@@ -216,7 +218,7 @@ class Checkpoints:
 
     def _quarantine(self, stream: str, partition: str) -> None:
         part = next(p for p in self.job.partitions[stream] if p.name == partition)
-        self.needs.quarantine(stream, part, earlier=True)
+        self.actions.quarantine(stream, part, earlier=True)
 
     # Which boundaries hold.
 

@@ -20,9 +20,9 @@ from streambound.evaluation.events import Answer, Encoded, batches, encode_stati
 from streambound.history.evaluate import evaluate_history
 from streambound.history.executor import Executor
 from streambound.query.catalog import Catalog
-from streambound.query.corpus import CorpusLine
 from streambound.query.model import History, Kind, Relation
 from streambound.query.parse import statement
+from streambound.query.parse.corpus import CorpusLine
 from streambound.query.registry import RegisteredQuery
 from streambound.query.statement import Statement
 from streambound.tasks.emit import arrow_type

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from streambound.evaluation.onepass import OnePass
 from streambound.evaluation.order import Order
-from streambound.history.evaluations import ByEngine, Static, Step
-from streambound.history.matches import (
+from streambound.history.array_join import (
     ANYTHING,
     ArrayJoin,
     Codes,
@@ -29,6 +28,7 @@ from streambound.history.matches import (
     ranked,
     weights_of,
 )
+from streambound.history.evaluations import ByEngine, Static, Step
 from streambound.query.model import Attribute, Op
 from streambound.synopsis.plan import Cell, Plan, Streams
 from streambound.synopsis.row_join import Row
@@ -41,32 +41,33 @@ class _Dictionary:
     """The codes of values, and their order."""
 
     def __init__(self) -> None:
-        self.codes: dict[Any, int] = {}
+        self.indices: dict[Any, int] = {}
         self.values: Sequence[Any] = ()
         self._ranks: Codes = np.zeros(0, np.int64)
 
     def numbered(self, column: pa.ChunkedArray) -> Codes:
         """The codes of a column in the form in which result sets return it."""
         found = pc.dictionary_encode(column.combine_chunks(), null_encoding="encode")
-        codes = self.encoded(map(ordered.encoded, found.dictionary.to_pylist()))
-        numbers: Codes = codes[found.indices.to_numpy(zero_copy_only=False)]
+        indices = self.encoded(map(ordered.encoded, found.dictionary.to_pylist()))
+        numbers: Codes = indices[found.indices.to_numpy(zero_copy_only=False)]
         return numbers
 
     def encoded(self, column: Iterable[Any]) -> Codes:
         """The codes of some values; ANYTHING stands for ANY."""
-        codes = self.codes
+        indices = self.indices
         return np.array(
-            [ANYTHING if value is ANY else codes.setdefault(value, len(codes)) for value in column], np.int64
+            [ANYTHING if value is ANY else indices.setdefault(value, len(indices)) for value in column],
+            np.int64,
         )
 
-    def ranks(self, codes: Codes) -> Codes:
+    def ranks(self, indices: Codes) -> Codes:
         """The places of values in their order (see ``matches``); ``values`` has them by place."""
-        if len(self._ranks) < len(self.codes):
-            places, self.values = ranked([list(self.codes)])
-            self._ranks = np.array([places[value] for value in self.codes], np.int64)
+        if len(self._ranks) < len(self.indices):
+            places, self.values = ranked([list(self.indices)])
+            self._ranks = np.array([places[value] for value in self.indices], np.int64)
         if not len(self._ranks):
-            return codes
-        found: Codes = np.where(codes < 0, ANYTHING, self._ranks[codes])
+            return indices
+        found: Codes = np.where(indices < 0, ANYTHING, self._ranks[indices])
         return found
 
 
@@ -85,8 +86,8 @@ class _Counts:
         """A table of the same cells: for each the codes by key, and the counts."""
         found = _Counts(self.alias, self.cells)
         for number, (columns, counts) in enumerate(parts):
-            codes: dict[Slot, Codes] = {(self.alias, i): column for i, column in enumerate(columns)}
-            found.parts[number] = Matched(codes, counts)
+            indices: dict[Slot, Codes] = {(self.alias, i): column for i, column in enumerate(columns)}
+            found.parts[number] = Matched(indices, counts)
         return found
 
     def merge(self, other: _Counts) -> None:
@@ -101,9 +102,9 @@ class _Counts:
 
     def table(self, like: Table, values: _Dictionary) -> Table:
         """The same as a table of a state."""
-        by_code = list(values.codes)
+        by_code = list(values.indices)
         for number, part in enumerate(self.parts):
-            columns = [[by_code[code] for code in codes.tolist()] for codes in part.columns.values()]
+            columns = [[by_code[code] for code in indices.tolist()] for indices in part.columns.values()]
             keys = zip(*columns, strict=True) if columns else [()] * len(part.weights)
             like.counts.update(
                 ((number, key), count) for key, count in zip(keys, part.weights.tolist(), strict=True)
@@ -136,7 +137,7 @@ class CountEvaluation(ByEngine[OnePass]):
         """What is stored now."""
         return sum(map(len, self.tables.values()))
 
-    def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
         """The one step of a partition."""
         yield Step(None, partial(self._taken, given))
 
@@ -156,7 +157,10 @@ class CountEvaluation(ByEngine[OnePass]):
     def _join(self, found: dict[Row, int], tables: Sequence[tuple[Streams, _Counts]]) -> None:
         given = [(streams, self._matched(streams, table)) for streams, table in tables]
         given += [
-            (streams, Matched({slot: self.values.ranks(codes) for slot, codes in columns.items()}, weights))
+            (
+                streams,
+                Matched({slot: self.values.ranks(indices) for slot, indices in columns.items()}, weights),
+            )
             for streams, columns, weights in self.statics
         ]
         given.sort(key=lambda source: len(source[1].weights))

@@ -10,14 +10,14 @@ import pyarrow as pa
 from sqlglot import exp
 
 from streambound.durable import flushed
-from streambound.query.parquet import write_table
+from streambound.storage.parquet import write_table
 from streambound.tasks import emit, ordered
-from streambound.tasks.engine import FILES, MEMORY_MB, Engine, Query, opened, scan
+from streambound.tasks.engine import FILES, Engine, Query, opened, scan
 
 INITIAL = "streambound initial"
 
 
-def distinct_rows(schema: pa.Schema, files: Sequence[Path], memory_mb: int = MEMORY_MB) -> int:
+def distinct_rows(schema: pa.Schema, files: Sequence[Path]) -> int:
     """The number of different rows in files of one schema, whose last column is a count.
 
     Raises:
@@ -28,14 +28,12 @@ def distinct_rows(schema: pa.Schema, files: Sequence[Path], memory_mb: int = MEM
     columns = [ordered.column(name, FILES) for name in schema.names[:-1]]
     chosen = exp.select(*columns).distinct().from_(scan([str(file) for file in files]))
     counted = exp.select(exp.Count(this=exp.Star())).from_(exp.alias_(chosen.subquery(), "rows", table=True))
-    with opened(memory_mb) as engine:
+    with opened() as engine:
         ((found,),) = engine.rows(Query(counted.sql(dialect=ordered.DIALECT)))
     return int(found)
 
 
-def write_current(
-    path: Path, initial: pa.Table, files: Sequence[Path], memory_mb: int = MEMORY_MB
-) -> emit.Digest:
+def write_current(path: Path, initial: pa.Table, files: Sequence[Path]) -> emit.Digest:
     """Write what is the answer now: the rows before anything came, and all changes since.
 
     Args:
@@ -46,8 +44,8 @@ def write_current(
         StorageError: the disk refuses.
     """
     with (
-        opened(memory_mb) as engine,
-        engine.known(INITIAL, initial),
+        opened() as engine,
+        engine.registered(INITIAL, initial),
         closing(_added_up(engine, initial.schema, files)) as batches,
     ):
         found, _ = emit.write_answers(path, initial.schema, batches)

@@ -23,10 +23,10 @@ from streambound.errors import CatalogError, DataError, QueryError, StreamboundE
 from streambound.evaluation.promises import domain_text
 from streambound.history.prepare import Draft, Job, Registered, draft_of, prepare
 from streambound.query.catalog import Catalog
-from streambound.query.files import footers, readable
 from streambound.query.model import Kind, Relation
-from streambound.query.partitions import DAYS, Partition, Range, day_of, partitions_in, require_sound
 from streambound.query.values import EPOCH, Family, shown
+from streambound.storage.files import footers, readable
+from streambound.storage.partitions import DAYS, Partition, Range, day_of, partitions_in, require_sound
 from streambound.tasks import ordered
 from streambound.tasks.engine import Engine, Query, opened
 from streambound.tasks.promises import faults
@@ -56,7 +56,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Share:
+class PartitionCost:
     """A partition of a stream: its name, an identity of its files, and what it costs."""
 
     partition: str
@@ -74,7 +74,7 @@ class Examined:
 
     stream: str
     key: str | None = None
-    shares: tuple[Share, ...] = ()
+    parts: tuple[PartitionCost, ...] = ()
     empty: tuple[str, ...] = ()
     newest: str | None = None
     ranges: Mapping[str, tuple[str, str, str | None]] | None = None
@@ -85,7 +85,7 @@ class Examined:
 
     def to_json(self) -> dict[str, Any]:
         """The object that ``doctor --format json`` prints."""
-        names = [share.partition for share in self.shares]
+        names = [share.partition for share in self.parts]
         ranges = {
             name: {"min": low, "max": high, "domain": domain}
             for name, (low, high, domain) in (self.ranges or {}).items()
@@ -93,7 +93,7 @@ class Examined:
         return {
             "stream": self.stream,
             "partition_by": self.key,
-            **asdict(summed(self.shares)),
+            **asdict(summed(self.parts)),
             "first": names[0] if names else None,
             "last": names[-1] if names else None,
             "empty": list(self.empty),
@@ -125,7 +125,7 @@ class Diagnosis:
         return {**found, "findings": [asdict(one) for one in self.findings]}
 
 
-def summed(shares: Iterable[Share]) -> Cost:
+def summed(shares: Iterable[PartitionCost]) -> Cost:
     """What some partitions cost together."""
     costs = [share.cost for share in shares]
     return Cost(*(sum(column) for column in zip(*(vars(c).values() for c in costs), strict=True)))
@@ -199,8 +199,8 @@ def examine(session: Engine, relation: Relation, columns: AbstractSet[str]) -> E
             findings.setdefault(("partition", None), []).append((part.name, error))
         if files:
             size = sum(file.stat().st_size for file in part.files if file.exists())
-            shares.append(Share(part.name, identity(part.files), Cost(1, len(files), size, rows)))
-    told = tuple(_told(at, mine) for at, mine in findings.items())
+            shares.append(PartitionCost(part.name, identity(part.files), Cost(1, len(files), size, rows)))
+    told = tuple(_findings_as_one(at, mine) for at, mine in findings.items())
     empty = tuple(part.name for part in parts if not part.files)
     filled = {share.partition for share in shares if share.cost.rows}
     newest = next((part for part in reversed(parts) if part.name in filled), None)
@@ -216,7 +216,7 @@ def _finding(check: str, error: StreamboundError, column: str | None = None) -> 
     return Finding(check, where + error.message, error.fix, column)
 
 
-def _told(at: tuple[str, str | None], mine: Sequence[tuple[str, StreamboundError]]) -> Finding:
+def _findings_as_one(at: tuple[str, str | None], mine: Sequence[tuple[str, StreamboundError]]) -> Finding:
     check, column = at
     first = _finding(check, mine[0][1], column)
     more = "" if len(mine) == 1 else f" (and likewise {len(mine) - 1:,} more, up to partition {mine[-1][0]})"
@@ -330,12 +330,12 @@ def _diagnosis(
     broken = [f for one in mine for f in one.findings if f.column is None or f.column in reads[one.stream]]
     if not broken:
         try:
-            job = prepare(found, Range(), {}) if all(one.shares for one in mine) else None
+            job = prepare(found, Range(), {}) if all(one.parts for one in mine) else None
         except StreamboundError as error:
             findings.append(_finding("run", error))
     arriving = {r.name for r in found.statement.scanned if r.kind is not Kind.STATIC}
-    shares = [(one.stream, share) for one in mine if one.stream in arriving for share in one.shares]
-    known = _known(name, job, checkpoints)
+    shares = [(one.stream, share) for one in mine if one.stream in arriving for share in one.parts]
+    known = _evaluated_inputs(name, job, checkpoints)
     anew = (share for stream, share in shares if (stream, share.partition, share.identity) not in known)
     plan = None if job is None else job.plan
     return Diagnosis(
@@ -367,7 +367,7 @@ def _zones(found: Draft, mine: Iterable[Examined]) -> Iterator[Finding]:
         )
 
 
-def _known(name: str, job: Job | None, checkpoints: str) -> set[tuple[str, str, str]]:
+def _evaluated_inputs(name: str, job: Job | None, checkpoints: str) -> set[tuple[str, str, str]]:
     """Stream, partition and identity of what the next run need not read again."""
     if job is None or job.plan is None:
         return set()

@@ -34,7 +34,7 @@ from streambound.tasks.plans import Static
 from streambound.tasks.readers import Reader, readers_of
 from streambound.tasks.relations import load_relation, ordered_form, rows_of
 from streambound.tasks.statements import MOMENT, PART, TUPLES, static_table
-from streambound.tasks.summarise import shares
+from streambound.tasks.summarise import partition_tables
 
 # So many tuples are looked at before others are made rows.
 PORTION = 1_000
@@ -79,11 +79,11 @@ class EndingEvaluation(ByEngine[EndingPass]):
         after = {name: table.filter(ended[name]) for name, table in tables.items()}
         found = summed(map(self.engine.step, self.engine.batches(_named(before), partition)))
         if self._reach(after, partition) and self.later is not None:
-            found.update(self.later.advance(partition, self._shares(after)))
+            found.update(self.later.advance(partition, self._summaries(after)))
             self.engine.settle()
         return found
 
-    def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
         """A step for each moment of which there are tuples."""
         tables = {name: load_relation(given[alias]) for alias, name in self.streams.items() if alias in given}
         for batch in self.engine.batches(_named(tables), partition):
@@ -110,16 +110,16 @@ class EndingEvaluation(ByEngine[EndingPass]):
             found += [(moment, stream) for moment in [next(counting, None)] if moment is not None]
         return found
 
-    def _shares(self, after: Tables) -> dict[str, bytes]:
+    def _summaries(self, after: Tables) -> dict[str, bytes]:
         """What tasks would make of the tuples for the plan that goes on."""
         found: dict[str, bytes] = {}
         with opened() as session, ExitStack() as known:
             for name, table in self.statics.items():
-                known.enter_context(session.known(name, table))
+                known.enter_context(session.registered(name, table))
             for stream, reader in self.readers:
                 if stream in after:
-                    with session.known(TUPLES, self._tuples(reader, after[stream])):
-                        (found[reader.alias],) = shares(session, reader, 1)
+                    with session.registered(TUPLES, self._tuples(reader, after[stream])):
+                        (found[reader.alias],) = partition_tables(session, reader, 1)
         return found
 
     def _tuples(self, reader: Reader, table: pa.Table) -> pa.Table:

@@ -22,9 +22,9 @@ from streambound.checkpoint.table import CheckpointTable, address_of
 from streambound.compiler import judge
 from streambound.durable import drop_drafts
 from streambound.errors import DataError, QueryError, StorageError, StreamboundError
-from streambound.history.answer import HistoryAnswer, told
+from streambound.history.answer import HistoryAnswer, answer_sentence
 from streambound.history.checkpoints import Checkpoints, Damaged
-from streambound.history.executor import Executor, Progress
+from streambound.history.executor import Executor, Progress, silent
 from streambound.history.fold import Fold, uncollected
 from streambound.history.k_memory import Memory
 from streambound.history.prepare import (
@@ -45,24 +45,20 @@ from streambound.history.schedule import (
     WORTH,
     Step,
     ahead,
-    steps,
+    scheduled,
     tasks_of,
     until,
     wave_size,
     waves,
 )
 from streambound.query.catalog import Catalog
-from streambound.query.partitions import Listing, Range
+from streambound.storage.partitions import Listing, Range
 from streambound.tasks import emit
 from streambound.tasks.engine import MEMORY_MB
 from streambound.tasks.summarise import Summary
 
 # By name each query, or why it is not evaluated.
 Found = dict[str, Draft | StreamboundError]
-
-
-def _silent(message: str) -> None:
-    return None
 
 
 def evaluate_history(
@@ -78,7 +74,7 @@ def evaluate_history(
     recompute: bool = False,
     publish: bool = True,
     memory: Mapping[str, Memory] | None = None,
-    progress: Progress = _silent,
+    progress: Progress = silent,
     memory_mb: int = MEMORY_MB,
 ) -> list[HistoryAnswer]:
     """Evaluate queries over their histories; one answer a query, in the given order.
@@ -91,7 +87,7 @@ def evaluate_history(
         executor: where the partitions are summarised.
         queries: names and texts, or their drafts.
         catalog: the streams, with their histories.
-        first, last: partitions from and to, included (see ``query.partitions.Range``).
+        first, last: partitions from and to, included (see ``storage.partitions.Range``).
         excluded: partitions to keep out, with the reason, by stream.
         output: folder of the answers, one folder a query; by default ``settings.answers_root()``.
         checkpoints: folder or address of the checkpoints, one table a query; none are kept without it.
@@ -130,22 +126,22 @@ def evaluate_history(
                 except StreamboundError as error:
                     found[job.name] = error.about(job.name)
             _tell_faults(books, progress)
-            walks = {
+            folds = {
                 name: Fold(book.job, book, rows_read.get(name, 0), publish) for name, book in books.items()
             }
-            damaged = _evaluate(executor, walks, folder, progress, memory_mb)
-            for name, walk in walks.items():
+            damaged = _evaluate(executor, folds, folder, progress, memory_mb)
+            for name, fold in folds.items():
                 try:
                     if name not in damaged:
-                        done[name] = walk.finish(time.monotonic() - started)
-                        progress(told(done[name], walk.book.table is not None, publish))
+                        done[name] = fold.finish(time.monotonic() - started)
+                        progress(answer_sentence(done[name], fold.checkpoints.table is not None, publish))
                 except Damaged:
                     damaged.add(name)
                 except StreamboundError as error:
                     # The disk refused the last of it: the others are not concerned.
                     found[name] = error.about(name)
             waiting = [job for job in waiting if job.name in damaged]
-            rows_read = {name: walks[name].rows_read for name in damaged}
+            rows_read = {name: folds[name].rows_read for name in damaged}
     return [done.get(q.name) or _without(q, found[q.name], catalog) for q in queries]
 
 
@@ -222,12 +218,12 @@ def _draft(query: Registered, catalog: Catalog, memory: Memory | None) -> Draft 
 
 
 def _evaluate(
-    executor: Executor, walks: Mapping[str, Fold], folder: Path, progress: Progress, memory_mb: int
+    executor: Executor, folds: Mapping[str, Fold], folder: Path, progress: Progress, memory_mb: int
 ) -> set[str]:
     """Take all walks to the end; returns the names of those that met a damaged checkpoint."""
-    books = {name: walk.book for name, walk in walks.items()}
+    books = {name: fold.checkpoints for name, fold in folds.items()}
     jobs = [book.job for book in books.values()]
-    all_steps = steps(books)
+    all_steps = scheduled(books)
     unfit = misfits({job.name: job for job in jobs}, tasks_of(all_steps))
     for name, (_, error) in unfit.items():
         # Told at once: a day's files are of a type that a year's need not be read to see.
@@ -241,7 +237,7 @@ def _evaluate(
     over = f"{emit.counted(total, 'partition')} of {emit.counted(len(streams), 'stream')}"
     progress(f"{emit.counted(len(jobs), 'query')} over {over}")
     read, damaged = 0, set[str]()
-    most = WAVE if all(walk.publish for walk in walks.values()) else SMALL_WAVE
+    most = WAVE if all(fold.publish for fold in folds.values()) else SMALL_WAVE
     few = len(tasks) <= WORTH or any(map(executor.scans, readings.values()))
     size = wave_size(len(tasks), most, 0 if few else executor.cores())
     in_waves = size < len(tasks)
@@ -253,20 +249,20 @@ def _evaluate(
     with closing(ahead(waves(waiting, size), summarised)) as found:
         for wave, summaries in found:
             with uncollected():
-                _walk(walks, wave, summaries, damaged)
+                _take_wave(folds, wave, summaries, damaged)
             summaries.clear()
             read += sum(len(task.streams) for task in tasks_of(wave))
             progress(f"{read:,} of {emit.counted(total, 'partition')} read")
-            for walk in walks.values():
-                if (reached := walk.reached()) is not None:
+            for fold in folds.values():
+                if (reached := fold.reached()) is not None:
                     progress(reached)
     for name, (_, error) in unfit.items():
-        walks[name].error = walks[name].error or error
+        folds[name].error = folds[name].error or error
     return damaged
 
 
-def _walk(
-    walks: Mapping[str, Fold], wave: Iterable[Step], summaries: Iterable[Summary], damaged: set[str]
+def _take_wave(
+    folds: Mapping[str, Fold], wave: Iterable[Step], summaries: Iterable[Summary], damaged: set[str]
 ) -> None:
     at: dict[tuple[str, str, str], list[Summary]] = {}
     for summary in summaries:
@@ -277,12 +273,12 @@ def _walk(
             found = (at.get((stream, step.partition, query), ()) for stream in mine)
             try:
                 if query not in damaged:
-                    walks[query].take(step.partition, chain.from_iterable(found))
+                    folds[query].take(step.partition, chain.from_iterable(found))
             except Damaged:
                 damaged.add(query)
-    for name, walk in walks.items():
+    for name, fold in folds.items():
         if name not in damaged:
-            walk.commit()
+            fold.commit()
 
 
 def _without(query: Registered, found: Draft | StreamboundError, catalog: Catalog) -> HistoryAnswer:

@@ -18,7 +18,7 @@ from streambound.evaluation.onepass import AnyPass, OnePass
 from streambound.evaluation.order import Order
 from streambound.evaluation.statement import summed
 from streambound.history import states
-from streambound.history.matches import ArrayJoin
+from streambound.history.array_join import ArrayJoin
 from streambound.synopsis.plan import Plan, Streams
 from streambound.synopsis.row_join import Match, Row, RowJoin
 from streambound.synopsis.serial import table_of
@@ -72,7 +72,7 @@ class Evaluation(Protocol):
     def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
         """The new answers of a partition, from what was made of each occurrence's share."""
 
-    def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
         """The same by the moment at which answers are new, from a relation an occurrence that steps in time.
 
         All steps are to be taken, in their order (see ``tasks.relations``).
@@ -123,7 +123,7 @@ class ByEngine(ABC, Generic[E]):
         return self.engine.holds(row)
 
     @abstractmethod
-    def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
         """What ``advance`` does, step by step in order of time; each is to be taken."""
 
     def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
@@ -132,7 +132,7 @@ class ByEngine(ABC, Generic[E]):
         Raises:
             DataError: in time, a tuple that counts is not later than all of the partitions before.
         """
-        found = summed(step.take() for step in self.steps(partition, given))
+        found = summed(step.take() for step in self.by_moment(partition, given))
         if self.total is not None:
             for row, count in found.items():
                 self.total[row] = self.total.get(row, 0) + count
@@ -167,7 +167,7 @@ class PlanEvaluation(ByEngine[OnePass]):
         total: states.Total | None = {} if totalled and not (plan.timed or plan.stateless) else None
         super().__init__(OnePass(plan, static, order, join), total)
 
-    def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
         """A step for each moment of which a tuple counts, or the one step of a partition."""
         if self.plan.timed:
             for moment, arriving in arrivals(self.plan, given):
@@ -202,7 +202,7 @@ class FedEvaluation(PlanEvaluation):
         super().__init__(plan, static, order, totalled=False)
         self.moments = moments
 
-    def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
         """The one step of a partition, or a step for each moment."""
         if not (self.moments and given):
             yield Step(None, partial(self._fed, given))
@@ -234,7 +234,7 @@ class MomentEvaluation(PlanEvaluation):
     def __init__(self, plan: Plan, static: Static, order: Order) -> None:
         super().__init__(plan, static, order, totalled=False)
 
-    def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
         """A step for each moment of which a tuple counts."""
         for moment, arriving in arrivals(self.plan, given):
             yield Step(moment, partial(self.engine.join, arriving))
@@ -267,7 +267,7 @@ class FilterEvaluation:
         """Never asked: what keeps nothing is not distinct."""
         raise AssertionError(f"{self.plan.query.name} keeps no rows")
 
-    def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
         """The one step of a partition."""
         yield Step(None, lambda: self.advance(partition, given))
 

@@ -8,12 +8,16 @@ from pathlib import Path
 from threading import Event
 from typing import Protocol
 
-from streambound.query.partitions import Listing
+from streambound.storage.partitions import Listing
 from streambound.tasks.cogroup import CoGroup
-from streambound.tasks.summarise import Reading, Summary, Task
+from streambound.tasks.summarise import StreamScan, Summary, Task
 
 # Is told, in a sentence, what has been done.
 Progress = Callable[[str], None]
+
+
+def silent(message: str) -> None:
+    """Progress that nobody follows."""
 
 
 class Executor(Protocol):
@@ -34,13 +38,13 @@ class Executor(Protocol):
             folder: where they are copied to.
         """
 
-    def scans(self, reading: Reading | CoGroup) -> bool:
+    def scans(self, reading: StreamScan | CoGroup) -> bool:
         """Whether each wave of tasks costs a scan more, so that waves are to be few."""
 
     def summaries(
         self,
         tasks: Sequence[Task],
-        readings: Mapping[str, Reading | CoGroup],
+        readings: Mapping[str, StreamScan | CoGroup],
         progress: Progress,
         memory_mb: int,
         *,

@@ -8,7 +8,7 @@ from pathlib import Path
 from streambound.checkpoint.inspection import Files
 from streambound.history.prepare import Registered, draft_of, prepare
 from streambound.query.catalog import Catalog
-from streambound.query.partitions import Range
+from streambound.storage.partitions import Range
 from streambound.tasks import emit
 
 

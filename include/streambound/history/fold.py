@@ -30,7 +30,7 @@ from streambound.history.k_memory import MemoryEvaluation
 from streambound.history.partition_summary import Segment
 from streambound.history.prepare import Job, Missing
 from streambound.history.statement import history_evaluation
-from streambound.query.parquet import write_table
+from streambound.storage.parquet import write_table
 from streambound.synopsis.row_join import Row
 from streambound.synopsis.serial import digest
 from streambound.tasks import emit
@@ -54,21 +54,21 @@ class Fold:
     """Takes the summaries of one job's partitions, in order, and writes what is new at each.
 
     Where a checkpoint holds the walk steps over the partition. ``started_after`` is the boundary from which
-    it went on for the first time (None: the beginning); ``held`` says whether all boundaries did hold;
+    it went on for the first time (None: the beginning); ``unbroken`` says whether all boundaries did hold;
     ``rows_read`` begins at what an earlier try of this run has read.
     """
 
     def __init__(self, job: Job, book: Checkpoints, rows_read: int = 0, publish: bool = True) -> None:
         assert job.plan is not None
-        self.job, self.plan, self.folder, self.book = job, job.plan, book.folder, book
+        self.job, self.plan, self.folder, self.checkpoints = job, job.plan, book.folder, book
         self.statement = job.plan.statement
         self.evaluation = history_evaluation(self.plan, job.static, job.cogroup)
         self.digest = emit.digest(self._answers(self.evaluation.initial).to_batches())
-        self.rows_read, self.publish, self.markers, self._told = rows_read, publish, 0, 0
+        self.rows_read, self.publish, self.markers, self._reported = rows_read, publish, 0, 0
         self.rows = self.peak_units = 0
         self.chain = ""
         self.at: Checkpoint | None = None
-        self.live = self.held = True
+        self.live = self.unbroken = True
         self.started_after: str | None = None
         self.written: list[str] = []
         self.error: StreamboundError | None = None
@@ -86,15 +86,15 @@ class Fold:
             self.error = next((s.error for s in mine if s.error is not None), None)
             # A stream under two aliases has been read once.
             self.rows_read += sum({s.stream: s.rows for s in mine}.values())
-            if self.error is None and (found := self.book.segment(partition, mine)) is not None:
+            if self.error is None and (found := self.checkpoints.segment(partition, mine)) is not None:
                 self._take(found)
         except StreamboundError as error:
             self.error = error
 
     def _take(self, found: Segment) -> None:
         self.markers += 1
-        self.chain = self.book.chain(self.chain, found)
-        checkpoint = self.book.holding(self.chain, found)
+        self.chain = self.checkpoints.chain(self.chain, found)
+        checkpoint = self.checkpoints.holding(self.chain, found)
         if checkpoint is None:
             self._go_on(found)
         else:
@@ -108,13 +108,13 @@ class Fold:
 
     def _go_on(self, found: Segment) -> None:
         """Evaluate a partition, from the state at the boundary before it."""
-        if self.held:
-            self.held, self.started_after = False, self.at.partition if self.at is not None else None
+        if self.unbroken:
+            self.unbroken, self.started_after = False, self.at.partition if self.at is not None else None
             if not self.plan.stateless:
-                self.book.unsettle(name for name in self.book.names if name >= found.partition)
+                self.checkpoints.unsettle(name for name in self.checkpoints.names if name >= found.partition)
         self._restore()
         path = emit.answer_path(self.folder, self.job.key, found.partition)
-        kept = self.book.kept(found)
+        kept = self.checkpoints.kept(found)
         if found.answered is not None and self.plan.stateless:
             new, file = found.answered, found.file
         else:
@@ -129,12 +129,12 @@ class Fold:
 
     def _check(self, found: Segment, kept: bytes, new: emit.Digest, file: Kept) -> None:
         """The boundary after a partition, as a checkpoint."""
-        state = self.book.dumped(self.evaluation.dump)
+        state = self.checkpoints.dumped(self.evaluation.dump)
         self.at = Checkpoint(
             query=self.job.name,
-            fingerprint=self.book.fingerprint,
+            fingerprint=self.checkpoints.fingerprint,
             partition=found.partition,
-            scope=self.book.scope,
+            scope=self.checkpoints.scope,
             inputs=found.inputs,
             segment_digest=found.digest,
             state_digest=digest(state),
@@ -149,13 +149,13 @@ class Fold:
             segment=kept,
             state=state,
         )
-        self.book.add(self.at)
+        self.checkpoints.add(self.at)
 
     def _restore(self) -> None:
         """Take up the state at the boundary that was reached, if it is not that of the tables."""
         if self.live or self.at is None or self.plan.stateless:
             return
-        self.evaluation.load(self.book.state(self.at), self.at.peak_units)
+        self.evaluation.load(self.checkpoints.state(self.at), self.at.peak_units)
         self.live = True
 
     def _advance(self, path: Path, partition: str, given: Mapping[str, bytes]) -> emit.Written:
@@ -165,9 +165,9 @@ class Fold:
 
     def reached(self) -> str | None:
         """How far the walk is, in a sentence; None if it is no further than when it was last asked."""
-        if self.at is None or self.error is not None or self.markers == self._told:
+        if self.at is None or self.error is not None or self.markers == self._reported:
             return None
-        self._told = self.markers
+        self._reported = self.markers
         stored = "no state" if self.plan.stateless else emit.counted(self.at.units, "unit")
         return (
             f"{self.job.name}: {emit.counted(self.markers, 'marker')} up to {self.at.partition},"
@@ -177,7 +177,7 @@ class Fold:
     def commit(self) -> None:
         """Commit the checkpoints so far."""
         try:
-            self.book.commit()
+            self.checkpoints.commit()
         except StreamboundError as error:
             self.error = self.error or error
 
@@ -198,7 +198,7 @@ class Fold:
         except StreamboundError as error:
             self.error = self.error or error
         # What is checkpointed stays, also where a later partition failed.
-        emit.drop_others(self.folder, self.written if self.error is None or self.book.table else ())
+        emit.drop_others(self.folder, self.written if self.error is None or self.checkpoints.table else ())
         if self.error is not None or (self.evaluation.total is None and self.plan.node is None):
             # That of an earlier evaluation must not pass for this one's.
             remove(emit.total_path(self.folder))
@@ -237,11 +237,11 @@ class Fold:
             rows_read=self.rows_read,
             answer_rows=self.digest.rows if done else 0,
             answer_count=self.digest.count if done else 0,
-            partitions=tuple(self.book.covered),
+            partitions=tuple(self.checkpoints.covered),
             missing_partitions=self._missing(),
-            read_partitions=tuple(self.book.needs.partitions(Action.READ, Action.COMPARE)),
+            read_partitions=tuple(self.checkpoints.actions.partitions(Action.READ, Action.COMPARE)),
             started_after=self._started_after(),
-            late=self.book.late,
+            late=self.checkpoints.late,
             streams=tuple(job.partitions),
             digest=str(self.digest) if done else None,
             seconds=seconds,
@@ -258,8 +258,8 @@ class Fold:
         return self.evaluation.report()
 
     def _missing(self) -> tuple[Missing, ...]:
-        late = (Missing(one.stream, one.partition, one.reason) for one in self.book.late)
+        late = (Missing(one.stream, one.partition, one.reason) for one in self.checkpoints.late)
         return (*self.job.missing, *late)
 
     def _started_after(self) -> str | None:
-        return self.started_after if not self.held or self.at is None else self.at.partition
+        return self.started_after if not self.unbroken or self.at is None else self.at.partition

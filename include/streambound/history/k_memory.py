@@ -73,7 +73,7 @@ class MemoryEvaluation:
         """Never asked: the answers of such a query are not united with others."""
         raise AssertionError(f"{self.plan.query.name} is evaluated alone")
 
-    def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
         """The one step of a partition."""
         yield Step(None, lambda: self.advance(partition, given))
 

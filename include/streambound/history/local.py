@@ -24,11 +24,11 @@ from streambound.checkpoint.inputs import identified
 from streambound.errors import StorageError
 from streambound.history.executor import Progress
 from streambound.query.model import Relation
-from streambound.query.partitions import Listing, Partition, find_partitions
+from streambound.storage.partitions import Listing, Partition, find_partitions
 from streambound.tasks import emit
 from streambound.tasks.cogroup import CoGroup
 from streambound.tasks.groups import GROUPS_PER_CORE, Group, cost, grouped, summarise_group
-from streambound.tasks.summarise import Reading, Summary, Task
+from streambound.tasks.summarise import StreamScan, Summary, Task
 
 # While workers start, this process would have read about as much.
 SMALL_BYTES = 64 << 20
@@ -36,7 +36,7 @@ SMALL_BYTES = 64 << 20
 POLL_SECONDS, TELL_SECONDS = 0.2, 2.0
 MEMORY = "give the machine more memory, or write smaller partitions, and run it again"
 
-Readings = Mapping[str, Reading | CoGroup]
+Readings = Mapping[str, StreamScan | CoGroup]
 
 
 @dataclass
@@ -64,7 +64,7 @@ class LocalExecutor:
         """What lists histories; those that only Spark reads are refused by name."""
         return _listed
 
-    def scans(self, reading: Reading | CoGroup) -> bool:
+    def scans(self, reading: StreamScan | CoGroup) -> bool:
         """Never: each task reads its own files."""
         return False
 

@@ -41,7 +41,7 @@ class Segment:
 
 def changed(plan: StatementPlan, stream: str, before: Share, now: Share) -> bool:
     """Whether a stream's share has other rows than before, of those that count."""
-    aliases = [key for key, relation in plan.shares.items() if relation.name == stream]
+    aliases = [key for key, relation in plan.inputs.items() if relation.name == stream]
     return before[0].rows != now[0].rows or any(before[1].get(a) != now[1].get(a) for a in aliases)
 
 

@@ -18,9 +18,10 @@ from streambound.evaluation.history import static_history
 from streambound.evaluation.onepass import static_values
 from streambound.history.k_memory import Memory
 from streambound.query.catalog import Catalog
-from streambound.query.files import footers
 from streambound.query.model import Kind, Relation
-from streambound.query.partitions import (
+from streambound.query.statement import Statement
+from streambound.storage.files import footers
+from streambound.storage.partitions import (
     Listing,
     Partition,
     Range,
@@ -29,14 +30,13 @@ from streambound.query.partitions import (
     one_key,
     partitions_in,
 )
-from streambound.query.statement import Statement
 from streambound.synopsis.flow import Node
 from streambound.synopsis.flow_planner import flow
 from streambound.synopsis.statement import PlannedPart, planned_parts
 from streambound.tasks.cogroup import CoGroup, SegmentCoGroup, WindowCoGroup, cogroup_name, cogroup_of
 from streambound.tasks.plans import StatementPlan, memory_statement_plan, statement_plan, timeless
 from streambound.tasks.readers import Reader, Static, statement_readers
-from streambound.tasks.summarise import Reading, Task
+from streambound.tasks.summarise import StreamScan, Task
 
 
 class Registered(Protocol):
@@ -272,7 +272,7 @@ def misfits(jobs: Mapping[str, Job], tasks: Iterable[Task]) -> dict[str, tuple[s
     """The queries that have to read files that do not fit the catalog: the first such partition, and why."""
     found: dict[str, tuple[str, StreamboundError]] = {}
     for task in tasks:
-        for stream, files in task.shares or ((task.stream, task.files),):
+        for stream, files in task.files_by_stream or ((task.stream, task.files),):
             statements = {name: _planned(jobs[name]) for name in task.queries - set(found)}
             relations = {name: r for name, s in statements.items() for r in s.scanned if r.name == stream}
             relation = next(iter(relations.values()), None)
@@ -336,7 +336,7 @@ def cogroups_of(jobs: Iterable[Job]) -> dict[str, CoGroup]:
     return {cogroup_name(job.name): CoGroup(job.name, job.cogroup) for job in jobs if job.cogroup is not None}
 
 
-def readings_of(jobs: Iterable[Job], output: Path, markers: bool = False) -> dict[str, Reading]:
+def readings_of(jobs: Iterable[Job], output: Path, markers: bool = False) -> dict[str, StreamScan]:
     """What is done with the partitions of each stream, by its name; for queries that read each alone.
 
     ``markers`` if answers are asked for at each timestamp (see ``readers.statement_readers``).
@@ -353,4 +353,4 @@ def readings_of(jobs: Iterable[Job], output: Path, markers: bool = False) -> dic
             about[relation.name] = (whole, job.key)
         for stream, reader in statement_readers(job.plan, output / job.name, job.static_files, markers):
             readers.setdefault(stream, []).append(reader)
-    return {stream: Reading(*about[stream], tuple(found)) for stream, found in readers.items()}
+    return {stream: StreamScan(*about[stream], tuple(found)) for stream, found in readers.items()}

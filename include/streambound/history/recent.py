@@ -16,13 +16,13 @@ from streambound.history.executor import Executor, Progress
 from streambound.history.prepare import refuse_timeless
 from streambound.query.catalog import Catalog
 from streambound.query.model import Relation
-from streambound.query.partitions import Partition, Range, choose_partitions
+from streambound.storage.partitions import Partition, Range, choose_partitions
 from streambound.tasks import emit
 from streambound.tasks.engine import MEMORY_MB
 from streambound.tasks.plans import memory_statement_plan
 from streambound.tasks.readers import Reader, timed_reader
 from streambound.tasks.relations import tuples_of
-from streambound.tasks.summarise import Reading, Summary, Task
+from streambound.tasks.summarise import StreamScan, Summary, Task
 
 
 def plan_for(name: str, sql: str, catalog: Catalog, size: int) -> MemoryPlan:
@@ -76,7 +76,7 @@ def recent_cases(
         for synopsis in plan.streams:
             stream, reader = timed_reader(plan.query, synopsis)
             readers.setdefault(stream, []).append(reader)
-    readings = {s: Reading(about[s], None, tuple(found)) for s, found in readers.items()}
+    readings = {s: StreamScan(about[s], None, tuple(found)) for s, found in readers.items()}
     progress(f"{emit.counted(len(tasks), 'partition')} for {emit.counted(len(chosen), 'query')}")
     summaries = executor.summaries(
         list(tasks.values()), readings, progress, MEMORY_MB, in_waves=False, ended=Event()

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from streambound.history.actions import Action
 from streambound.history.checkpoints import Checkpoints
-from streambound.query.partitions import Partition
+from streambound.storage.partitions import Partition
 from streambound.tasks.cogroup import cogroup_name
 from streambound.tasks.summarise import Task
 
@@ -39,7 +39,7 @@ class Step:
     tasks: tuple[Task, ...]
 
 
-def steps(books: Mapping[str, Checkpoints]) -> list[Step]:
+def scheduled(books: Mapping[str, Checkpoints]) -> list[Step]:
     """All partitions of all jobs, in order of their keys and names."""
     queries: dict[tuple[str, str], list[str]] = {}
     for name, book in books.items():
@@ -66,9 +66,9 @@ def _reads(books: Mapping[str, Checkpoints]) -> dict[tuple[str, str], list[Task]
     needs: dict[tuple[str, str, str], dict[str, Action]] = {}
     apart = {name: book for name, book in books.items() if book.job.cogroup is None}
     for name, book in apart.items():
-        for stream in book.needs.relations:
+        for stream in book.actions.relations:
             for part in book.job.partitions[stream]:
-                need = book.needs[stream, part.name]
+                need = book.actions[stream, part.name]
                 if need in (Action.READ, Action.COMPARE):
                     at = (book.job.key or "", part.name, stream)
                     parts[at] = part
@@ -86,12 +86,14 @@ def _reads(books: Mapping[str, Checkpoints]) -> dict[tuple[str, str], list[Task]
 
 def _joint_task(name: str, book: Checkpoints, partition: str) -> Task | None:
     """A partition of all streams of a query, if any has to be read."""
-    streams = book.needs.together(partition)
+    streams = book.actions.together(partition)
     if not streams:
         return None
-    shares = tuple((s, _files(p)) for s in streams for p in book.job.partitions[s] if p.name == partition)
-    files = tuple(file for _, mine in shares for file in mine)
-    return Task(cogroup_name(name), partition, files, _size(files), frozenset((name,)), shares=shares)
+    by_stream = tuple((s, _files(p)) for s in streams for p in book.job.partitions[s] if p.name == partition)
+    files = tuple(file for _, mine in by_stream for file in mine)
+    return Task(
+        cogroup_name(name), partition, files, _size(files), frozenset((name,)), files_by_stream=by_stream
+    )
 
 
 def _task(stream: str, part: Partition, wanted: Mapping[str, Action]) -> Task:

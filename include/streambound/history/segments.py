@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from streambound.evaluation.order import Order
+from streambound.history.array_join import ArrayJoin
 from streambound.history.evaluations import PlanEvaluation, Step
-from streambound.history.matches import ArrayJoin
 from streambound.query.model import Attribute
 from streambound.synopsis.plan import Streams, TablePlan
 from streambound.synopsis.row_join import Matches, Row, project, standing
@@ -30,7 +30,7 @@ from streambound.synopsis.segments import (
 from streambound.synopsis.state import Table
 from streambound.synopsis.state_codec import HeldRow, held_rows, hold
 from streambound.tasks.cogroup import COGROUP
-from streambound.tasks.encoding import Encoder, Share, moments_of
+from streambound.tasks.encoding import EncodedTuples, Encoder, moments_of
 from streambound.tasks.relations import kinds_of, load_relation, relation_of
 from streambound.tasks.segments import EXACT, Completed, completed, summarised
 
@@ -63,7 +63,7 @@ class SegmentEvaluation(PlanEvaluation):
         def enters(alias: str, row: HeldRow) -> bool:
             return self.segments.enters(alias, row[-2], until)
 
-        held = self._held()
+        held = self._waiting_rows()
         # Of the matches with tuples that are held, those of tuples held before are no new answers.
         known = self._completed(_standing(self._segment_of(held)))
         came = {alias: [*rows, *segment.head.get(alias, ())] for alias, rows in held.items()}
@@ -81,7 +81,7 @@ class SegmentEvaluation(PlanEvaluation):
         self.engine.peak_units = max(self.engine.peak_units, self.units)
         return {row: count for row, count in found.items() if count}
 
-    def _held(self) -> dict[str, list[HeldRow]]:
+    def _waiting_rows(self) -> dict[str, list[HeldRow]]:
         """The tuples that have not entered: held as they came, or told apart by their timestamps."""
         found = held_rows(self.engine.state)
         for alias, synopsis in self.segments.aged.items():
@@ -129,17 +129,17 @@ class SegmentEvaluation(PlanEvaluation):
         self._add(until, self._before(), inside)
         return found
 
-    def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
         """The new answers at each moment, from a relation an occurrence; all are computed at once.
 
         Raises:
             DataError: a tuple is not later than all of the partitions before.
         """
         marked = with_moments(self.segments)
-        shares = {s.alias: Encoder(marked, s.alias).nothing for s in self.plan.streams}
-        for alias in shares.keys() & given.keys():
-            shares[alias] = _weighted(marked, alias, load_relation(given[alias]).columns)
-        segment, apart = completed(self.segments, shares)
+        encoded = {s.alias: Encoder(marked, s.alias).nothing for s in self.plan.streams}
+        for alias in encoded.keys() & given.keys():
+            encoded[alias] = _weighted(marked, alias, load_relation(given[alias]).columns)
+        segment, apart = completed(self.segments, encoded)
         if segment.first is None or segment.until is None:
             return
         self._follow(partition, segment.first, segment.until)
@@ -213,8 +213,8 @@ def _add(found: dict[Row, int], more: Mapping[Row, int]) -> None:
         found[row] = found.get(row, 0) + count
 
 
-def _share(plan: SegmentPlan, alias: str, tuples: list[HeldRow]) -> Share:
-    """The tuples of an occurrence as codes."""
+def _share(plan: SegmentPlan, alias: str, tuples: list[HeldRow]) -> EncodedTuples:
+    """The tuples of an occurrence as symbols."""
     if not tuples:
         return Encoder(plan, alias).nothing
     kinds = kinds_of(plan.plan.query, next(s for s in plan.plan.streams if s.alias == alias))
@@ -222,15 +222,15 @@ def _share(plan: SegmentPlan, alias: str, tuples: list[HeldRow]) -> Share:
     return _weighted(plan, alias, relation_of(moved, kinds).columns)
 
 
-def _weighted(plan: SegmentPlan, alias: str, columns: Sequence[pa.ChunkedArray]) -> Share:
-    """The tuples of a relation as codes, each as often as there are of it."""
+def _weighted(plan: SegmentPlan, alias: str, columns: Sequence[pa.ChunkedArray]) -> EncodedTuples:
+    """The tuples of a relation as symbols, each as often as there are of it."""
     moments, *carried, counts = (column.combine_chunks() for column in columns)
     times = counts.to_numpy()
     if not len(times):
         return Encoder(plan, alias).nothing
     each = pa.array(np.repeat(np.arange(len(times)), times))
     stamps = np.repeat(moments_of(moments), times) + plan.delays[alias]
-    return Encoder(plan, alias).share(stamps, [column.take(each) for column in carried])
+    return Encoder(plan, alias).encode(stamps, [column.take(each) for column in carried])
 
 
 def _added_up(parts: list[tuple[Completed, int]]) -> Iterator[tuple[int, int]]:

@@ -15,7 +15,7 @@ from itertools import groupby
 from streambound.approximate.plan import MemoryPlan
 from streambound.evaluation.events import Batch
 from streambound.evaluation.order import Order
-from streambound.evaluation.statement import summed, united
+from streambound.evaluation.statement import new_to_all, summed
 from streambound.history import states
 from streambound.history.counts import CountEvaluation
 from streambound.history.ending import EndingEvaluation
@@ -88,7 +88,7 @@ def _evaluation(
         return EndingEvaluation(plan, static, order)
     if part.fed:
         return FedEvaluation(plan, static, order, moments)
-    if moments and not plan.timed and all(r.timestamp is not None for r in part.shares.values()):
+    if moments and not plan.timed and all(r.timestamp is not None for r in part.inputs.values()):
         return MomentEvaluation(plan, static, order)
     if plan.stateless and not alone:
         return FilterEvaluation(plan)
@@ -130,7 +130,7 @@ class StatementEvaluation:
         Raises:
             DataError: a tuple that counts is not later than all of the partitions before.
         """
-        return summed(step.take() for step in self.steps(partition, given))
+        return summed(step.take() for step in self.by_moment(partition, given))
 
     def feed(self, batch: Batch) -> None:
         """Take in rows of sub-queries, with the next share."""
@@ -138,9 +138,9 @@ class StatementEvaluation:
             if isinstance(evaluation, FedEvaluation):
                 evaluation.fed = batch
 
-    def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
         """The steps of all parts with the same moment as one, in order of time."""
-        named = [self._steps(label, partition, given) for label in self.parts]
+        named = [self._by_moment(label, partition, given) for label in self.parts]
         for _, tied in groupby(merge(*named, key=_moment), key=_moment):
             found = dict(tied)
             moment = next(iter(found.values())).moment
@@ -153,16 +153,18 @@ class StatementEvaluation:
         self.peak_units = max(self.peak_units, self.units)
         return found
 
-    def _steps(self, label: str, partition: str, given: Mapping[str, bytes]) -> Iterator[tuple[str, Step]]:
+    def _by_moment(
+        self, label: str, partition: str, given: Mapping[str, bytes]
+    ) -> Iterator[tuple[str, Step]]:
         own = self.parts[label].own(given)
-        return ((label, step) for step in self.evaluations[label].steps(partition, own))
+        return ((label, step) for step in self.evaluations[label].by_moment(partition, own))
 
     def _block(self, block: int, new: Mapping[str, Mapping[Row, int]]) -> Mapping[Row, int]:
         labels = [label for label, part in self.parts.items() if part.block == block]
         rows = [new.get(label, {}) for label in labels]
         if not self.parts[labels[0]].query.ring.idempotent:
             return summed(rows)
-        return united([self.evaluations[label] for label in labels], rows)
+        return new_to_all([self.evaluations[label] for label in labels], rows)
 
     def dump(self) -> bytes:
         """The states of the parts, by label."""

@@ -21,10 +21,10 @@ from streambound.evaluation.promises import require_units
 from streambound.history.evaluations import Evaluation
 from streambound.history.statement import StatementEvaluation, tree_evaluation
 from streambound.query.catalog import Catalog
-from streambound.query.files import footers, parquet_file
 from streambound.query.model import Relation
-from streambound.query.partitions import Partition, refuse_promises
 from streambound.query.statement import Statement
+from streambound.storage.files import footers, parquet_file
+from streambound.storage.partitions import Partition, refuse_promises
 from streambound.synopsis.flow_planner import flow
 from streambound.synopsis.row_join import Row
 from streambound.synopsis.statement import planned_parts
@@ -32,7 +32,7 @@ from streambound.tasks.engine import Engine, opened
 from streambound.tasks.plans import StatementPlan, statement_plan
 from streambound.tasks.promises import faults
 from streambound.tasks.readers import Reader, Static, statement_readers
-from streambound.tasks.summarise import shares
+from streambound.tasks.summarise import partition_tables
 
 BATCH_ROWS = 1 << 16
 # The column of a batch of which no other is needed; no catalog has such a name.
@@ -150,7 +150,7 @@ def _require_columns(statement: Statement, relation: Relation, files: Sequence[P
         raise next(iter(found.values()))
 
 
-class Reading:
+class StoredEvaluation:
     """One evaluation; ``peak_units`` is the most that was ever stored, ``rows`` are those read."""
 
     def __init__(self, query: Stored) -> None:
@@ -190,7 +190,7 @@ class Reading:
     ) -> Mapping[Row, int]:
         with engine.batch(relation, batch):
             _require(engine, relation, [name for name in batch.schema.names if name != NUMBERS], [file])
-            given = {reader.alias: shares(engine, reader, 1)[0] for reader in readers}
+            given = {reader.alias: partition_tables(engine, reader, 1)[0] for reader in readers}
         found = self.evaluation.advance(file, given)
         require_units(self.query.statement.name, self.query.plan.units, self.peak_units)
         return found

@@ -122,17 +122,19 @@ class TreeEvaluation:
         made = {n: partial(leaf.advance, partition, given) for n, leaf in enumerate(self.leaves)}
         return self._take(made)
 
-    def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
         """The steps of all leaves with the same moment as one, in order of time."""
         self._follow()
-        named = [self._steps(number, partition, given) for number in range(len(self.leaves))]
+        named = [self._by_moment(number, partition, given) for number in range(len(self.leaves))]
         for _, tied in groupby(merge(*named, key=_moment), key=_moment):
             found = dict(tied)
             moment = next(iter(found.values())).moment
             yield Step(moment, partial(self._take, {number: step.take for number, step in found.items()}))
 
-    def _steps(self, number: int, partition: str, given: Mapping[str, bytes]) -> Iterator[tuple[int, Step]]:
-        return ((number, step) for step in self.leaves[number].steps(partition, given))
+    def _by_moment(
+        self, number: int, partition: str, given: Mapping[str, bytes]
+    ) -> Iterator[tuple[int, Step]]:
+        return ((number, step) for step in self.leaves[number].by_moment(partition, given))
 
     def _follow(self) -> None:
         """All leaves are as far as the one that is furthest: what comes now is later."""

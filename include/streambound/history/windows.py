@@ -59,19 +59,19 @@ class _PartState:
 
     part: WindowPart
     now: int | None = None
-    held: dict[str, pa.Table] = field(default_factory=dict)
+    tails: dict[str, pa.Table] = field(default_factory=dict)
     answered: pa.Table | None = None
 
     @property
     def units(self) -> int:
         """Stored values."""
         widths = {window.alias: window.width for window in self.part.plan.windows}
-        kept = (len(table) * widths.get(alias, 0) for alias, table in self.held.items())
+        kept = (len(table) * widths.get(alias, 0) for alias, table in self.tails.items())
         return sum(kept) + (0 if self.answered is None else len(self.answered))
 
     def before(self, alias: str) -> pa.Table:
         """The tuples of an occurrence that are held."""
-        return self.held[alias] if alias in self.held else _table([], self.part, alias)
+        return self.tails[alias] if alias in self.tails else _table([], self.part, alias)
 
     def take(
         self, session: Engine, until: int, new: Mapping[str, pa.Table], answered: Sequence[pa.Table]
@@ -88,12 +88,12 @@ class _PartState:
             # What has left the window goes; new tuples come after what is held.
             whole = pa.concat_tables([self.before(alias), new[name]])
             stays = pc.greater(whole.column(part.stamp(alias)), until - part.plan.clock.hold(alias))
-            self.held[alias] = whole.filter(stays)
+            self.tails[alias] = whole.filter(stays)
         if part.plan.query.ring.idempotent:
             known = pa.concat_tables([*answered] if self.answered is None else [self.answered, *answered])
             known = known.filter(pa.array(may_come_again(known, part.plan.ends, until)))
-            with session.known(KNOWN, known):
-                self.answered = _rows(session, f"SELECT DISTINCT * FROM {KNOWN}", known.schema)
+            with session.registered(KNOWN, known):
+                self.answered = _result_table(session, f"SELECT DISTINCT * FROM {KNOWN}", known.schema)
 
 
 class WindowEvaluation:
@@ -140,7 +140,7 @@ class WindowEvaluation:
         self.peak_units = max(self.peak_units, self.units)
         return new
 
-    def steps(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
         """The new answers at each moment, from a relation an occurrence; all are computed at once.
 
         Raises:
@@ -188,7 +188,7 @@ class WindowEvaluation:
             if all(map(len, tables.values())):
                 with ExitStack() as known:
                     for name, table in tables.items():
-                        known.enter_context(session.known(name, table))
+                        known.enter_context(session.registered(name, table))
                     found = session.table(query_of(completed(part)))
                 yield answer_rows(part.plan.query, self.plan.statement, found)
 
@@ -200,9 +200,9 @@ class WindowEvaluation:
             states = self.parts.values()
             known = [state.answered for state in states if state.answered is not None]
             tables = [*tables, *(_numbered(table, EARLIER) for table in known)]
-            with session.known(FOUND, pa.concat_tables([schema.empty_table(), *tables])):
+            with session.registered(FOUND, pa.concat_tables([schema.empty_table(), *tables])):
                 tables = [session.table(query_of(first_answered(plan, ordered.table(FOUND)))).cast(schema)]
-        with session.known(FOUND, pa.concat_tables([schema.empty_table(), *tables])):
+        with session.registered(FOUND, pa.concat_tables([schema.empty_table(), *tables])):
             return session.table(self._sum).cast(schema)
 
     def _follow(self, partition: str, found: Mapping[str, Moments]) -> None:
@@ -217,12 +217,12 @@ class WindowEvaluation:
         """The matches of what is held with a partition, as rows of the answer."""
         part = state.part
         heads = {alias: edges.heads[name] for alias, name in part.tables.items()}
-        if not any(map(len, state.held.values())) or not any(map(len, heads.values())):
+        if not any(map(len, state.tails.values())) or not any(map(len, heads.values())):
             return None
         with ExitStack() as known:
             for alias, name in part.tables.items():
-                tuples = [_marked(state.held[alias], True), _marked(heads[alias], False)]
-                known.enter_context(session.known(name, pa.concat_tables(tuples)))
+                tuples = [_marked(state.tails[alias], True), _marked(heads[alias], False)]
+                known.enter_context(session.registered(name, pa.concat_tables(tuples)))
             found = session.table(self._across_edge[part.label])
             return answer_rows(part.plan.query, self.plan.statement, found)
 
@@ -233,24 +233,26 @@ class WindowEvaluation:
         schema = inside.schema
         added, removed = schema.empty_table(), schema.empty_table()
         with ExitStack() as known:
-            known.enter_context(session.known(INSIDE, inside))
+            known.enter_context(session.registered(INSIDE, inside))
             if across:
-                with session.known(FOUND, pa.concat_tables(across)):
+                with session.registered(FOUND, pa.concat_tables(across)):
                     added = self._added_up(session)
             known_rows = [state.answered for state in self.parts.values() if state.answered is not None]
             if known_rows:
                 before = pa.concat_tables(known_rows)
-                with session.known(BEFORE, before), session.known(ADDED, added):
-                    removed = _rows(session, f"FROM {INSIDE} INTERSECT FROM {BEFORE}", schema)
-                    added = _rows(session, f"FROM {ADDED} EXCEPT FROM {INSIDE} EXCEPT FROM {BEFORE}", schema)
+                with session.registered(BEFORE, before), session.registered(ADDED, added):
+                    removed = _result_table(session, f"FROM {INSIDE} INTERSECT FROM {BEFORE}", schema)
+                    added = _result_table(
+                        session, f"FROM {ADDED} EXCEPT FROM {INSIDE} EXCEPT FROM {BEFORE}", schema
+                    )
             if not (len(added) or len(removed)):
                 return emit.NewRows(inside, edges.digest)
-            known.enter_context(session.known(ADDED, added))
-            known.enter_context(session.known(REMOVED, removed))
+            known.enter_context(session.registered(ADDED, added))
+            known.enter_context(session.registered(REMOVED, removed))
             # Of a set each row is there once, so ALL only spares looking for equal ones.
             kept = f"FROM {INSIDE} EXCEPT ALL FROM {REMOVED}" if len(removed) else f"FROM {INSIDE}"
-            both = _rows(session, f"({kept}) UNION ALL FROM {ADDED}", schema)
-        with session.known(FOUND, _numbered(both, 0)):
+            both = _result_table(session, f"({kept}) UNION ALL FROM {ADDED}", schema)
+        with session.registered(FOUND, _numbered(both, 0)):
             table = self._added_up(session)
         whole = edges.digest + emit.digest(added.to_batches()) - emit.digest(removed.to_batches())
         return emit.NewRows(table, emit.Digest(len(table), whole.count, whole.hash))
@@ -267,7 +269,7 @@ class WindowEvaluation:
 
     def _dumped(self, state: _PartState) -> bytes:
         held = {
-            alias: list(_tuples(state.held[alias], state.part, alias)) if alias in state.held else []
+            alias: list(_tuples(state.tails[alias], state.part, alias)) if alias in state.tails else []
             for alias in state.part.synopses
         }
         kinds = [kind for _, kind in state.part.plan.query.outputs]
@@ -285,7 +287,7 @@ class WindowEvaluation:
             if self.plan.ring.idempotent:
                 known = answers(self.plan.statement, None, dict.fromkeys(rows, 1))
                 state.answered = emit.answer_table(self.plan.statement, known)
-            state.held = {alias: _table(rows, state.part, alias) for alias, rows in held.items()}
+            state.tails = {alias: _table(rows, state.part, alias) for alias, rows in held.items()}
             self.order.resume(state.now)
         self.peak_units = peak_units
 
@@ -312,7 +314,7 @@ def _marked(table: pa.Table, held: bool) -> pa.Table:
     return table.append_column(HELD, pa.array([held] * len(table), pa.bool_()))
 
 
-def _rows(session: Engine, text: str, schema: pa.Schema) -> pa.Table:
+def _result_table(session: Engine, text: str, schema: pa.Schema) -> pa.Table:
     return session.table(engine.Query(text)).cast(schema)
 
 

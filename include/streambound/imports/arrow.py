@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from streambound.errors import DataError
 from streambound.imports.entry import NESTED, REFUSED, Entry, Field, struct, typed
-from streambound.query.files import declared_as
+from streambound.storage.files import declared_as
 
 if TYPE_CHECKING:
     import pyarrow as pa

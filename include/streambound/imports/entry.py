@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from streambound.query.declared import type_named
-from streambound.query.type_names import canonical, nested
+from streambound.query.type_names import canonical, nested, type_named
 
 # What is said of a column whose type no query can read yet.
 REFUSED = "a query that names it is refused"

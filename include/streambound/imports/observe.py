@@ -57,7 +57,7 @@ def observed(entry: Entry, dataset: ds.Dataset, stamp: str | None = None) -> Ent
         except duckdb.Error as error:
             first = str(error).splitlines()[0]
             raise DataError(f"the rows cannot be counted: {first}", subject=entry.name) from None
-    fields = tuple(_told(one, seen[one.name]) if one.name in seen else one for one in entry.fields)
+    fields = tuple(_annotated(one, seen[one.name]) if one.name in seen else one for one in entry.fields)
     return replace(entry, fields=fields, notes=(*entry.notes, *notes), observed=seen)
 
 
@@ -88,7 +88,7 @@ def _columns(
             f"count(DISTINCT {name})",
             f"count(*) - count({name})",
         ]
-    total, *rest = _one(session, f"SELECT {', '.join(asked)} FROM rows")
+    total, *rest = _single_row(session, f"SELECT {', '.join(asked)} FROM rows")
     found: dict[str, dict[str, Any]] = {}
     for number, one in enumerate(fields):
         low, high, different, nulls = rest[4 * number : 4 * number + 4]
@@ -104,7 +104,7 @@ def _ends(
     if low is None or kind.family is Family.BOOLEAN:
         return {}
     if kind.family is not Family.STRING:
-        return {"min": _plain(low), "max": _plain(high)}
+        return {"min": _yaml_value(low), "max": _yaml_value(high)}
     if different > LISTED:
         return {}
     rows = session.execute(f"SELECT DISTINCT {_quoted(name)} FROM rows ORDER BY 1").fetchall()
@@ -112,7 +112,7 @@ def _ends(
     return {"values": values} if all(len(value) <= LONGEST for value in values) else {}
 
 
-def _plain(value: Any) -> Any:
+def _yaml_value(value: Any) -> Any:
     """A value as YAML reads it back: numbers as they are, all else as text."""
     return value if isinstance(value, (int, float)) else str(value).removesuffix("+00:00")
 
@@ -121,12 +121,12 @@ def _rates(session: duckdb.DuckDBPyConnection, stamp: str) -> Iterator[str]:
     """The most rows at one timestamp, and in an hour and a day of UTC."""
     name = _quoted(stamp)
     most = [
-        _one(session, f"SELECT max(n) FROM (SELECT count({name}) AS n FROM rows GROUP BY {moment})")[0]
+        _single_row(session, f"SELECT max(n) FROM (SELECT count({name}) AS n FROM rows GROUP BY {moment})")[0]
         for moment in (name, f"date_trunc('hour', {name})", f"date_trunc('day', {name})")
     ]
     tick, hour, day = (int(one or 0) for one in most)
     yield f"Most rows by {stamp}: {tick:,} at one moment, {hour:,} in an hour, {day:,} in a day (UTC)."
-    whole = _one(
+    whole = _single_row(
         session,
         "SELECT "
         + ", ".join(f"bool_and(epoch_us({name}) % {length} = 0)" for _, length in _UNITS)
@@ -168,7 +168,7 @@ def _length(microseconds: int) -> str:
     return _many(microseconds, "microsecond")
 
 
-def _told(one: Field, seen: Mapping[str, Any]) -> Field:
+def _annotated(one: Field, seen: Mapping[str, Any]) -> Field:
     kind = parse_type(one.type)
     parts = []
     if "min" in seen:
@@ -189,7 +189,7 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _one(session: duckdb.DuckDBPyConnection, sql: str) -> tuple[Any, ...]:
+def _single_row(session: duckdb.DuckDBPyConnection, sql: str) -> tuple[Any, ...]:
     row = session.execute(sql).fetchone()
     assert row is not None
     return row

@@ -215,7 +215,7 @@ class _Json:
             )
         return self._resolved(found, depth + 1) if target.startswith("#") else part
 
-    def _plain(self, part: Any) -> tuple[Mapping[str, Any], bool]:
+    def _without_null(self, part: Any) -> tuple[Mapping[str, Any], bool]:
         """A part without the alternative that it is null."""
         found = self._resolved(part)
         nullable = False
@@ -228,7 +228,7 @@ class _Json:
         return {**found, "type": kind}, nullable or among
 
     def _field(self, name: str, part: Any, required: bool) -> Field:
-        found, null = self._plain(part)
+        found, null = self._without_null(part)
         kind = self._type(found, 0)
         nullable = null or not required
         if kind.startswith("object("):
@@ -256,7 +256,7 @@ class _Json:
         return f"object({kind if isinstance(kind, str) else 'any'})"
 
     def _inner(self, part: Any, depth: int) -> str:
-        return self._type(self._plain(part)[0], depth + 1)
+        return self._type(self._without_null(part)[0], depth + 1)
 
 
 def _domain(part: Mapping[str, Any], kind: str) -> dict[str, Any] | None:

@@ -1,7 +1,7 @@
 """Entries as the text of a ``streams.yml``, and added to one that a person keeps.
 
 Nothing that stands in a file is changed: what is new is written between its lines, and what differs from it
-is told and left. The text is read again before it is written: an addition that changed an entry is refused.
+is noted and left. The text is read again before it is written: an addition that changed an entry is refused.
 """
 
 from __future__ import annotations
@@ -126,10 +126,10 @@ def _flow(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Merged:
-    """The text of a file with additions, what was told of each entry, and columns added to those there."""
+    """The text of a file with additions, notes on each entry, and columns added to those there."""
 
     text: str
-    told: tuple[str, ...]
+    notes: tuple[str, ...]
     added: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -148,7 +148,7 @@ def merge(path: Path, entries: Sequence[Entry], origin: str) -> tuple[str, ...]:
     if found.text != text:
         _require_kept(before, found, path)
         write_text(path, found.text)
-    return found.told
+    return found.notes
 
 
 def merged(text: str, catalog: Catalog, entries: Sequence[Entry], source: str) -> Merged:
@@ -156,7 +156,7 @@ def merged(text: str, catalog: Catalog, entries: Sequence[Entry], source: str) -
     relations = {r.name.lower(): r for r in catalog.relations}
     streams = _child(yaml.compose(text, yaml.SafeLoader), "streams")
     assert isinstance(streams, yaml.MappingNode)
-    told: list[str] = []
+    notes: list[str] = []
     inserted: list[tuple[int, str]] = []
     columns: dict[str, tuple[str, ...]] = {}
     new: list[Entry] = []
@@ -164,7 +164,7 @@ def merged(text: str, catalog: Catalog, entries: Sequence[Entry], source: str) -
         relation = relations.get(entry.name.lower())
         if relation is None:
             new.append(entry)
-            told.append(f"{entry.name}: added")
+            notes.append(f"{entry.name}: added")
             continue
         added = [f for f in entry.fields if f.type is not None and not _has(relation, f.name)]
         node = _columns(streams, relation.name)
@@ -172,13 +172,13 @@ def merged(text: str, catalog: Catalog, entries: Sequence[Entry], source: str) -
             place, margin = _after(text, node)
             inserted.append((place, "".join(f"{line}\n" for one in added for line in _column(one, margin))))
             columns[relation.name] = tuple(one.name for one in added)
-            told.append(f"{relation.name}: added {', '.join(columns[relation.name])}")
+            notes.append(f"{relation.name}: added {', '.join(columns[relation.name])}")
         elif added:
             names = ", ".join(f"{one.name}: {one.type}" for one in added)
-            told.append(
+            notes.append(
                 f"{relation.name}: left as it is, its columns do not stand in lines; it lacks {names}"
             )
-        told += _differences(entry, relation, added)
+        notes += _differences(entry, relation, added)
     if new:
         if streams.flow_style:
             raise CatalogError(
@@ -193,7 +193,7 @@ def merged(text: str, catalog: Catalog, entries: Sequence[Entry], source: str) -
     for place, addition in sorted(inserted, key=lambda one: one[0], reverse=True):
         gap = "" if place == 0 or text[place - 1] == "\n" else "\n"
         text = text[:place] + (gap + addition).replace("\n", line) + text[place:]
-    return Merged(text, tuple(told) or ("nothing to add",), columns)
+    return Merged(text, tuple(notes) or ("nothing to add",), columns)
 
 
 def _end(text: str) -> int:

@@ -21,7 +21,7 @@ from streambound.errors import DataError, QueryError, StorageError, UnsupportedE
 from streambound.history.prepare import Job
 from streambound.live.step import Beginning
 from streambound.query.model import Relation
-from streambound.query.partitions import Partition, history_folder, present_partitions
+from streambound.storage.partitions import Partition, history_folder, present_partitions
 from streambound.tasks import emit
 
 NOTE = "_live.json"
@@ -34,7 +34,7 @@ def _refuse_rates(job: Job) -> None:
         UnsupportedError: naming the stream.
     """
     assert job.plan is not None
-    for relation in job.plan.shares.values():
+    for relation in job.plan.inputs.values():
         if relation.rate is not None:
             raise UnsupportedError(
                 f"the rate of {relation.name} is not counted over files that arrive, so it would be taken for"
@@ -130,7 +130,7 @@ def _clear(folder: Path) -> None:
 def relations_of(job: Job) -> dict[str, Relation]:
     """The streams that the plan needs, by name."""
     assert job.plan is not None
-    return {relation.name: relation for relation in job.plan.shares.values()}
+    return {relation.name: relation for relation in job.plan.inputs.values()}
 
 
 def beginning_of(job: Job, start: Start) -> Beginning:

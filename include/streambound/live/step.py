@@ -55,7 +55,7 @@ class Arrival:
 
 
 @dataclass(frozen=True)
-class Told:
+class Progress:
     """How far the query is: totals since it began, and the state now.
 
     ``reached`` is the last timestamp that was evaluated; ``waiting`` counts tuples of incomplete timestamps,
@@ -105,7 +105,7 @@ class Beginning:
     @property
     def lateness(self) -> Mapping[str, int]:
         """How far behind its latest timestamp each source may be, in units of the timestamp."""
-        found = self.plan.shares.values()
+        found = self.plan.inputs.values()
         return {relation.name: relation.live.lateness for relation in found if relation.live}
 
 
@@ -124,17 +124,17 @@ class Step:
         # What is the answer before anything comes is told with the first that comes.
         began = ABOUT in entries or beginning.state is not None
         self.initial: Mapping[Row, int] = {} if began else self.evaluation.initial
-        self.told = _told(
-            entries.get(ABOUT), {beginning.plan.shares[share].name for share in beginning.timed}
+        self.progress = _progress_of(
+            entries.get(ABOUT), {beginning.plan.inputs[share].name for share in beginning.timed}
         )
         waits = {name: held for name, held in entries.items() if name.startswith(PREFIX)}
-        self.waiting: Waiting = waiting_of(self.told.latest, waits, beginning.lateness, beginning.kinds)
+        self.waiting: Waiting = waiting_of(self.progress.latest, waits, beginning.lateness, beginning.kinds)
         if ABOUT in entries:
             kept = {n: held for n, held in entries.items() if n not in waits and n != ABOUT}
-            self.evaluation.load(self._state(kept), self.told.peak_units)
+            self.evaluation.load(self._state(kept), self.progress.peak_units)
         elif beginning.state is not None:
             self.evaluation.load(beginning.state, beginning.peak_units)
-            self.told = replace(self.told, reached=self.evaluation.latest)
+            self.progress = replace(self.progress, reached=self.evaluation.latest)
 
     def take(self, arrivals: Iterable[Arrival]) -> New:
         """The new answers of a micro-batch, by marker.
@@ -145,31 +145,31 @@ class Step:
         """
         ordered = sorted(arrivals, key=lambda a: (a.stream, a.file, a.alias))
         shares = {(a.stream, a.file): a for a in ordered if a.stream != END}
-        sources = {r.name for r in self.beginning.plan.shares.values() if r.live}
+        sources = {r.name for r in self.beginning.plan.inputs.values() if r.live}
         timed = self.beginning.timed
         waits = [a for a in ordered if a.alias in timed]
         found = self._untimed([a for a in ordered if a.stream != END and a.alias not in timed])
         found = [(None, self.initial), *found] if self.initial else found
         found += self._timed(waits, ended=any(a.stream == END for a in ordered))
-        self.told = replace(
-            self.told,
-            files=self.told.files + sum(stream not in sources for stream, _ in shares),
-            rows=self.told.rows + sum(a.rows for a in shares.values()),
-            malformed=self.told.malformed + sum(a.malformed for a in shares.values()),
-            answers=self.told.answers + sum(sum(rows.values()) for _, rows in found),
+        self.progress = replace(
+            self.progress,
+            files=self.progress.files + sum(stream not in sources for stream, _ in shares),
+            rows=self.progress.rows + sum(a.rows for a in shares.values()),
+            malformed=self.progress.malformed + sum(a.malformed for a in shares.values()),
+            answers=self.progress.answers + sum(sum(rows.values()) for _, rows in found),
             units=self.evaluation.units,
             peak_units=self.evaluation.peak_units,
             waiting=self.waiting.count,
             latest=dict(self.waiting.latest),
         )
         plan = self.beginning.plan
-        require_units(plan.statement.name, plan.units, self.told.peak_units)
+        require_units(plan.statement.name, plan.units, self.progress.peak_units)
         return found
 
     def _untimed(self, arrivals: list[Arrival]) -> New:
         found: Counter[Row] = Counter()
         for (_, file), shares in groupby(arrivals, key=lambda a: (a.stream, a.file)):
-            for step in self.evaluation.steps(file, {share.alias: share.table for share in shares}):
+            for step in self.evaluation.by_moment(file, {share.alias: share.table for share in shares}):
                 found.update(step.take())
         new = {row: count for row, count in found.items() if count}
         return [(None, new)] if new else []
@@ -182,17 +182,19 @@ class Step:
             share = (arrival.stream, arrival.file)
             late[share] = max(dropped, late.get(share, 0))
             self.waiting.show(arrival.stream, arrival.latest)
-            relation = self.beginning.plan.shares[arrival.alias]
+            relation = self.beginning.plan.inputs[arrival.alias]
             # A task has seen one file; its stream may have further ones with rows of the same timestamp.
             moment = self.waiting.put(arrival.alias, tuples, relation.max_rows_per_timestamp)
             if moment is not None:
                 raise too_many(relation, relation.rates[0], moment).about(arrival.file)
-        self.told = replace(self.told, late=self.told.late + sum(late.values()))
+        self.progress = replace(self.progress, late=self.progress.late + sum(late.values()))
         moments, given = self.waiting.complete(ended)
         if not moments:
             return []
-        found = [(step.moment, step.take()) for step in self.evaluation.steps("", given)]
-        self.told = replace(self.told, markers=self.told.markers + len(moments), reached=moments[-1])
+        found = [(step.moment, step.take()) for step in self.evaluation.by_moment("", given)]
+        self.progress = replace(
+            self.progress, markers=self.progress.markers + len(moments), reached=moments[-1]
+        )
         return [(moment, rows) for moment, rows in found if rows]
 
     def _in_time(self, arrival: Arrival, tuples: pa.Table) -> tuple[pa.Table, int]:
@@ -201,10 +203,10 @@ class Step:
         Raises:
             DataError: there are others, and they are not to be dropped.
         """
-        reached, moments = self.told.reached, tuples.column(MOMENT)
+        reached, moments = self.progress.reached, tuples.column(MOMENT)
         if reached is None or not len(tuples) or (first := int(pc.min(moments).as_py())) > reached:
             return tuples, 0
-        relation = self.beginning.plan.shares[arrival.alias]
+        relation = self.beginning.plan.inputs[arrival.alias]
         if relation.live is None or relation.live.late != DROP:
             raise self._late(arrival, relation, first, reached)
         late = tuples.filter(pc.less_equal(moments, reached))
@@ -231,7 +233,7 @@ class Step:
 
     def entries(self) -> Entries:
         """The state after it, as entries."""
-        about = compact_text(asdict(self.told))
+        about = compact_text(asdict(self.progress))
         return {
             ABOUT: about,
             **dict(self.waiting.entries()),
@@ -250,7 +252,7 @@ class Step:
         return state_of(entries, self.labels)
 
 
-def _told(about: str | None, streams: Iterable[str]) -> Told:
+def _progress_of(about: str | None, streams: Iterable[str]) -> Progress:
     if about is None:
-        return Told(latest=dict.fromkeys(sorted(streams)))
-    return Told(**json.loads(about))
+        return Progress(latest=dict.fromkeys(sorted(streams)))
+    return Progress(**json.loads(about))

@@ -19,9 +19,9 @@ from typing import Any
 
 from streambound.errors import CatalogError, DataError, ProjectError, QueryError, StreamboundError, alike
 from streambound.query.catalog import NamedQuery, catalog_from_mapping
-from streambound.query.declared import type_named
 from streambound.query.dialects.reading import LANGUAGES
 from streambound.query.registry import RegisteredQuery
+from streambound.query.type_names import type_named
 from streambound.query.values import parse_type, shown
 
 # The dialect of the adapters whose names are none.

@@ -208,7 +208,7 @@ def _refuse_dialect(file: Path, text: str, key: str, dialect: str | None) -> Non
     if dialect is None:
         return
     # Loaded here: it takes a while, and most projects name none.
-    from streambound.query.guess import language
+    from streambound.query.dialects.guess import language
 
     try:
         language(dialect)

@@ -15,8 +15,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from streambound.query.model import Column, Domain, Relation
-from streambound.query.partitions import Partition
 from streambound.query.values import Family
+from streambound.storage.partitions import Partition
 
 # Names of our own beside the stream's columns, in a form that no catalog uses.
 FILE = "streambound file"
@@ -111,10 +111,16 @@ def _statement(relation: Relation) -> tuple[str, list[Any]]:
         .group_by(_own("part"), exp.Literal.number(2))
     )
     outer = (
-        exp.select(_plain("part"), _sum("n"), _most(), exp.Min(this=_plain("at")), exp.Max(this=_plain("at")))
+        exp.select(
+            _own_column("part"),
+            _sum("n"),
+            _most(),
+            exp.Min(this=_own_column("at")),
+            exp.Max(this=_own_column("at")),
+        )
         .select(*(_sum(name) for name in names))
         .from_(inner.subquery("counts"))
-        .group_by(_plain("part"))
+        .group_by(_own_column("part"))
     )
     return outer.sql(dialect="duckdb"), [value for _, values in outside for value in values]
 
@@ -164,12 +170,12 @@ def _rows_where(condition: exp.Expr) -> exp.Expr:
 
 
 def _most() -> exp.Expr:
-    timed = exp.not_(exp.Is(this=_plain("at"), expression=exp.null()))
-    return exp.Filter(this=exp.Max(this=_plain("n")), expression=exp.Where(this=timed))
+    timed = exp.not_(exp.Is(this=_own_column("at"), expression=exp.null()))
+    return exp.Filter(this=exp.Max(this=_own_column("n")), expression=exp.Where(this=timed))
 
 
 def _sum(name: str) -> exp.Expr:
-    return exp.Sum(this=_plain(name))
+    return exp.Sum(this=_own_column(name))
 
 
 def _as(expression: exp.Expr, name: str) -> exp.Expr:
@@ -188,5 +194,5 @@ def _own(name: str) -> exp.Column:
     return _column("files", name)
 
 
-def _plain(name: str) -> exp.Column:
+def _own_column(name: str) -> exp.Column:
     return exp.Column(this=_identifier(name))

@@ -47,17 +47,21 @@ class AnswerSet:
 
 
 @dataclass(frozen=True)
-class AnswersQuality:
-    """What was found of one query's answers; ``rows`` counts answer rows (None if unreadable)."""
+class QueryQuality:
+    """What was found of one query's answers, or of the benchmark of its caches (``kind``).
 
+    ``rows`` counts answer rows (None if unreadable).
+    """
+
+    kind: str
     query: str
     success: bool
     reasons: tuple[str, ...]
-    rows: int | None
     evaluated: int
     docs: Path
     run_id: str
     job: str = ""
+    rows: int | None = None
 
     def outcome(self) -> QualityOutcome:
         """The record for the results database."""
@@ -67,7 +71,7 @@ class AnswersQuality:
             self.query,
             self.success,
             self.evaluated,
-            "answers",
+            self.kind,
             failed,
             str(self.docs),
             job=self.job,
@@ -78,26 +82,7 @@ class AnswersQuality:
         results.record_quality(self.outcome())
 
 
-def check_answers(
-    query: str,
-    rows: pd.DataFrame | Path | str,
-    *,
-    distinct: bool,
-    units: int | None,
-    peak_units: int | None,
-    run_id: str,
-    row_columns: Sequence[str] | None = None,
-) -> AnswersQuality:
-    """Checks the answers of one query; see AnswerSet.
-
-    Raises:
-        StorageError: the quality folder cannot be used.
-    """
-    answers = AnswerSet(query, rows, distinct, units, peak_units, row_columns)
-    return check_answer_sets([answers], run_id)[0]
-
-
-def check_answer_sets(answers: Sequence[AnswerSet], run_id: str, job: str = "") -> tuple[AnswersQuality, ...]:
+def check_answer_sets(answers: Sequence[AnswerSet], run_id: str, job: str = "") -> tuple[QueryQuality, ...]:
     """Checks the answers of several queries with one checkpoint, in a run of a job (a DAG).
 
     Raises:
@@ -115,12 +100,12 @@ def check_answer_sets(answers: Sequence[AnswerSet], run_id: str, job: str = "") 
     return tuple(_quality(body, checked, run_id, job) for body in measured)
 
 
-def _quality(body: dict[str, Any], checked: Checked, run_id: str, job: str) -> AnswersQuality:
+def _quality(body: dict[str, Any], checked: Checked, run_id: str, job: str) -> QueryQuality:
     query = str(body["query"])
     found = [failure.reason for failure in checked.failures if failure.subject == query]
     reasons = tuple(body["reason"] or reason for reason in found)
     rows, evaluated, page = body["rows"], checked.evaluated, checked.page
-    return AnswersQuality(query, not reasons, reasons, rows, evaluated, page, run_id, job)
+    return QueryQuality("answers", query, not reasons, reasons, evaluated, page, run_id, job, rows)
 
 
 def _measured(answers: AnswerSet) -> dict[str, Any]:

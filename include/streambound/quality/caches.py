@@ -6,45 +6,13 @@ One checkpoint a run judges a table with one row for each query and size of the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from streambound.quality.answers import QueryQuality
 from streambound.quality.checkpoint import Checked, run_checkpoint
 from streambound.quality.docs import docs_context
 from streambound.quality.suites import CACHE_PROMISES
-from streambound.results import CacheBenchmark, CacheEstimate, QualityOutcome, Results
-
-
-@dataclass(frozen=True)
-class CachesQuality:
-    """What was found of one query's benchmark."""
-
-    query: str
-    success: bool
-    reasons: tuple[str, ...]
-    evaluated: int
-    docs: Path
-    run_id: str
-    job: str = ""
-
-    def outcome(self) -> QualityOutcome:
-        """The record for the results database."""
-        failed = [{"reasons": list(self.reasons)}] if self.reasons else []
-        return QualityOutcome(
-            self.run_id,
-            self.query,
-            self.success,
-            self.evaluated,
-            "caches",
-            failed,
-            str(self.docs),
-            job=self.job,
-        )
-
-    def record(self, results: Results) -> None:
-        """Writes the outcome."""
-        results.record_quality(self.outcome())
+from streambound.results import CacheBenchmark, CacheEstimate
 
 
 def check_cache_benchmarks(
@@ -54,7 +22,7 @@ def check_cache_benchmarks(
     policies: Iterable[str],
     run_id: str,
     job: str = "",
-) -> tuple[CachesQuality, ...]:
+) -> tuple[QueryQuality, ...]:
     """Checks what a run found of each query; one outcome a query, sorted.
 
     Args:
@@ -111,7 +79,7 @@ def _estimated(found: CacheEstimate | None) -> dict[str, Any]:
     }
 
 
-def _quality(query: str, queries: dict[str, str], checked: Checked, run_id: str, job: str) -> CachesQuality:
+def _quality(query: str, queries: dict[str, str], checked: Checked, run_id: str, job: str) -> QueryQuality:
     failures = [one for one in checked.failures if queries[str(one.subject)] == query]
     reasons = tuple(f"{one.subject}: {one.reason}" for one in failures)
-    return CachesQuality(query, not reasons, reasons, checked.evaluated, checked.page, run_id, job)
+    return QueryQuality("caches", query, not reasons, reasons, checked.evaluated, checked.page, run_id, job)

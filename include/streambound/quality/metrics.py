@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from streambound.errors import DataError
 from streambound.quality.aggregate import Counted, count, with_domain
-from streambound.query.files import footer
 from streambound.query.model import Relation
-from streambound.query.partitions import Partition
 from streambound.query.values import EPOCH, Family
+from streambound.storage.files import footer
+from streambound.storage.partitions import Partition
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,10 +13,10 @@ from streambound.quality.checkpoint import Checked, run_checkpoint
 from streambound.quality.docs import docs_context
 from streambound.quality.metrics import Measures, as_json, measure, metrics_table
 from streambound.quality.suites import row_expectations, stream_promises
-from streambound.query.files import parquet_file
 from streambound.query.model import Relation
-from streambound.query.partitions import Partition, find_partitions
 from streambound.results import QualityOutcome, Results
+from streambound.storage.files import parquet_file
+from streambound.storage.partitions import Partition, find_partitions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,11 +42,6 @@ class StreamQuality:
     measures: tuple[Measures, ...]
     run_id: str
     job: str = ""
-
-    @property
-    def sound_partitions(self) -> tuple[str, ...]:
-        """The partitions that did not fail, in order."""
-        return tuple(m.partition for m in self.measures if m.partition not in self.failed_partitions)
 
     def outcome(self) -> QualityOutcome:
         """The record for the results database."""

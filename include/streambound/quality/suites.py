@@ -88,10 +88,10 @@ def row_expectations(relation: Relation) -> list[Expected]:
     columns = [column.name for column in relation.columns]
     expected = [Expected("ExpectTableColumnsToMatchSet", {"column_set": columns, "exact_match": False})]
     expected += [Expected("ExpectColumnValuesToNotBeNull", {"column": c.name}) for c in never_null(relation)]
-    return expected + [_domain(column) for column in with_domain(relation) if _plain(column)]
+    return expected + [_domain(column) for column in with_domain(relation) if _is_comparable(column)]
 
 
-def _plain(column: Column) -> bool:
+def _is_comparable(column: Column) -> bool:
     # Decimals, dates and timestamps are judged by the metrics, which compare them exactly.
     families = (Family.NUMBER, Family.STRING, Family.BOOLEAN)
     return column.type.family in families and not column.type.name.startswith("decimal")

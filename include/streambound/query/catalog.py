@@ -119,16 +119,16 @@ def _whole_types(pairs: Sequence[tuple[yaml.Node, yaml.Node]]) -> Iterator[tuple
     waiting = list(pairs)
     while waiting:
         key, value = waiting.pop(0)
-        if waiting and _plain(value, _OPENED):
+        if waiting and _is_unquoted(value, _OPENED):
             rest, empty = waiting[0]
-            if _plain(rest, _CLOSED) and _plain(empty, _NOTHING):
+            if _is_unquoted(rest, _CLOSED) and _is_unquoted(empty, _NOTHING):
                 waiting.pop(0)
                 text = f"{value.value},{rest.value}"
                 value = yaml.ScalarNode(value.tag, text, value.start_mark, rest.end_mark)
         yield key, value
 
 
-def _plain(node: yaml.Node, form: re.Pattern[str]) -> bool:
+def _is_unquoted(node: yaml.Node, form: re.Pattern[str]) -> bool:
     """Whether a node is text without quotes, of a form."""
     return isinstance(node, yaml.ScalarNode) and not node.style and bool(form.fullmatch(node.value))
 

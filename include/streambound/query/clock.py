@@ -70,9 +70,7 @@ def conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
     pending = [condition]
     while pending:
         node = pending.pop()
-        inner = node
-        while isinstance(inner, exp.Paren):
-            inner = inner.this
+        inner = node.unnest()
         if isinstance(inner, exp.And):
             pending += [inner.expression, inner.this]
         elif isinstance(inner, exp.Between) and reads_clock(inner) and not inner.args.get("symmetric"):

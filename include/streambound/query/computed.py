@@ -38,7 +38,6 @@ _UNITS = {
 }
 _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 _COMPARED: tuple[type[exp.Binary], ...] = (exp.LT, exp.LTE, exp.GT, exp.GTE, exp.EQ, exp.NEQ)
-_NULL_SAFE = {exp.NullSafeEQ: exp.NullSafeEQ, exp.NullSafeNEQ: exp.NullSafeNEQ}
 # Parts of a date or timestamp, by what asks for them, and the engine's own function.
 _PARTS: dict[str, str] = {
     **{name: name.lower() for name in ("YEAR", "QUARTER", "MONTH", "DAY", "HOUR", "MINUTE", "WEEK")},

@@ -129,8 +129,7 @@ def _any(parts: Sequence[exp.Expr]) -> exp.Expr:
 
 def microseconds(node: exp.Expr) -> int | None:
     """The length of an interval; None of what is none, or has months."""
-    while isinstance(node, exp.Paren):
-        node = node.this
+    node = node.unnest()
     if isinstance(node, exp.Neg):
         inner = microseconds(node.this)
         return None if inner is None else -inner
@@ -273,8 +272,7 @@ def _simple(node: exp.Expr) -> bool:
 
 
 def _linear(node: exp.Expr) -> _Linear | None:
-    while isinstance(node, exp.Paren):
-        node = node.this
+    node = node.unnest()
     length = microseconds(node)
     if length is not None:
         return _Linear(microseconds=length)
@@ -296,7 +294,7 @@ def _linear(node: exp.Expr) -> _Linear | None:
 def _later(node: exp.Expr) -> _Linear | None:
     """``DATEADD(minute, 5, ts)`` and ``TIMESTAMPADD``."""
     if not isinstance(node, (exp.DateAdd, exp.TimestampAdd, exp.DateSub, exp.TimestampSub)):
-        return _later(known) if isinstance(node, exp.Anonymous) and (known := _known(node)) else None
+        return _later(known) if isinstance(node, exp.Anonymous) and (known := _as_difference(node)) else None
     unit = node.args.get("unit")
     known_unit = None if unit is None else _unit(unit.name or unit.sql())
     amount = _whole(node.expression)
@@ -307,7 +305,7 @@ def _later(node: exp.Expr) -> _Linear | None:
     return inner.added(_Linear(microseconds=amount * _UNITS[known_unit]), sign)
 
 
-def _known(node: exp.Anonymous) -> exp.Expr | None:
+def _as_difference(node: exp.Anonymous) -> exp.Expr | None:
     """A call that sqlglot does not know: of TIMESTAMPADD, or of DuckDB's DATE_SUB, which is a difference."""
     name, given = str(node.this).upper(), node.expressions
     if name in ("TIMESTAMPADD", "DATEADD", "TIMESTAMPSUB", "DATESUB") and len(given) == 3:
@@ -323,8 +321,7 @@ def _known(node: exp.Anonymous) -> exp.Expr | None:
 
 
 def _whole(node: exp.Expr) -> int | None:
-    while isinstance(node, exp.Paren):
-        node = node.this
+    node = node.unnest()
     if isinstance(node, exp.Neg):
         inner = _whole(node.this)
         return None if inner is None else -inner
@@ -339,8 +336,7 @@ def _of_number(
 ) -> exp.Expr | None:
     """A difference in units compared with a whole number; None of anything else."""
     number = _whole(other) if isinstance(other, (exp.Literal, exp.Neg, exp.Paren)) else None
-    while isinstance(one, exp.Paren):
-        one = one.this
+    one = one.unnest()
     if number is None:
         return None
     if isinstance(one, exp.Abs):
@@ -353,7 +349,7 @@ def _of_number(
             this=inner.plus[0].copy(), expression=_moved(inner.minus[0], number * 10**6 - inner.microseconds)
         )
     if isinstance(one, exp.Anonymous):
-        one = _known(one) or one
+        one = _as_difference(one) or one
     if not isinstance(one, (exp.TimestampDiff, exp.DateDiff, exp.DatetimeDiff)):
         return None
     unit = one.args.get("unit")

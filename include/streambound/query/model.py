@@ -8,13 +8,14 @@ Arasu et al. section 2.2 and Schiff & Özçep Definition 4; its ring says what t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import operator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property
 from math import gcd
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from streambound.errors import Place, UnsupportedError
 from streambound.query.ring import Ring
@@ -358,7 +359,24 @@ class Op(Enum):
         """The operator that holds of two values exactly where this one does not."""
         return _NEGATED[self]
 
+    def holds(self, left: Value, right: Value) -> bool:
+        """Whether two encoded, non-NULL values of one family compare so."""
+        return bool(self.compared(left, right))
 
+    @property
+    def compared(self) -> Callable[[Any, Any], Any]:
+        """The same of two values, or of arrays, element by element."""
+        return _COMPARED[self]
+
+
+_COMPARED: dict[Op, Callable[[Any, Any], Any]] = {
+    Op.LT: operator.lt,
+    Op.LE: operator.le,
+    Op.EQ: operator.eq,
+    Op.NE: operator.ne,
+    Op.GE: operator.ge,
+    Op.GT: operator.gt,
+}
 _NEGATED = {Op.LT: Op.GE, Op.LE: Op.GT, Op.EQ: Op.NE, Op.NE: Op.EQ, Op.GE: Op.LT, Op.GT: Op.LE}
 _MIRRORED = {Op.LT: Op.GT, Op.LE: Op.GE, Op.EQ: Op.EQ, Op.NE: Op.NE, Op.GE: Op.LE, Op.GT: Op.LT}
 

@@ -39,10 +39,6 @@ class Range:
             return Domain(values=self.values)
         return None if self.low is None and self.high is None else Domain(self.low, self.high)
 
-    def or_null(self, nullable: bool = True) -> Range:
-        """The same, and NULL if asked."""
-        return Range(self.low, self.high, self.values, self.whole, self.nullable or nullable)
-
 
 ANYTHING = Range()
 _PARTS = {
@@ -86,7 +82,7 @@ def range_of(node: exp.Expr, column: Callable[[exp.Column], Column | None]) -> R
     if isinstance(node, exp.Literal):
         return _literal(node)
     if isinstance(node, exp.Boolean):
-        return _one(int(bool(node.this)), False)
+        return _single_value(int(bool(node.this)), False)
     if isinstance(node, exp.Neg):
         inner = of(node.this)
         if any(isinstance(value, str) for value in inner.values or ()):
@@ -149,17 +145,17 @@ def _declared(column: Column | None) -> Range:
 
 def _literal(node: exp.Literal) -> Range:
     if node.is_string:
-        return _one(str(node.this), False)
+        return _single_value(str(node.this), False)
     try:
         value = Fraction(str(node.this)) if "e" not in str(node.this).lower() else None
     except (ValueError, ZeroDivisionError):
         value = None
     if value is None:
         return Range(nullable=False)
-    return _one(int(value) if value.denominator == 1 else value, value.denominator == 1)
+    return _single_value(int(value) if value.denominator == 1 else value, value.denominator == 1)
 
 
-def _one(value: Value, whole: bool) -> Range:
+def _single_value(value: Value, whole: bool) -> Range:
     return Range(value, value, (value,), whole or value in (0, 1), False)
 
 

@@ -138,12 +138,12 @@ def read_queries(paths: Iterable[Path]) -> tuple[RegisteredQuery, ...]:
 def read_query(file: Path) -> RegisteredQuery:
     """The query in one file; an entry with an error if it cannot be read."""
     try:
-        return RegisteredQuery(file.stem, _text(file), file)
+        return RegisteredQuery(file.stem, _utf8_of(file), file)
     except QueryError as error:
         return RegisteredQuery(file.stem, "", file, error)
 
 
-def _text(file: Path) -> str:
+def _utf8_of(file: Path) -> str:
     try:
         # Editors on Windows begin a file with a byte order mark, which is no SQL.
         text = file.read_text(encoding="utf-8-sig")

@@ -15,8 +15,8 @@ from sqlglot.errors import ErrorLevel
 
 from streambound.errors import DataError, Place, QueryError, UnsupportedError, meant
 from streambound.query.dialects.grammar import MOVED, span_of
+from streambound.query.dialects.tokens import code, first_place, place_at
 from streambound.query.model import Attribute, Column, Constant, Occurrence, Term
-from streambound.query.tokens import code, first_place, place_at
 from streambound.query.values import NULL, Family, Type, parse_type
 
 NUMBER = Type("number", Family.NUMBER, None)

@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from streambound.errors import Place, QueryError, alike
 from streambound.query.catalog import Catalog
 from streambound.query.dialects.reading import MAX_NESTING, SPARK, Language, statements
-from streambound.query.tokens import is_text, place_at, token_place, tokens
+from streambound.query.dialects.tokens import is_text, place_at, token_place, tokens
 
 ACCEPTED = "SELECT [DISTINCT] ... FROM ... [WHERE ...]"
 _FIX = "complete or remove what stands at this place"

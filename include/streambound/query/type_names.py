@@ -47,12 +47,26 @@ _FIXES = {
     "hugeint int128 uhugeint uint128": "write it to the files as decimal(38,0), and declare that",
     "timestamp_ns": "write it to the files in microseconds, and declare timestamp",
 }
+# Moments finer than a microsecond are moments; of numbers without digits engines differ, and none is a bound.
+_ANY_MOMENT = re.compile(
+    r"(?:timestamp|datetime)\w*(?: ?\([^)]*\))?(?: with(?:out)?(?: local)? time zone)?", re.IGNORECASE
+)
+_AROUND = re.compile(r"(?:nullable|low_?cardinality)\((.*)\)", re.IGNORECASE)
+_MEANT = {
+    **dict.fromkeys(
+        ("decimal", "numeric", "number", "dec", "hugeint", "int128", "uint128", "rw_int256"), "double"
+    ),
+    **dict.fromkeys(
+        ("uuid", "record", "nvarchar(max)", "enum8", "enum16", "ipv4", "ipv6", "fixed_string"), "string"
+    ),
+    **dict.fromkeys(("serial", "bigserial", "uint256", "int256"), "bigint"),
+}
 _ELSE = "leave the column out of the catalog if no query needs it: its type in the files is then free"
 
 
 def canonical(text: str) -> str | None:
     """The name that is used for the type that ``text`` names; None if there is none."""
-    name = _plain(text)
+    name = _normalized(text)
     if (found := _NAMES.get(name)) is not None:
         return found
     if _TEXT.fullmatch(name):
@@ -72,12 +86,12 @@ def nested(text: str) -> bool:
     >>> nested("array<struct<t: string, x: double>>"), nested("INT[]"), nested("decimal(10,2)")
     (True, True, False)
     """
-    return _NESTED.fullmatch(_plain(text)) is not None
+    return _NESTED.fullmatch(_normalized(text)) is not None
 
 
 def fix_of(text: str) -> str:
     """What to write instead of a name that is none of a type."""
-    name = _plain(text)
+    name = _normalized(text)
     if _MOMENT.fullmatch(name):
         return _FIXES["timestamp_ns"]
     if _DECIMAL.fullmatch(name):
@@ -88,6 +102,24 @@ def fix_of(text: str) -> str:
     return f"write {_NAMES[near[0]]}" if near else _ELSE
 
 
-def _plain(text: str) -> str:
+def _normalized(text: str) -> str:
     """Lower case, and blanks only between words."""
     return re.sub(r" ?([(),]) ?", r"\1", " ".join(text.lower().split()))
+
+
+def type_named(written: str) -> str:
+    """A type as a script or a database names it, as a catalog does; what is not known is nested data.
+
+    >>> type_named("Nullable(TIMESTAMP_LTZ(9))"), type_named("GEOMETRY")
+    ('timestamp', 'object(GEOMETRY)')
+    """
+    text = " ".join(written.split())
+    while match := _AROUND.fullmatch(text):
+        text = match[1]
+    if canonical(text):
+        return text
+    if _ANY_MOMENT.fullmatch(text):
+        return "timestamp"
+    if (known := _MEANT.get(text.lower())) is not None:
+        return known
+    return text if nested(text) else f"object({text})"

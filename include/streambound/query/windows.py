@@ -194,8 +194,7 @@ def bucket(node: exp.Expr) -> tuple[exp.Expr, int] | None:
 
     Microseconds; of windows of ticks, ticks.
     """
-    while isinstance(node, exp.Paren):
-        node = node.this
+    node = node.unnest()
     if isinstance(node, exp.Anonymous):
         name = str(node.this).upper()
         if name in (START, END):
@@ -228,8 +227,7 @@ def bucket(node: exp.Expr) -> tuple[exp.Expr, int] | None:
 def edge_of(node: exp.Expr) -> str:
     """Whether a bucket is the ``start`` or ``end`` of a window in which the moment lies, or the ``floor`` of
     a calendar's interval, which may be shorter than another; else empty."""
-    while isinstance(node, exp.Paren):
-        node = node.this
+    node = node.unnest()
     if isinstance(node, exp.Anonymous) and str(node.this).upper() in (START, END):
         return "end" if str(node.this).upper() == END else "start"
     rounds = (exp.TimestampTrunc, exp.DateTrunc, exp.TsOrDsToDate, exp.Date)

@@ -29,9 +29,9 @@ def _lines(advice: Advice) -> Iterator[str]:
         yield "  its streams had drifted from what was known of them, and models were learned anew"
         yield from (f"    {fit.sentence()}" for fit in night.drifts if fit.drifted)
     yield ""
-    yield aligned(HEADINGS, [_row(share) for share in advice.shares], NUMBERS)
+    yield aligned(HEADINGS, [_row(share) for share in advice.kept_by_size], NUMBERS)
     yield ""
-    for share in advice.shares:
+    for share in advice.kept_by_size:
         yield f"k = {share.of.size:,}: {share.of.choice.why}"
         if share.ahead:
             yield f"  not chosen, though more were kept: {_ahead(share)}"
@@ -42,19 +42,19 @@ def _lines(advice: Advice) -> Iterator[str]:
 
 
 def _answer(advice: Advice) -> str:
-    target, largest = f"{100 * advice.target:.10g}% of its results", advice.shares[-1]
+    target, largest = f"{100 * advice.target:.10g}% of its results", advice.kept_by_size[-1]
     if advice.chosen is None:
         most = f"{largest.of.size:,} tuples ({largest.of.units:,} units), the most that were tried"
         kept = f"keep {largest.kept:.1%} under {largest.of.choice.policy}"
         return f"no memory that was tried keeps {target}; {most}, {kept}"
-    (share,) = (one for one in advice.shares if one.of.size == advice.chosen.size)
+    (share,) = (one for one in advice.kept_by_size if one.of.size == advice.chosen.size)
     kept = f"they keep {share.kept:.1%} under {share.of.choice.policy}"
     return f"{_size(advice.chosen)} keep {target}: {kept}{_estimate(advice.chosen)}"
 
 
 def _optimum(advice: Advice) -> str:
     if advice.optimum is None:
-        largest = advice.shares[-1]
+        largest = advice.kept_by_size[-1]
         kept = f"the optimum keeps {largest.optimum:.1%} in {largest.of.size:,} tuples"
         return f"nor can any policy at these sizes: {kept}"
     return f"the optimum reaches it in {_size(advice.optimum)}{_estimate(advice.optimum)}"

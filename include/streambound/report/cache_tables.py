@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streambound.approximate.nightly.advice import Share, shares
+from streambound.approximate.nightly.advice import Share, kept_by_size
 from streambound.approximate.nightly.night import Night
 from streambound.report.tables import aligned
 from streambound.results import CacheAnswer
@@ -31,7 +31,7 @@ def trade_off(night: Night) -> str:
     Raises:
         DataError: there were no results on the held-out days.
     """
-    return "\n".join(_lines(night, shares(night)))
+    return "\n".join(_lines(night, kept_by_size(night)))
 
 
 def _lines(night: Night, found: tuple[Share, ...]) -> Iterator[str]:

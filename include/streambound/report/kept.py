@@ -72,7 +72,7 @@ class Kept:
     title: str
     size: str
     pending: tuple[str, ...] = ()
-    held: str = ""
+    held_for: str = ""
     notes: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
 
@@ -81,8 +81,8 @@ class Kept:
         """The title with why it is kept."""
         if self.pending:
             return f"{self.title}, while {', '.join(self.pending)} may still come"
-        if self.held:
-            return f"{self.title}: every tuple is held for {self.held}, since partners may still come"
+        if self.held_for:
+            return f"{self.title}: every tuple is held for {self.held_for}, since partners may still come"
         return self.title
 
 
@@ -255,7 +255,7 @@ def _window(plan: Plan, window: Window) -> Kept:
         (window.alias,),
         window.alias,
         size,
-        held=held if window.hold else "",
+        held_for=held if window.hold else "",
         notes=(waits,) if window.late else (),
     )
 

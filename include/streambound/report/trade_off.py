@@ -8,7 +8,7 @@ from math import log
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streambound.approximate.nightly.advice import Share, shares
+from streambound.approximate.nightly.advice import Share, kept_by_size
 from streambound.approximate.nightly.benchmark import Judged
 from streambound.approximate.nightly.compared import ERRORS
 from streambound.approximate.nightly.night import Night
@@ -63,7 +63,7 @@ def _estimated(night: Night) -> Iterator[str]:
 
 
 def _draw_shares(axes: Axes, night: Night) -> None:
-    found = shares(night)
+    found = kept_by_size(night)
     _draw_optimum(axes, found)
     curves = _curves(found)
     aside = {policy: APART ** (place - (len(curves) - 1) / 2) for place, policy in enumerate(curves)}

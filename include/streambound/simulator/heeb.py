@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from streambound.approximate.kernels.arrays import Floats, Integers
+from streambound.approximate.kernels.arrays import Integers
 from streambound.approximate.models.lifetimes import Lifetime
 from streambound.approximate.models.model import Model
 
@@ -58,23 +56,3 @@ def backward(after: float, probability: float, alpha: float, *, first: bool) -> 
     """
     left = 1 - probability if first else 1.0
     return math.exp(-1 / alpha) * (probability + left * after)
-
-
-def moved_value(value: int, slope: float, steps: int) -> float:
-    """Corollary 5: the value that at a step ``steps`` later has the ECB that ``value`` has now."""
-    return value + slope * steps
-
-
-def h_from_below(noise_low: int, probabilities: Floats, alpha: float, *, first: bool) -> Floats:
-    """Value-incremental: H^exp for a trend of slope 1 by offset from its centre, all from one pass.
-
-    By Corollary 5 a tuple at offset o is a step later where one at offset o - 1 is now. Offset ``noise_low``
-    is met never again, and each higher offset follows from the one below it by ``backward``.
-
-    Returns:
-        H at the offsets noise_low, noise_low + 1, ... as many as there are probabilities, and one more.
-    """
-    found = np.zeros(len(probabilities) + 1)
-    for at, probability in enumerate(probabilities, 1):
-        found[at] = backward(found[at - 1], probability, alpha, first=first)
-    return found

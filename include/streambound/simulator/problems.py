@@ -135,18 +135,6 @@ def occurrences(requests: Integers) -> Integers:
     return found
 
 
-def reduced_to_joining(references: References) -> Streams:
-    """The joining problem that a caching problem is (section 2; Theorem 1).
-
-    The i-th reference to v becomes (v, i-1), and a second stream supplies (v, i): the tuple that the next
-    reference to v will join. Stream 0 is the reference stream, stream 1 the supply.
-    """
-    before = occurrences(references.requests)
-    # A pair (v, i) is coded as v * (steps + 1) + i.
-    base = references.requests * (references.steps + 1)
-    return streams(base + before, base + before + 1)
-
-
 @kernel
 def next_references(requests: Integers, keys: int) -> Integers:
     """The step of the next reference to each step's key; the number of steps if there is none."""

@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from streambound.errors import DataError, StorageError, StreamboundError
 from streambound.query.model import Relation
-from streambound.query.partitions import Partition
 from streambound.spark.distribute import (
     FIELDS,
     SCHEMA,
@@ -33,22 +32,23 @@ from streambound.spark.frames import NAME, frame_of, quoted, spark_reads, where
 from streambound.spark.pushdown import pushdown
 from streambound.spark.spool import ROWS, STREAM, Source, Spool
 from streambound.spark.workers import settle
+from streambound.storage.partitions import Partition
 from streambound.synopsis.plan import StreamSynopsis
 from streambound.tasks.cogroup import CoGroup
 from streambound.tasks.groups import GROUPS_PER_CORE, failed
 from streambound.tasks.scratch import scratch
-from streambound.tasks.summarise import Reading, Summary, Task
+from streambound.tasks.summarise import StreamScan, Summary, Task
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def by_spark(reading: Reading | CoGroup) -> bool:
+def by_spark(reading: StreamScan | CoGroup) -> bool:
     """Whether Spark reads one of the streams."""
     return bool(sources_of(reading))
 
 
-def sources_of(reading: Reading | CoGroup) -> tuple[Source, ...]:
+def sources_of(reading: StreamScan | CoGroup) -> tuple[Source, ...]:
     """The streams that only Spark reads."""
     found: list[Source] = []
     for relation, columns, synopses in _streams(reading):
@@ -62,8 +62,8 @@ def sources_of(reading: Reading | CoGroup) -> tuple[Source, ...]:
     return tuple(found)
 
 
-def _streams(reading: Reading | CoGroup) -> Iterator[tuple[Relation, list[str], list[StreamSynopsis]]]:
-    if isinstance(reading, Reading):
+def _streams(reading: StreamScan | CoGroup) -> Iterator[tuple[Relation, list[str], list[StreamSynopsis]]]:
+    if isinstance(reading, StreamScan):
         columns = sorted({name for reader in reading.readers for name in reader.columns})
         yield reading.relation, columns, [reader.synopsis for reader in reading.readers]
         return
@@ -72,7 +72,7 @@ def _streams(reading: Reading | CoGroup) -> Iterator[tuple[Relation, list[str], 
 
 
 def run_dataframe_tasks(
-    session: SparkSession, tasks: Sequence[Task], readings: Mapping[str, Reading | CoGroup], memory_mb: int
+    session: SparkSession, tasks: Sequence[Task], readings: Mapping[str, StreamScan | CoGroup], memory_mb: int
 ) -> list[Summary]:
     """The summaries of tasks with a stream that only Spark reads, a Spark job for each reading.
 
@@ -94,7 +94,7 @@ def run_dataframe_tasks(
 
 
 def _read(
-    session: SparkSession, tasks: Sequence[Task], name: str, reading: Reading | CoGroup, memory_mb: int
+    session: SparkSession, tasks: Sequence[Task], name: str, reading: StreamScan | CoGroup, memory_mb: int
 ) -> list[Summary]:
     sources = sources_of(reading)
     with spark_jobs():
@@ -139,13 +139,13 @@ def _of_source(session: SparkSession, source: Source, tasks: Sequence[Task]) -> 
 
 
 def _parts(task: Task, stream: str) -> Iterator[Partition]:
-    files = dict(task.shares).get(stream) if task.shares else task.files
+    files = dict(task.files_by_stream).get(stream) if task.files_by_stream else task.files
     if files is not None and stream in task.streams:
         yield Partition(task.partition, tuple(map(Path, files)))
 
 
 def _mapper(
-    tasks: Mapping[str, Task], name: str, reading: Reading | CoGroup, memory_mb: int
+    tasks: Mapping[str, Task], name: str, reading: StreamScan | CoGroup, memory_mb: int
 ) -> Callable[[tuple[pa.Scalar, ...], Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     sources = sources_of(reading)
 
@@ -171,7 +171,7 @@ def _mapper(
 
 
 def _unasked(
-    tasks: Mapping[str, Task], part: str, reading: Reading | CoGroup, sources: Sequence[Source]
+    tasks: Mapping[str, Task], part: str, reading: StreamScan | CoGroup, sources: Sequence[Source]
 ) -> Iterator[Summary]:
     """What is said of rows whose partition is none of the tasks'."""
     error = DataError(

@@ -10,14 +10,14 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from streambound.history.executor import Progress
-from streambound.query.partitions import Listing
 from streambound.spark.dataframe_tasks import by_spark, run_dataframe_tasks
 from streambound.spark.distribute import GROUPS_OF_WAVES, cores, run_tasks
 from streambound.spark.frames import listing, staging
 from streambound.spark.session import session
+from streambound.storage.partitions import Listing
 from streambound.tasks.cogroup import CoGroup
 from streambound.tasks.groups import GROUPS_PER_CORE
-from streambound.tasks.summarise import Reading, Summary, Task
+from streambound.tasks.summarise import StreamScan, Summary, Task
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,14 +37,14 @@ class SparkExecutor:
         """What lists histories, whoever reads them (see ``frames.listing``)."""
         return listing(self.session, staging(held, folder))
 
-    def scans(self, reading: Reading | CoGroup) -> bool:
+    def scans(self, reading: StreamScan | CoGroup) -> bool:
         """Whether only Spark reads one of the streams: it does so anew in each job."""
         return by_spark(reading)
 
     def summaries(
         self,
         tasks: Sequence[Task],
-        readings: Mapping[str, Reading | CoGroup],
+        readings: Mapping[str, StreamScan | CoGroup],
         progress: Progress,
         memory_mb: int,
         *,

@@ -23,13 +23,13 @@ import pyarrow.parquet as pq
 from streambound.checkpoint.inputs import identified
 from streambound.errors import DataError, StorageError
 from streambound.query.model import TABLE, History, Kind, Relation
-from streambound.query.partitions import (
+from streambound.spark.ended import first_lines, translated_errors
+from streambound.storage.partitions import (
     WHOLE,
     Partition,
     find_partitions,
     folder_partitions,
 )
-from streambound.spark.ended import first_lines, translated_errors
 from streambound.tasks.scratch import scratch
 
 if TYPE_CHECKING:

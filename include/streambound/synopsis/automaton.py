@@ -1,9 +1,9 @@
 """What each tuple of a segment adds to the counts of its summary, as tables of numbers.
 
-Tuples that no condition tells apart are one *code*. A segment's counts are then numbers in one vector: of
-each code at the current timestamp, and of each entry of each set's table. When a code arrives it adds to
+Tuples that no condition tells apart are one *symbol*. A segment's counts are then numbers in one vector: of
+each symbol at the current timestamp, and of each entry of each set's table. When a symbol arrives it adds to
 some entries (targets) the product of some other numbers (factors) as they stood before: what is kept of
-the other parts, and the codes of the same timestamp that conditions allow with it. Codes of the last
+the other parts, and the symbols of the same timestamp that conditions allow with it. Symbols of the last
 stream add to a vector of their own, which nothing else depends on.
 """
 
@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from streambound.query.conditions import holds
 from streambound.synopsis.clock import Composite
 from streambound.synopsis.plan import Split, Streams
 from streambound.synopsis.row_join import Match, Matches, Source
@@ -28,21 +27,21 @@ Target = tuple[Streams, Bucket]
 class Automaton:
     """Positions and products.
 
-    ``starts`` has for each stream the position of its first code; ``counts`` and ``completions`` are the
-    entries whose counts are kept, by position after the codes, and those of sets with the last stream.
-    ``products`` has for each position of a code the (target, factors) that it adds to.
+    ``starts`` has for each stream the position of its first symbol; ``counts`` and ``completions`` are the
+    entries whose counts are kept, by position after the symbols, and those of sets with the last stream.
+    ``products`` has for each position of a symbol the (target, factors) that it adds to.
     """
 
     starts: dict[str, int]
-    codes: int
+    symbols: int
     counts: dict[Target, int] = field(default_factory=dict)
     completions: dict[Target, int] = field(default_factory=dict)
     products: dict[int, list[tuple[int, tuple[int, ...]]]] = field(default_factory=dict)
 
 
-def automaton(plan: SegmentPlan, codes: Mapping[str, Sequence[Values]]) -> Automaton:
-    """The automaton for tuples of some codes: by stream, the values of one tuple of each."""
-    return _Builder(plan, codes).build()
+def automaton(plan: SegmentPlan, symbols: Mapping[str, Sequence[Values]]) -> Automaton:
+    """The automaton for tuples of some symbols: by stream, the values of one tuple of each."""
+    return _Builder(plan, symbols).build()
 
 
 def settled(plan: SegmentPlan, alias: str, values: Values) -> Values | None:
@@ -55,19 +54,19 @@ def settled(plan: SegmentPlan, alias: str, values: Values) -> Values | None:
 
 
 class _Builder:
-    def __init__(self, plan: SegmentPlan, codes: Mapping[str, Sequence[Values]]) -> None:
+    def __init__(self, plan: SegmentPlan, symbols: Mapping[str, Sequence[Values]]) -> None:
         self.plan = plan
         self.positions: dict[int, int] = {}
         starts, position = {}, ONE + 1
         self.arriving: dict[str, Matches] = {}
         self.kept: dict[Streams, Matches] = {}
-        for alias, reps in codes.items():
+        for alias, reps in symbols.items():
             matches = [Match(values, {alias: 0}) for values in reps]
             starts[alias] = position
             self.positions.update((id(match), position + i) for i, match in enumerate(matches))
             self.arriving[alias] = Matches(matches)
             position += len(matches)
-        self.found = Automaton(starts, position)
+        self.built = Automaton(starts, position)
 
     def build(self) -> Automaton:
         for profile in self.plan.profiles:
@@ -78,7 +77,7 @@ class _Builder:
                     self._split(streams, layouts, split)
             if self.plan.last not in streams:
                 self.kept[streams] = self._standing(streams, layouts)
-        return self.found
+        return self.built
 
     def _split(self, streams: Streams, layouts: Sequence[Layout], split: Split) -> None:
         new = sorted(alias for composite in split.new for alias in composite)
@@ -90,21 +89,21 @@ class _Builder:
             values: Values = {}
             for match in owners.values():
                 values.update(match.values)
-            code = self.positions[id(owners[first])]
-            others = {self.positions[id(match)] for match in owners.values()} - {code}
+            symbol = self.positions[id(owners[first])]
+            others = {self.positions[id(match)] for match in owners.values()} - {symbol}
             for number, shape in enumerate(layouts):
                 if shape.accepts(values):
                     target = self._position((streams, (number, shape.bucket(values))))
-                    self.found.products.setdefault(code, []).append((target, tuple(sorted(others))))
+                    self.built.products.setdefault(symbol, []).append((target, tuple(sorted(others))))
 
     def _position(self, target: Target) -> int:
         if self.plan.last in target[0]:
-            return self.found.completions.setdefault(target, len(self.found.completions))
-        return self.found.counts.setdefault(target, self.found.codes + len(self.found.counts))
+            return self.built.completions.setdefault(target, len(self.built.completions))
+        return self.built.counts.setdefault(target, self.built.symbols + len(self.built.counts))
 
     def _standing(self, streams: Streams, layouts: Sequence[Layout]) -> Matches:
         matches = []
-        for (of, (number, key)), position in self.found.counts.items():
+        for (of, (number, key)), position in self.built.counts.items():
             if of == streams:
                 matches.append(Match(layouts[number].representative(key, (), ()), {}))
                 self.positions[id(matches[-1])] = position
@@ -115,7 +114,7 @@ def at_once(plan: SegmentPlan, new: tuple[Composite, ...]) -> bool:
     """Whether tuples of one timestamp may be in one match."""
     streams = frozenset().union(*new)
     return all(
-        holds(atom.op, 0, atom.offset)
+        atom.op.holds(0, atom.offset)
         for atom in plan.plan.clock.conditions
         if {a.occurrence for a in atom.attributes} <= streams
     )

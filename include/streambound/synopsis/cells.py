@@ -201,7 +201,7 @@ class CellPlanner:
         pruned = self._pruned(draft)
         if pruned is None:
             return []
-        if (cell := self._one(pruned)) is not None:
+        if (cell := self._as_one_cell(pruned)) is not None:
             return [cell]
         ordered = pruned.ordered
         for attribute in sorted({own for own, _, _ in ordered}):
@@ -213,7 +213,7 @@ class CellPlanner:
         found = self._split(pruned, columns)
         return found if found is not None else self._by_context(pruned)
 
-    def _one(self, draft: Draft) -> Cell | None:
+    def _as_one_cell(self, draft: Draft) -> Cell | None:
         """The draft as one cell, where at most one set of partners is waited for."""
         if not draft.ordered:
             return draft.cell()

@@ -7,7 +7,6 @@ a comparison may be false whatever comes, and a value may be as good as any befo
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,14 +18,6 @@ from streambound.synopsis.flow import Range, Times
 
 # What stands for values before all, or after all, that they will be compared with: no value is a tuple.
 BELOW, ABOVE = (-1,), (1,)
-_HOLDS: dict[Op, Callable[[Any, Any], bool]] = {
-    Op.LT: operator.lt,
-    Op.LE: operator.le,
-    Op.EQ: operator.eq,
-    Op.NE: operator.ne,
-    Op.GE: operator.ge,
-    Op.GT: operator.gt,
-}
 Row: TypeAlias = tuple[Any, ...]
 Terms: TypeAlias = tuple[Any, ...]
 
@@ -39,7 +30,7 @@ def compared(op: Op, left: Any, right: Any, offset: int = 0) -> bool:
         left, right = (value[0] if type(value) is tuple else 0 for value in (left, right))
     elif offset:
         right = right + offset
-    return _HOLDS[op](left, right)
+    return op.holds(left, right)
 
 
 def test_of(formula: Formula, positions: Mapping[Attribute, int]) -> Callable[[Row], bool]:
@@ -314,7 +305,7 @@ class Outlook:
         if tree.op is Op.GT and seen is not None and any(seen > limit for limit in self._limits(tree, value)):
             return False
         stands = self._stands(tree, value, seen)
-        return stands is None or _HOLDS[tree.op](stands[0], 0)
+        return stands is None or tree.op.holds(stands[0], 0)
 
     def _clipped(self, number: int, value: Any, seen: int | None) -> Any:
         if value is None or type(value) is tuple:

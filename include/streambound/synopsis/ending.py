@@ -45,7 +45,7 @@ class EndingPlan:
     def streams(self) -> tuple[StreamSynopsis, ...]:
         """What counts of each stream, once, under whichever alias."""
         first = {o.relation.name: o for o in reversed(self.query.arriving)}
-        return tuple(_held(self.query, occurrence) for occurrence in first.values())
+        return tuple(_all_tuples(self.query, occurrence) for occurrence in first.values())
 
     def extreme(self, alias: str) -> int | None:
         """See ``Plan.extreme``: all tuples count."""
@@ -79,7 +79,7 @@ class EndingPlan:
         return f"all tuples of {held} until {ending} ends, then keys x classes of the values of {ending}"
 
 
-def _held(query: Query, first: Occurrence) -> StreamSynopsis:
+def _all_tuples(query: Query, first: Occurrence) -> StreamSynopsis:
     """All tuples that may matter of a stream, under whichever alias."""
     relation = first.relation
     aliases = {o.alias for o in query.arriving if o.relation.name == relation.name}
@@ -128,7 +128,9 @@ def ending_plan(query: Query, linger: int = 0) -> EndingPlan | None:
     later = replace(
         query,
         occurrences=tuple(_later(o, finite, shadows) for o in query.occurrences),
-        where=tuple(_plain(compared[a]) if isinstance(a, Join) and a in compared else a for a in query.where),
+        where=tuple(
+            _of_shadows(compared[a]) if isinstance(a, Join) and a in compared else a for a in query.where
+        ),
     )
     return EndingPlan(query, finite, max(last.values()), later, shadows, linger)
 
@@ -144,7 +146,7 @@ def _compared(atom: Join, finite: tuple[str, ...]) -> _Shifted:
     return atom, -atom.offset, 0
 
 
-def _plain(shifted: _Shifted) -> Join:
+def _of_shadows(shifted: _Shifted) -> Join:
     """The comparison of the columns that hold the timestamps."""
     atom, left, right = shifted
     return replace(

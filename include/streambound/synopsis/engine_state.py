@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-from streambound.query.conditions import holds
 from streambound.query.model import Join, Op
 from streambound.query.ring import Ring
 from streambound.synopsis.clock import Composite
@@ -100,7 +99,7 @@ class Slices:
         return sum(table.units for table in self.tables.values())
 
 
-class Held:
+class TupleBuffer:
     """The tuples that are held as they came, and the composite matches that they form.
 
     ``older`` are the tuples of earlier batches by stream, grouped by timestamp in order of time; ``new``
@@ -189,7 +188,7 @@ class Held:
         """Whether a timestamp of ``alias`` and this batch's meet a condition."""
         assert self.moment is not None
         left, right = (at if a.occurrence == alias else self.moment for a in (atom.left, atom.right))
-        return holds(atom.op, left, right + atom.offset)
+        return atom.op.holds(left, right + atom.offset)
 
     @property
     def units(self) -> int:
@@ -215,7 +214,7 @@ class EngineState:
         self.plan = plan
         self.join = join(plan.query.ring, plan.joins, plan.clock.conditions, excluded(plan.synopses))
         self.tables = {frozenset(s.streams): Slices(s, plan.query.ring) for s in plan.synopses}
-        self.held = Held(plan, self.join)
+        self.buffer = TupleBuffer(plan, self.join)
         self.now: int | None = None
 
     def fresh(self) -> dict[Streams, Table]:
@@ -234,14 +233,14 @@ class EngineState:
 
     def _moments(self, until: int) -> set[int]:
         delays = self.plan.clock.delays
-        found = {at + delays[c] for c in delays for at in self.held.times(c)}
+        found = {at + delays[c] for c in delays for at in self.buffer.times(c)}
         return {moment for moment in found if moment <= until and (self.now is None or moment > self.now)}
 
     def _enter(self, moment: int) -> None:
         entering = {
             composite: matches
             for composite, delay in self.plan.clock.delays.items()
-            if (matches := self.held.complete(composite, moment - delay))
+            if (matches := self.buffer.complete(composite, moment - delay))
         }
         # All from what was kept before: nothing that enters now is kept yet.
         made = [(slices, list(self._made(slices.synopsis, entering))) for slices in self.tables.values()]
@@ -263,4 +262,4 @@ class EngineState:
     @property
     def units(self) -> int:
         """Stored values and counts at this moment."""
-        return self.held.units + sum(slices.units for slices in self.tables.values())
+        return self.buffer.units + sum(slices.units for slices in self.tables.values())

@@ -224,7 +224,7 @@ def facts_of(
     alone = local.assume(_bounds(facts.closure, query))
     if alone is None:
         return None
-    return Facts(facts, local, alone, _joins(facts, alone, atoms), values)
+    return Facts(facts, local, alone, _joins(alone, atoms), values)
 
 
 def _local(facts: System, atoms: Iterable[Atom]) -> Closure:
@@ -249,7 +249,7 @@ def _bounds(closure: Closure, query: Query) -> list[Difference]:
     return list(chain.from_iterable(_unary(closure, a) for a in infinite))
 
 
-def _joins(facts: System, alone: Closure, atoms: Iterable[Atom]) -> tuple[Join, ...]:
+def _joins(alone: Closure, atoms: Iterable[Atom]) -> tuple[Join, ...]:
     """The comparisons between occurrences, without those that the rest of the query implies."""
     compared = (a for a in atoms if isinstance(a, Join))
     kept = [a for a in compared if len({x.occurrence for x in a.attributes}) == 2]

@@ -94,7 +94,7 @@ def _possible(selection: Selection) -> Selection:
 
 def _matching(selection: Selection, guard: Guard, places: Mapping[Attribute, int]) -> dict[int, Values]:
     """What columns hold in the rows outside, or those that a guard finds, that match: by positions."""
-    terms = [(a, p) for a, p in places.items() if a in _known(selection, guard)]
+    terms = [(a, p) for a, p in places.items() if a in _columns_asked(selection, guard)]
     found = [query for case in cases(joined(selection, [guard])) for query in case.parts]
     values = values_of([_showing(query, [a for a, _ in terms]) for query in found], range(len(terms)))
     return dict(zip((p for _, p in terms), values, strict=True))
@@ -109,7 +109,7 @@ def _showing(query: Query, attributes: Iterable[Attribute]) -> Query:
     return replace(query, select=tuple(select))
 
 
-def _known(selection: Selection, guard: Guard) -> frozenset[Attribute]:
+def _columns_asked(selection: Selection, guard: Guard) -> frozenset[Attribute]:
     return frozenset(selection.base.projected).union(_read(guard))
 
 
@@ -231,7 +231,7 @@ def _sized(
     )
     tree, asks, offers = condition(one.formula, one.outer, one.inner)
     rows, matches = _Side(tree, asks, outside, sides[0]), _Side(mirrored(tree), offers, node, sides[1])
-    rows, matches = replace(rows, other=matches), replace(matches, other=rows)
+    rows, matches = replace(rows, opposite=matches), replace(matches, opposite=rows)
     known = _known_rows(outside)
     kept = Size(0) if known else _kept(matches, one).times(max(1, offers.width))
     life = -1 if one.known or known else rows.life()
@@ -334,16 +334,16 @@ class _Side:
     terming: Terming
     node: Node
     values: Sequence[Values]
-    other: _Side | None = None
+    opposite: _Side | None = None
 
     def _span(self, term: int) -> tuple[int, int] | None:
         return self.node.times.spans.get(self.terming.columns[term])
 
     def _until(self, pair: Pair) -> int | None:
         """How long after the timestamp of a row its time is before all that come; None: it may never be."""
-        assert self.other is not None
-        span, place = self._span(pair.mine), self.other.terming.columns[pair.theirs]
-        lag, scale = self.other.node.times.lag(place), self.other.node.times.scales.get(place, 1)
+        assert self.opposite is not None
+        span, place = self._span(pair.mine), self.opposite.terming.columns[pair.theirs]
+        lag, scale = self.opposite.node.times.lag(place), self.opposite.node.times.scales.get(place, 1)
         return None if span is None or lag is None else span[0] - pair.offset * scale + lag
 
     def life(self, tree: Tree | None = None) -> int | None:
@@ -388,9 +388,9 @@ class _Side:
 
     def _count(self, term: int, pairs: Sequence[Pair]) -> int | None:
         """The values of a term that those of the other side can tell apart, NULL among them."""
-        assert self.other is not None
+        assert self.opposite is not None
         mine = self.values[self.terming.columns[term]]
-        theirs = [self.other.values[self.other.terming.columns[pair.theirs]] for pair in pairs]
+        theirs = [self.opposite.values[self.opposite.terming.columns[pair.theirs]] for pair in pairs]
         if mine.count is not None:
             return mine.count
         if any(pair.offset for pair in pairs):

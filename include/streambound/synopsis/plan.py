@@ -75,11 +75,6 @@ class Keep(Enum):
     LEAST = "min"
     GREATEST = "max"
 
-    @property
-    def other(self) -> Keep:
-        """The other end."""
-        return Keep.GREATEST if self is Keep.LEAST else Keep.LEAST
-
 
 @dataclass(frozen=True)
 class Extremum:

@@ -14,7 +14,6 @@ from math import isfinite
 from typing import Any
 
 from streambound.errors import DataError
-from streambound.query.conditions import holds
 from streambound.query.model import Attribute, Join, Op, Query
 from streambound.query.ring import Ring, Weight
 from streambound.synopsis.plan import Condition, Pair, TablePlan
@@ -378,7 +377,7 @@ class _Step:
                 (match if alias in streams else owners[alias]).stamps.get(alias)
                 for alias in (atom.left.occurrence, atom.right.occurrence)
             )
-            if left is not None and right is not None and not holds(atom.op, left, right + atom.offset):
+            if left is not None and right is not None and not atom.op.holds(left, right + atom.offset):
                 return False
         return True
 

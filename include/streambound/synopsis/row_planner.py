@@ -162,7 +162,7 @@ def _hopped(
     ((size, slide, cumulative),), (stamp,) = alike, stamps
     select = (*(base.select[p] for p in positions), Output("time", stamp))
     wider = replace(selection, base=replace(base, select=select))
-    node = _rows(statement, [wider], tuple(range(len(select))), planning)
+    node = _rows_node(statement, [wider], tuple(range(len(select))), planning)
     edges = tuple((n, sliding[p].edge == "end") for n, p in enumerate(positions) if p in sliding)
     operation = Hopped(edges, len(positions), size or 0, slide or 0, cumulative)
     times = node.times.among({p: p for p in range(len(positions))})
@@ -199,10 +199,10 @@ def rows(
     if any(_sliding(s, kept) for s in found):
         made = [_hopped(statement, s, kept, planning) for s in found]
         return made[0] if len(made) == 1 else Sum(tuple(made))
-    return _rows(statement, found, kept, planning, ring)
+    return _rows_node(statement, found, kept, planning, ring)
 
 
-def _rows(
+def _rows_node(
     statement: Statement,
     found: Sequence[Selection],
     kept: tuple[int, ...],

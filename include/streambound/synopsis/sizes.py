@@ -9,7 +9,6 @@ from fractions import Fraction
 from functools import reduce
 from math import prod
 
-from streambound.constraints.space import Space
 from streambound.errors import PlanError
 from streambound.query.model import Attribute, Constant, Query
 from streambound.query.values import Value
@@ -139,7 +138,7 @@ def each_of(rows: Size, tuples: Size) -> Size:
 
 def _of_part(query: Query, length: int) -> Size:
     streams = query.arriving
-    ticks = [length // _tick(query, o.alias) + 1 for o in streams]
+    ticks = [length // o.relation.tick + 1 for o in streams]
     if len(streams) != 1:
         names = " and ".join(o.relation.name for o in streams)
         within = streams[0].relation.within(max(ticks)) if streams else "at a timestamp"
@@ -148,11 +147,6 @@ def _of_part(query: Query, length: int) -> Size:
     if (most := stream.relation.most(ticks[0])) is not None:
         return Size(most)
     return Size(None, f"rows of {stream.relation.name} {stream.relation.within(ticks[0])}")
-
-
-def _tick(query: Query, alias: str) -> int:
-    column = query.occurrence(alias).relation.timestamp
-    return 1 if column is None else Space(query).tick(Attribute(alias, column))
 
 
 def groups(node: Node, times: Times, positions: Iterable[int]) -> Size:
@@ -259,7 +253,7 @@ def _of_plan(part: PlannedPart, times: Times, positions: tuple[int, ...]) -> Siz
             number *= of_each
             continue
         each_in *= of_each
-        length = before + after + 1 if before + after else _tick(query, term.occurrence)
+        length = before + after + 1 if before + after else query.occurrence(term.occurrence).relation.tick
         # A month may be shorter than another, but not by half.
         step = slide or (-(-length // 2) if query.column(term).edge == "floor" else length)
         number *= (before + after + times.delay) // step + 1
@@ -278,7 +272,7 @@ def _of_rows(query: Query, number: int, recent: Mapping[str, int], known: Iterab
     formula = [str(number)] if number > 1 else []
     for alias, length in recent.items():
         relation = query.occurrence(alias).relation
-        ticks = length // _tick(query, alias) + 1
+        ticks = length // relation.tick + 1
         if (most := relation.most(ticks)) is not None:
             bounds.append(most)
         else:

@@ -33,7 +33,7 @@ class SkylinePlanner(CellPlanner):
         pruned = self._pruned(draft)
         if pruned is None:
             return []
-        if (cell := self._one(pruned)) is not None:
+        if (cell := self._as_one_cell(pruned)) is not None:
             return [cell]
         ordered = pruned.ordered
         for attribute in sorted({a for own, _, other in ordered for a in (own, other)}):

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from streambound.query.conditions import holds
 from streambound.query.model import Atom, Attribute, Join, Membership, Never, NullTest, Op
 from streambound.query.ring import Ring, Weight
 from streambound.query.values import Value
@@ -57,9 +56,9 @@ def _meets(atom: Atom, row: Tuple) -> bool:
         return value is not None and any(value == member.value for member in atom.values)
     if isinstance(atom, Join):
         left, right = row[atom.left.column], row[atom.right.column]
-        return left is not None and right is not None and holds(atom.op, left, right)
+        return left is not None and right is not None and atom.op.holds(left, right)
     left, constant = row[atom.attribute.column], atom.constant.value
-    return left is not None and constant is not None and holds(atom.op, left, constant)
+    return left is not None and constant is not None and atom.op.holds(left, constant)
 
 
 def class_of(key: Key, value: Value | None) -> Any:
@@ -84,7 +83,7 @@ class Layout:
 
     def accepts(self, values: Values) -> bool:
         """Whether a tuple or partial match belongs to the cell."""
-        return all(holds(c.op, values[c.attribute], c.value) for c in self.cell.conditions)
+        return all(c.op.holds(values[c.attribute], c.value) for c in self.cell.conditions)
 
     def bucket(self, values: Values) -> tuple[Any, ...]:
         """The key of a tuple; mixed extrema add which columns attain the greatest (least)."""
@@ -324,7 +323,7 @@ def accepts(synopsis: StreamSynopsis, row: Tuple) -> bool:
     return (
         all(row[a.column] is not None for a in synopsis.required)
         and passes(synopsis.filters, row)
-        and all(holds(c.op, row[c.attribute.column], c.value) for c in synopsis.derived)
+        and all(c.op.holds(row[c.attribute.column], c.value) for c in synopsis.derived)
         and all(row[a.column] in values for a, values in synopsis.members)
     )
 
@@ -351,4 +350,4 @@ def op_between(op: Op, left: Any, right: Any) -> bool:
     """A comparison between two representatives' columns."""
     if left is ANY or right is ANY:
         return True
-    return left is not None and right is not None and holds(op, left, right)
+    return left is not None and right is not None and op.holds(left, right)

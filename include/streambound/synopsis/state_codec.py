@@ -44,7 +44,7 @@ def held_rows(state: EngineState) -> dict[str, list[HeldRow]]:
             for at, matches in older.groups.items()
             for match in matches
         ]
-        for alias, older in state.held.older.items()
+        for alias, older in state.buffer.older.items()
     }
 
 
@@ -56,9 +56,9 @@ def hold(state: EngineState, held: Mapping[str, Iterable[HeldRow]]) -> None:
         for *values, at, weight in rows:
             values_by = dict(zip(carried[alias], values, strict=True))
             groups.setdefault(at, []).append(Match(values_by, {alias: at}, weight))
-        state.held.older[alias] = Matches()
+        state.buffer.older[alias] = Matches()
         for at, matches in sorted(groups.items()):
-            state.held.older[alias].put(at, matches)
+            state.buffer.older[alias].put(at, matches)
 
 
 def dump_held(
@@ -78,14 +78,14 @@ def _dumped(
         "now": compact_text(now),
         "tables": f"[{','.join(tables)}]",
         "held": compact_text(dumped_rows(held)),
-        "answered": compact_text(_rows([*row, until] for row, until in answered.items())),
+        "answered": compact_text(sorted_rows([*row, until] for row, until in answered.items())),
     }
     return f"{{{','.join(f'{compact_text(name)}:{text}' for name, text in parts.items())}}}".encode()
 
 
 def dumped_rows(held: Mapping[str, Iterable[HeldRow]]) -> list[Any]:
     """Rows by stream as JSON holds them, sorted."""
-    return [[alias, _rows(rows)] for alias, rows in sorted(held.items())]
+    return [[alias, sorted_rows(rows)] for alias, rows in sorted(held.items())]
 
 
 def loaded_rows(document: Any) -> dict[str, list[HeldRow]]:
@@ -98,7 +98,8 @@ def _slices(tables: Mapping[Ages, Table]) -> list[str]:
     return sorted(f"[{ages},{dumps(table).decode()}]" for ages, table in told)
 
 
-def _rows(rows: Iterable[Iterable[Any]]) -> list[Any]:
+def sorted_rows(rows: Iterable[Iterable[Any]]) -> list[Any]:
+    """Rows as JSON, in canonical order."""
     return sorted(([plain(value) for value in row] for row in rows), key=compact_text)
 
 

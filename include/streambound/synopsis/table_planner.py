@@ -9,7 +9,6 @@ from itertools import chain, combinations
 
 from streambound.boundedness.exact import exact
 from streambound.boundedness.folding import folded
-from streambound.constraints.space import Space
 from streambound.constraints.system import system
 from streambound.errors import PlanError
 from streambound.query.model import Attribute, Kind, Query
@@ -211,9 +210,7 @@ def _distinct_keys(facts: Facts, keys: tuple[Key, ...]) -> tuple[tuple[Key, ...]
 
 def _ticks(query: Query, alias: str, length: int) -> int:
     """How many timestamps of a stream lie in an interval of some length, closed at one end."""
-    column = query.occurrence(alias).relation.timestamp
-    step = 1 if column is None else Space(query).tick(Attribute(alias, column))
-    return -(-max(0, length) // step)
+    return -(-max(0, length) // query.occurrence(alias).relation.tick)
 
 
 def _windows(facts: Facts, clock: Clock) -> Iterator[Window]:
@@ -236,9 +233,7 @@ def window(query: Query, alias: str, carried: int, hold: int, late: int) -> Wind
 def _most(query: Query, alias: str, ticks: int) -> int | None:
     """What the rate of a stream says of so many timestamps in a row; None if it has none."""
     relation = query.occurrence(alias).relation
-    if relation.rate is None or relation.timestamp is None:
-        return None
-    return relation.rate.most(ticks, Space(query).tick(Attribute(alias, relation.timestamp)))
+    return None if relation.rate is None else relation.rate.most(ticks, relation.tick)
 
 
 def _remembered(facts: Facts, clock: Clock, static_values: StaticValues, linger: int) -> Remembered:

@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from streambound.errors import StreamboundError
-from streambound.query.files import footers, require_alike
 from streambound.query.model import Query, Relation
+from streambound.storage.files import footers, require_alike
 from streambound.synopsis.plan import Plan as CompactPlan
 from streambound.synopsis.plan import StreamSynopsis
 from streambound.synopsis.segments import SegmentPlan, dump_segment, segment_plan
@@ -104,7 +104,7 @@ def summarise_cogroup(session: Engine, cogroup: CoGroup, batch: Sequence[Task]) 
                 yield from summarise_cogroup(session, cogroup, [task])
             return
         (task,) = batch
-        for stream, _ in task.shares:
+        for stream, _ in task.files_by_stream:
             for key in cogroup.keys(stream):
                 yield Summary(cogroup.query, key, stream, task.partition, error=error)
 
@@ -143,7 +143,7 @@ def _read(
 ) -> list[int]:
     """Take in what counts of a stream's occurrences; returns the rows of each partition."""
     columns = sorted(relation.read(cogroup.plan.columns(relation.name)))
-    files = [dict(task.shares)[relation.name] for task in tasks]
+    files = [dict(task.files_by_stream)[relation.name] for task in tasks]
     heads = [footers(relation, columns, mine) for mine in files]
     for fault in (fault for head in heads for fault in head.faults.values()):
         raise fault

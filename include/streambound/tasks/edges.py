@@ -51,10 +51,10 @@ def summaries(plan: WindowPlan, session: Engine, given: Mapping[str, pa.Table], 
     with ExitStack() as known:
         for part in plan.parts:
             for alias, name in part.tables.items():
-                known.enter_context(session.known(name, given.get(name, _nothing(part, alias))))
+                known.enter_context(session.registered(name, given.get(name, _nothing(part, alias))))
         for part in plan.parts:
             _take_moments(session, part, found)
-            with session.known(BOUNDS, _bounds(part.label, found)):
+            with session.registered(BOUNDS, _bounds(part.label, found)):
                 for alias, name in part.tables.items():
                     for edges, table in zip(found, _edge(session, part, alias, _early, size), strict=True):
                         edges.heads[name] = table
@@ -174,7 +174,7 @@ def may_come_again(rows: pa.Table, ends: Mapping[int, int], until: Any) -> NDArr
 
 def _take_answers(session: Engine, plan: WindowPlan, tables: list[pa.Table], found: list[Edges]) -> None:
     schema = emit.answer_schema(plan.statement.outputs)
-    with session.known(FOUND, pa.concat_tables(tables)):
+    with session.registered(FOUND, pa.concat_tables(tables)):
         chosen = added_up(plan, ordered.table(FOUND))
         for edges, table in zip(found, _by_partition(session, chosen, schema, len(found)), strict=True):
             edges.answers, edges.digest = table, emit.digest(table.to_batches())

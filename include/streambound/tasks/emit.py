@@ -30,9 +30,9 @@ from streambound.checkpoint.kept import NO_FILE, Kept, identity_of
 from streambound.durable import refused, remove, replaced, write_text
 from streambound.evaluation.events import COUNT_DIGITS, Answer, answers, refuse_overflow
 from streambound.query.model import Attribute, Query
-from streambound.query.parquet import COMPRESSION, FILE_NAME, drop_stale
 from streambound.query.statement import Statement
 from streambound.query.values import Family, Type, digits_of
+from streambound.storage.parquet import COMPRESSION, FILE_NAME, drop_stale
 from streambound.synopsis.serial import compact_text
 
 COUNT = "count"

@@ -1,4 +1,4 @@
-"""Tuples of one occurrence as codes: equal codes mean that no condition tells the tuples apart.
+"""Tuples of one occurrence as symbols: equal symbols mean that no condition tells the tuples apart.
 
 Columns arrive as Arrow arrays in ordered form (see ``ordered``). Each becomes numbers of its distinct
 values; values that every table of the plan files alike become one.
@@ -19,7 +19,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from streambound.errors import DataError
-from streambound.query.conditions import holds
 from streambound.query.model import Attribute
 from streambound.synopsis.automaton import settled
 from streambound.synopsis.plan import Condition, Key
@@ -43,7 +42,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Share:
+class EncodedTuples:
     """The tuples of one occurrence in a segment that can be part of a match, in order of time.
 
     ``encoding`` number the ``profiles``; of the last stream ``outputs`` number the ``rows`` of its projected
@@ -52,7 +51,7 @@ class Share:
 
     moments: Numbers
     times: Numbers
-    codes: Numbers
+    symbols: Numbers
     profiles: list[Values]
     outputs: Numbers
     rows: list[tuple[Any, ...]]
@@ -76,39 +75,41 @@ class Encoder:
         return Attribute(self.alias, str(self.plan.plan.query.occurrence(self.alias).relation.timestamp))
 
     @cached_property
-    def _told(self) -> dict[Attribute, _Told]:
-        return {a: _told(self.plan, a) for a in self.carried}
+    def _told_apart(self) -> dict[Attribute, _ToldApart]:
+        return {a: _told_apart(self.plan, a) for a in self.carried}
 
-    def share(self, moments: Numbers, columns: Sequence[pa.Array]) -> Share:
+    def encode(self, moments: Numbers, columns: Sequence[pa.Array]) -> EncodedTuples:
         """The tuples of a segment, by their virtual times."""
         times = moments
         given = {
             self.stamp: pa.array(moments),
             **dict(zip(self.carried, columns, strict=True)),
         }
-        told = [self._told[a].numbered(given[a]) for a in self.carried]
-        codes, profiles = self._profiles(told, len(times))
+        told = [self._told_apart[a].numbered(given[a]) for a in self.carried]
+        symbols, profiles = self._profiles(told, len(times))
         outputs, rows = _combined([_numbered(given[a]) for a in self._outputs], len(times))
-        kept = np.flatnonzero(codes >= 0) if any(p is None for p in profiles) else slice(None)
+        kept = np.flatnonzero(symbols >= 0) if any(p is None for p in profiles) else slice(None)
         moments_in_order = times if _ordered(times) else np.sort(times)
-        times, codes, outputs = times[kept], codes[kept], outputs[kept]
+        times, symbols, outputs = times[kept], symbols[kept], outputs[kept]
         if not _ordered(times):
             order = np.argsort(times, kind="stable")
-            times, codes, outputs = times[order], codes[order], outputs[order]
-        return Share(moments_in_order, times, codes, [p for p in profiles if p is not None], outputs, rows)
+            times, symbols, outputs = times[order], symbols[order], outputs[order]
+        return EncodedTuples(
+            moments_in_order, times, symbols, [p for p in profiles if p is not None], outputs, rows
+        )
 
     @property
-    def nothing(self) -> Share:
+    def nothing(self) -> EncodedTuples:
         """No tuples at all."""
         none = np.zeros(0, np.int64)
-        return Share(none, none, none, [], none, [])
+        return EncodedTuples(none, none, none, [], none, [])
 
     @property
     def _outputs(self) -> tuple[Attribute, ...]:
         return self.plan.outputs if self.alias == self.plan.last else ()
 
     def _profiles(self, told: Sequence[Column], size: int) -> tuple[Numbers, list[Values | None]]:
-        """Codes, -1 for tuples that are part of no match; the values of one tuple of each code."""
+        """Symbols, -1 for tuples that are part of no match; the values of one tuple of each symbol."""
         numbers, rows = _combined(told, size)
         places = [settled(self.plan, self.alias, dict(zip(self.carried, row, strict=True))) for row in rows]
         if all(place is not None for place in places):
@@ -119,7 +120,7 @@ class Encoder:
 
 
 @dataclass(frozen=True)
-class _Told:
+class _ToldApart:
     """What tells the values of a column apart: keys and conditions of tables; ``whole`` if all differ."""
 
     keys: tuple[Key, ...]
@@ -163,15 +164,15 @@ class _Told:
 
 
 def _meets(condition: Condition, value: Any) -> bool:
-    return holds(condition.op, value, condition.value)
+    return condition.op.holds(value, condition.value)
 
 
-def _told(plan: SegmentPlan, attribute: Attribute) -> _Told:
+def _told_apart(plan: SegmentPlan, attribute: Attribute) -> _ToldApart:
     cells = [c for s in plan.profiles if attribute.occurrence in s.streams for c in s.cells]
     keys = dict.fromkeys(k for c in cells for k in c.keys if k.attribute == attribute)
     conditions = dict.fromkeys(o for c in cells for o in c.conditions if o.attribute == attribute)
     whole = any(attribute in pair for c in cells for pair in c.same)
-    return _Told(tuple(keys), tuple(conditions), whole)
+    return _ToldApart(tuple(keys), tuple(conditions), whole)
 
 
 def _ordered(times: Numbers) -> bool:

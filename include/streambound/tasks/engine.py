@@ -91,7 +91,7 @@ class Engine:
             self.connection.unregister(GIVEN)
 
     @contextmanager
-    def known(self, name: str, table: pa.Table) -> Iterator[None]:
+    def registered(self, name: str, table: pa.Table) -> Iterator[None]:
         """Rows in memory, in ordered form, under a name."""
         self.connection.register(name, table)
         try:

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from streambound.errors import StorageError, StreamboundError
 from streambound.tasks.cogroup import CoGroup, summarise_cogroup
 from streambound.tasks.engine import Engine, opened
-from streambound.tasks.summarise import Reading, Summary, Task, summarise
+from streambound.tasks.summarise import StreamScan, Summary, Task, summarise
 
 # More groups than cores even out what sizes in bytes do not tell.
 GROUPS_PER_CORE = 4
@@ -61,7 +61,7 @@ def balanced(batches: Iterable[list[Task]], groups: int) -> list[Group]:
 
 
 def summarise_group(
-    group: Iterable[Sequence[Task]], readings: Mapping[str, Reading | CoGroup], memory_mb: int
+    group: Iterable[Sequence[Task]], readings: Mapping[str, StreamScan | CoGroup], memory_mb: int
 ) -> Iterator[Iterator[Summary]]:
     """For each batch of partitions its summaries, all by one engine."""
     with ExitStack() as held:
@@ -74,9 +74,9 @@ def summarise_group(
             yield _summaries(engine, readings[batch[0].stream], batch)
 
 
-def failed(reading: Reading | CoGroup, task: Task, error: StreamboundError) -> Iterator[Summary]:
+def failed(reading: StreamScan | CoGroup, task: Task, error: StreamboundError) -> Iterator[Summary]:
     """The summaries of a task that came to nothing."""
-    if isinstance(reading, Reading):
+    if isinstance(reading, StreamScan):
         for reader in reading.by(task).readers:
             yield Summary(reader.query.name, reader.alias, task.stream, task.partition, error=error)
         return
@@ -85,7 +85,7 @@ def failed(reading: Reading | CoGroup, task: Task, error: StreamboundError) -> I
             yield Summary(reading.query, alias, stream, task.partition, error=error)
 
 
-def _summaries(engine: Engine, reading: Reading | CoGroup, batch: Sequence[Task]) -> Iterator[Summary]:
+def _summaries(engine: Engine, reading: StreamScan | CoGroup, batch: Sequence[Task]) -> Iterator[Summary]:
     if isinstance(reading, CoGroup):
         return summarise_cogroup(engine, reading, batch)
     return summarise(engine, reading.by(batch[0]), batch)

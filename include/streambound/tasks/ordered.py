@@ -18,7 +18,6 @@ import pyarrow as pa
 from sqlglot import exp
 
 from streambound.errors import DataError
-from streambound.query.conditions import holds
 from streambound.query.model import Op
 from streambound.query.values import EPOCH_DAY, NAN, Family, NotANumber, Type, Value, digits_of
 
@@ -144,7 +143,7 @@ def number(kind: Type, value: Value) -> exp.Expr:
         raise DataError(f"{value} does not fit into a {kind.name}", accepted=f"at most {DIGITS} digits")
     if step == 1:
         return exp.Literal.number(int(units))
-    return exp.cast(exp.Literal.string(_plain(units, kind)), f"DECIMAL({DIGITS}, {scale(kind)})")
+    return exp.cast(exp.Literal.string(_decimal_notation(units, kind)), f"DECIMAL({DIGITS}, {scale(kind)})")
 
 
 def table_of(kind: Type, values: Iterable[Value]) -> pa.Table:
@@ -160,7 +159,7 @@ def array_of(kind: Type, values: Iterable[Value | None], arrow: pa.DataType) -> 
     """Encoded values in the ordered form."""
     if pa.types.is_decimal(arrow):
         units = (None if v is None else Fraction(v) / (kind.step or 1) for v in values)
-        return pa.array([None if u is None else Decimal(_plain(u, kind)) for u in units], arrow)
+        return pa.array([None if u is None else Decimal(_decimal_notation(u, kind)) for u in units], arrow)
     if pa.types.is_floating(arrow):
         plain = ((math.nan if isinstance(v, NotANumber) else v) for v in values)
         return pa.array([None if v is None else float(v) for v in plain], arrow)
@@ -183,7 +182,7 @@ def scale(kind: Type) -> int:
     return 0 if kind.step is None else len(str(kind.step.denominator)) - 1
 
 
-def _plain(units: Fraction, kind: Type) -> str:
+def _decimal_notation(units: Fraction, kind: Type) -> str:
     """A whole number of steps in decimal notation, exact for any number of digits."""
     digits = str(abs(units.numerator)).rjust(scale(kind) + 1, "0")
     whole, part = digits[: len(digits) - scale(kind)], digits[len(digits) - scale(kind) :]
@@ -201,7 +200,7 @@ def _at_or_below(kind: Type, value: Fraction) -> Value:
 
 def _in_range(found: exp.Expr, kind: Type, op: Op, value: Value) -> exp.Expr:
     side = _side(kind, value)
-    return _truth(found, holds(op, 0, side)) if side else _node(op, found, literal(kind, value))
+    return _truth(found, op.holds(0, side)) if side else _node(op, found, literal(kind, value))
 
 
 def _side(kind: Type, value: Value) -> int:

@@ -15,7 +15,7 @@ from itertools import count
 from typing import Any
 
 from streambound.approximate.plan import MemoryPlan
-from streambound.checkpoint.fingerprint import described, fingerprint, united
+from streambound.checkpoint.fingerprint import described, fingerprint, statement_fingerprint
 from streambound.evaluation.events import Encoded
 from streambound.query.model import Kind, Query, Relation
 from streambound.query.statement import Statement
@@ -39,7 +39,7 @@ class PartPlan:
     first: First | None = None
 
     @property
-    def shares(self) -> dict[str, Relation]:
+    def inputs(self) -> dict[str, Relation]:
         """The stream of each share that it takes of a partition."""
         found = {s.alias: self.plan.query.occurrence(s.alias).relation for s in self.plan.streams}
         return {self.label + alias: relation for alias, relation in found.items() if relation.fed is None}
@@ -47,11 +47,11 @@ class PartPlan:
     @property
     def fed(self) -> bool:
         """Whether some of its streams are the rows of sub-queries, which are known where it is evaluated."""
-        return len(self.shares) < len(self.plan.streams)
+        return len(self.inputs) < len(self.plan.streams)
 
     def own(self, given: Mapping[str, bytes]) -> dict[str, bytes]:
         """Of the shares of all parts those of this one, by alias."""
-        return {key[len(self.label) :]: given[key] for key in self.shares if key in given}
+        return {key[len(self.label) :]: given[key] for key in self.inputs if key in given}
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class StatementPlan:
     def waiting(self) -> frozenset[str]:
         """The shares whose tuples are taken in by their timestamps where answers are asked for at each."""
         steps = ((part, self.in_time or part.plan.timed) for part in self.parts)
-        shares = ((key, r) for part, timed in steps if timed for key, r in part.shares.items())
+        shares = ((key, r) for part, timed in steps if timed for key, r in part.inputs.items())
         return frozenset(key for key, relation in shares if relation.timestamp is not None)
 
     @property
@@ -100,14 +100,14 @@ class StatementPlan:
 
         They are read all the same: that they need not be may rest on the catalog's promises about them.
         """
-        read = {relation.name for part in self.parts for relation in part.shares.values()}
+        read = {relation.name for part in self.parts for relation in part.inputs.values()}
         found = {r.name: r for r in self.statement.scanned if r.kind is not Kind.STATIC}
         return {f"checked {name}": relation for name, relation in found.items() if name not in read}
 
     @property
-    def shares(self) -> dict[str, Relation]:
+    def inputs(self) -> dict[str, Relation]:
         """The stream of each share that is taken of a partition."""
-        found = {key: relation for part in self.parts for key, relation in part.shares.items()}
+        found = {key: relation for part in self.parts for key, relation in part.inputs.items()}
         return {**found, **self.checked}
 
     def fingerprint(self, static: Static) -> str:
@@ -118,7 +118,7 @@ class StatementPlan:
             return found[0][2]
         checked = ((relation, self.statement.reads(relation)) for relation in self.checked.values())
         outputs = [(name, kind.name) for name, kind in self.statement.outputs]
-        return united(found, outputs, checked, None if self.node is None else _tree(self.node))
+        return statement_fingerprint(found, outputs, checked, None if self.node is None else _tree(self.node))
 
 
 def _fingerprint(part: PartPlan, static: Static) -> str:

@@ -14,8 +14,8 @@ from sqlglot import exp
 from streambound.errors import DataError
 from streambound.evaluation.promises import fault, outside_day, too_many
 from streambound.query.model import Column, Domain, Op, Rate, Relation
-from streambound.query.partitions import partition_day
 from streambound.query.values import Value
+from streambound.storage.partitions import partition_day
 from streambound.tasks import ordered
 from streambound.tasks.engine import Engine, Query, numbered
 from streambound.tasks.statements import PART, TUPLES
@@ -158,7 +158,7 @@ def _first(session: Engine, relation: Relation, promise: Promise, files: Sequenc
     """What is said of the first row that breaks a promise about its values."""
     column = relation.column(promise.column)
     rows = _numbered(relation, column, files).where(promise.broken.copy())
-    for value, where in _rows(session, relation, rows, files):
+    for value, where in _first_value_and_place(session, relation, rows, files):
         if (found := fault(relation, column, value, where)) is not None:
             return found
     return _gone(relation, column)
@@ -175,7 +175,7 @@ def _one_too_many(session: Engine, relation: Relation, rate: Rate, files: Sequen
     rows = _numbered(relation, column, files).qualify(
         exp.EQ(this=place, expression=exp.Literal.number(rate.rows + 1))
     )
-    for value, where in _rows(session, relation, rows, files):
+    for value, where in _first_value_and_place(session, relation, rows, files):
         return too_many(relation, rate, value, where)
     return _gone(relation, column)
 
@@ -187,7 +187,7 @@ def _numbered(relation: Relation, column: Column, files: Sequence[str]) -> exp.S
     return exp.select(value, *(ordered.column(name, TUPLES) for name in (FILE, ROW))).from_(rows)
 
 
-def _rows(
+def _first_value_and_place(
     session: Engine, relation: Relation, rows: exp.Select, files: Sequence[str]
 ) -> Iterator[tuple[Value | None, str]]:
     """The value and the place of the first of some rows."""

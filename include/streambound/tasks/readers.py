@@ -71,11 +71,11 @@ def statement_readers(
         if part.fed and part.plan.stateless:
             continue
         counted = (answers is None or not plan.stateless) and part.plan.stateless
-        waiting = markers and bool(plan.waiting & part.shares.keys())
+        waiting = markers and bool(plan.waiting & part.inputs.keys())
         for stream, reader in readers_of(
             part.plan, answers or Path(), statics, counted, markers, waiting, part.best, part.first
         ):
-            if part.label + reader.alias not in part.shares:
+            if part.label + reader.alias not in part.inputs:
                 continue
             alias, outputs = part.label + reader.alias, plan.statement.outputs
             columns = _read(plan.statement, reader)

@@ -24,7 +24,7 @@ from streambound.synopsis.row_join import Match
 from streambound.synopsis.segments import Segment, SegmentPlan, empty_segment, with_moments
 from streambound.synopsis.state import Layout
 from streambound.synopsis.state_codec import HeldRow
-from streambound.tasks.encoding import Encoder, Share
+from streambound.tasks.encoding import EncodedTuples, Encoder
 from streambound.tasks.kernels import take
 from streambound.tasks.ordered import encoded
 
@@ -36,9 +36,9 @@ EXACT = 2**62
 FIRST_MODULUS = 2**31 - 1
 
 
-def summarised(plan: SegmentPlan, shares: Mapping[str, Share]) -> Segment:
-    """The summary of a segment; ``shares`` has every occurrence's."""
-    found, run = _begun(plan, shares)
+def summarised(plan: SegmentPlan, encoded: Mapping[str, EncodedTuples]) -> Segment:
+    """The summary of a segment; ``encoded`` has every occurrence's."""
+    found, run = _begun(plan, encoded)
     if run is not None:
         for target, count in run.counts():
             _put(found, target, count)
@@ -82,12 +82,12 @@ def partitioned(plan: SegmentPlan, arriving: Mapping[str, Arriving]) -> Segment:
         return empty_segment(plan)
     first, _, alias = min(ends, key=itemgetter(0))
     until = max(last for _, last, _ in ends)
-    shares: dict[str, Share] = {}
+    encoded: dict[str, EncodedTuples] = {}
     head, tail = dict[str, list[HeldRow]](), dict[str, list[HeldRow]]()
     for name in (s.alias for s in plan.plan.streams):
         coder, one = Encoder(plan, name), here.get(name)
         if one is None:
-            shares[name] = coder.nothing
+            encoded[name] = coder.nothing
             continue
         moments = one.moments + plan.delays[name]
         if plan.delay:
@@ -96,8 +96,8 @@ def partitioned(plan: SegmentPlan, arriving: Mapping[str, Arriving]) -> Segment:
             head[name], tail[name] = one.some(early).rows(), one.some(late).rows()
             inside = ~(late | early)
             one, moments = one.some(inside), moments[inside]
-        shares[name] = coder.share(moments, one.columns)
-    found = summarised(plan, shares)
+        encoded[name] = coder.encode(moments, one.columns)
+    found = summarised(plan, encoded)
     found.first, found.until, found.head, found.tail = (first, alias), until, head, tail
     return found
 
@@ -112,14 +112,14 @@ class Completed:
 
 
 def completed(
-    plan: SegmentPlan, shares: Mapping[str, Share]
+    plan: SegmentPlan, encoded: Mapping[str, EncodedTuples]
 ) -> tuple[Segment, dict[Streams, list[Completed]]]:
     """The summary of a segment without the sets that have the last stream, and those apart, by moment.
 
     Args:
-        shares: coded for ``segments.with_moments(plan)``.
+        encoded: coded for ``segments.with_moments(plan)``.
     """
-    found, run = _begun(with_moments(plan), shares)
+    found, run = _begun(with_moments(plan), encoded)
     apart: dict[Streams, list[Completed]] = {streams: [] for streams in plan.tables if plan.last in streams}
     if run is None:
         return found, apart
@@ -140,18 +140,18 @@ def completed(
     return found, apart
 
 
-def _begun(plan: SegmentPlan, shares: Mapping[str, Share]) -> tuple[Segment, _Run | None]:
+def _begun(plan: SegmentPlan, encoded: Mapping[str, EncodedTuples]) -> tuple[Segment, _Run | None]:
     """The ends of a segment, and its counts, which are still to be made; None where nothing counts."""
     found = empty_segment(plan)
-    present = {alias: share for alias, share in shares.items() if len(share.moments)}
+    present = {alias: tuples for alias, tuples in encoded.items() if len(tuples.moments)}
     if not present:
         return found, None
     # At equal timestamps the stream that the plan names first.
     first = min(present, key=lambda alias: int(present[alias].moments[0]))
     found.first = int(present[first].moments[0]), first
-    found.until = max(int(share.moments[-1]) for share in present.values())
-    machine = automaton(plan, {alias: share.profiles for alias, share in shares.items()})
-    return found, _Run(plan, shares, machine)
+    found.until = max(int(tuples.moments[-1]) for tuples in present.values())
+    machine = automaton(plan, {alias: tuples.profiles for alias, tuples in encoded.items()})
+    return found, _Run(plan, encoded, machine)
 
 
 def _put(found: Segment, target: Target, count: int) -> None:
@@ -160,15 +160,15 @@ def _put(found: Segment, target: Target, count: int) -> None:
 
 
 class _Run:
-    def __init__(self, plan: SegmentPlan, shares: Mapping[str, Share], machine: Automaton) -> None:
+    def __init__(self, plan: SegmentPlan, encoded: Mapping[str, EncodedTuples], machine: Automaton) -> None:
         self.plan, self.machine = plan, machine
-        self.aliases = list(shares)
-        sizes = [len(share.times) for share in shares.values()]
+        self.aliases = list(encoded)
+        sizes = [len(tuples.times) for tuples in encoded.values()]
         self.bounds = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        self.times = np.concatenate([share.times for share in shares.values()])
-        self.codes = np.concatenate([share.codes + machine.starts[a] for a, share in shares.items()])
-        self.outputs = np.concatenate([share.outputs for share in shares.values()])
-        self.rows = shares[plan.last].rows if plan.last is not None else [()]
+        self.times = np.concatenate([tuples.times for tuples in encoded.values()])
+        self.symbols = np.concatenate([tuples.symbols + machine.starts[a] for a, tuples in encoded.items()])
+        self.outputs = np.concatenate([tuples.outputs for tuples in encoded.values()])
+        self.rows = encoded[plan.last].rows if plan.last is not None else [()]
         self.last = self.aliases.index(plan.last) if plan.last is not None else -1
         # No count exceeds the number of choices of a tuple of every stream.
         self.moduli = _moduli(prod(max(1, size) for size in sizes))
@@ -219,12 +219,12 @@ class _Run:
         )
 
     def _taken(self, low: int, rows: int, width: int, modulus: int) -> tuple[Numbers, Numbers]:
-        counts = np.zeros(self.machine.codes + len(self.machine.counts), np.int64)
+        counts = np.zeros(self.machine.symbols + len(self.machine.counts), np.int64)
         counts[ONE] = 1
         completions = np.zeros((max(0, rows), width), np.int64)
         take(
             self.times,
-            self.codes,
+            self.symbols,
             self.outputs,
             self.bounds,
             self.starts,
@@ -241,7 +241,7 @@ class _Run:
 
 def _products(machine: Automaton) -> tuple[Numbers, Numbers, Numbers]:
     """Where the products of each position begin, their targets, and their factors filled up with 1."""
-    found = [machine.products.get(position, []) for position in range(machine.codes)]
+    found = [machine.products.get(position, []) for position in range(machine.symbols)]
     starts = np.concatenate([[0], np.cumsum([len(products) for products in found])]).astype(np.int64)
     flat = [product for products in found for product in products]
     width = max((len(factors) for _, factors in flat), default=1) or 1

@@ -23,8 +23,8 @@ import pyarrow as pa
 from streambound import errors
 from streambound.checkpoint.kept import NO_FILE, Kept
 from streambound.errors import StreamboundError
-from streambound.query.files import Footers, footers, require_alike
 from streambound.query.model import Relation
+from streambound.storage.files import Footers, footers, require_alike
 from streambound.synopsis.plan import Cell
 from streambound.synopsis.serial import dumps
 from streambound.synopsis.state import Layout, Table
@@ -42,14 +42,14 @@ from streambound.tasks.weights import multiplied
 
 
 @dataclass(frozen=True)
-class Reading:
+class StreamScan:
     """A stream with all that read it, and the key of its partitions."""
 
     relation: Relation
     key: str | None
     readers: tuple[Reader, ...]
 
-    def by(self, task: Task) -> Reading:
+    def by(self, task: Task) -> StreamScan:
         """With the readers that a task is for."""
         readers = (r for r in self.readers if r.query.name in task.queries)
         return replace(self, readers=tuple(map(partial(_put, task.aside), readers)))
@@ -66,8 +66,8 @@ class Task:
     """A partition of a stream: its name, files, and their size in bytes.
 
     ``queries`` are those that read it; the answers of those ``aside`` are not to take the place of earlier
-    ones. A query that is summarised over all its streams together has their ``shares`` in one task, the files
-    by stream; ``stream`` is the name of the reading then.
+    ones. A query that is summarised over all its streams together has their ``files_by_stream`` in one task;
+    ``stream`` is the name of the scan then.
     """
 
     stream: str
@@ -76,12 +76,12 @@ class Task:
     size: int
     queries: frozenset[str]
     aside: frozenset[str] = frozenset()
-    shares: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    files_by_stream: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @property
     def streams(self) -> tuple[str, ...]:
         """The streams that it reads."""
-        return tuple(stream for stream, _ in self.shares) or (self.stream,)
+        return tuple(stream for stream, _ in self.files_by_stream) or (self.stream,)
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Summary:
     error: StreamboundError | None = None
 
 
-def summarise(session: Engine, reading: Reading, batch: Sequence[Task]) -> Iterator[Summary]:
+def summarise(session: Engine, reading: StreamScan, batch: Sequence[Task]) -> Iterator[Summary]:
     """The summaries of some partitions of a stream for every reader of it."""
     columns = sorted(reading.relation.read(name for reader in reading.readers for name in reader.columns))
     sound: list[tuple[Task, Footers]] = []
@@ -120,7 +120,7 @@ def summarise(session: Engine, reading: Reading, batch: Sequence[Task]) -> Itera
 Found = Sequence[tuple[Task, Footers]]
 
 
-def _guarded(session: Engine, reading: Reading, columns: Sequence[str], found: Found) -> list[Summary]:
+def _guarded(session: Engine, reading: StreamScan, columns: Sequence[str], found: Found) -> list[Summary]:
     """The summaries; readers that fail on several partitions are tried on each alone."""
     done: list[Summary] = []
     failed: dict[int, StreamboundError] = {}
@@ -142,7 +142,7 @@ def _named(task: Task) -> str:
 
 
 def _summaries(
-    session: Engine, reading: Reading, columns: Sequence[str], found: Found
+    session: Engine, reading: StreamScan, columns: Sequence[str], found: Found
 ) -> tuple[list[Summary], dict[int, StreamboundError]]:
     """The summaries of readers that succeed, and the errors of those that do not, by position."""
     relation, done, failed = reading.relation, list[Summary](), dict[int, StreamboundError]()
@@ -170,7 +170,7 @@ Faults = Mapping[str, StreamboundError]
 
 
 def _of_reader(
-    session: Engine, reading: Reading, reader: Reader, found: Found, faults: Sequence[Faults]
+    session: Engine, reading: StreamScan, reader: Reader, found: Found, faults: Sequence[Faults]
 ) -> list[Summary]:
     base = [Summary(reader.query.name, reader.alias, t.stream, t.partition, f.rows) for t, f in found]
     columns = reading.relation.read(reader.columns)
@@ -178,7 +178,7 @@ def _of_reader(
     if all(errors):
         return [replace(one, rows=0, error=error) for one, error in zip(base, errors, strict=True)]
     if reader.answers is None:
-        made = shares(session, reader, len(found))
+        made = partition_tables(session, reader, len(found))
         results = [replace(one, table=data) for one, data in zip(base, made, strict=True)]
     else:
         written = _answers(session, reading, reader, [task.partition for task, _ in found])
@@ -189,7 +189,7 @@ def _of_reader(
     ]
 
 
-def shares(session: Engine, reader: Reader, parts: int) -> list[bytes]:
+def partition_tables(session: Engine, reader: Reader, parts: int) -> list[bytes]:
     """What the driver gets of each partition in the current ``tuples``."""
     if reader.timed:
         return by_time(session.table(reader.statements[0]), parts, reader.query, reader.synopsis)
@@ -240,7 +240,7 @@ def _fold(
 
 
 def _answers(
-    session: Engine, reading: Reading, reader: Reader, partitions: Sequence[str]
+    session: Engine, reading: StreamScan, reader: Reader, partitions: Sequence[str]
 ) -> list[emit.Written]:
     """Write the answers of each partition; returns what was written."""
     assert reader.answers is not None

@@ -126,21 +126,21 @@ def inside(part: WindowPart) -> exp.Select:
     first, *others = part.tables.values()
     own = ordered.column(PART, first)
     same = [exp.EQ(this=own.copy(), expression=ordered.column(PART, other)) for other in others]
-    return _matches(part, own, exp.Count(this=exp.Star()), same)
+    return _matches_select(part, own, exp.Count(this=exp.Star()), same)
 
 
 def across(part: WindowPart) -> exp.Select:
     """The matches of tuples that are held with tuples of a partition's head; its number is 0."""
     held = [ordered.column(HELD, name) for name in part.tables.values()]
     mixed = [exp.or_(*held), exp.not_(exp.paren(exp.and_(*(one.copy() for one in held))))]
-    return _matches(part, exp.Literal.number(0), _weight(part), mixed)
+    return _matches_select(part, exp.Literal.number(0), _weight(part), mixed)
 
 
 def completed(part: WindowPart) -> exp.Select:
     """The matches of weighted tuples, each with the moment at which it is complete for its number."""
     moments = [ordered.column(part.stamp(alias), name) for alias, name in part.tables.items()]
     last = exp.Greatest(this=moments[0], expressions=moments[1:]) if len(moments) > 1 else moments[0]
-    return _matches(part, last, _weight(part), ())
+    return _matches_select(part, last, _weight(part), ())
 
 
 def _weight(part: WindowPart) -> exp.Expr:
@@ -151,7 +151,7 @@ def _weight(part: WindowPart) -> exp.Expr:
     return exp.Sum(this=reduce(lambda one, other: exp.Mul(this=one, expression=other), numbers))
 
 
-def _matches(
+def _matches_select(
     part: WindowPart, number: exp.Expr, count: exp.Expr, conditions: Iterable[exp.Expr]
 ) -> exp.Select:
     query = part.plan.query
@@ -188,13 +188,13 @@ def _buckets(part: WindowPart) -> int:
     """
     query, latest = part.plan.query, part.plan.clock.latest
     equated = [a for atom in part.plan.joins if atom.op is Op.EQ for a in atom.attributes]
-    if len(part.tables) == 1 or any(query.column(a).domain is None and _wide(query, a) for a in equated):
+    if len(part.tables) == 1 or any(query.column(a).domain is None and _is_wide(query, a) for a in equated):
         return 0
     first, *others = part.tables
     return max(1, *(latest[other, first] + latest[first, other] for other in others))
 
 
-def _wide(query: Query, attribute: Attribute) -> bool:
+def _is_wide(query: Query, attribute: Attribute) -> bool:
     return query.column(attribute).type.family is not Family.BOOLEAN
 
 

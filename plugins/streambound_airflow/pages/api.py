@@ -31,7 +31,7 @@ from streambound_airflow.pages.triggering import DagId, start
 from streambound_airflow.parameters import refuse_unknown
 
 
-def _known(request: Request) -> None:
+def _refuse_unknown_parameters(request: Request) -> None:
     """Refuses what an operation does not know: a filter that is misspelt would list everything."""
     known = request.scope["route"].dependant.query_params
     refuse_unknown(list(request.query_params), [one.alias for one in known])
@@ -40,7 +40,7 @@ def _known(request: Request) -> None:
 router = APIRouter(
     prefix="/api/v1",
     tags=["streambound"],
-    dependencies=[READS, OWN_PAGES, Depends(_known)],
+    dependencies=[READS, OWN_PAGES, Depends(_refuse_unknown_parameters)],
     responses=responses(401, 403, 422, 503),
 )
 Name = Annotated[str, Path(description="The name of a query.", min_length=1, max_length=200)]
@@ -70,7 +70,7 @@ def get_query(name: Name) -> QueryDetail:
 @router.get("/queries/{name}/verdicts", responses=responses(404))
 def list_verdicts(name: Name, limit: Limit = 50, offset: Offset = 0) -> VerdictPage:
     """A query's verdicts under all criteria, the newest first."""
-    detail.known(name)
+    detail.row_of_query(name)
     found = store().verdicts_of(name, limit, offset)
     return VerdictPage(verdicts=[detail.recorded_verdict(one) for one in found])
 
@@ -78,7 +78,7 @@ def list_verdicts(name: Name, limit: Limit = 50, offset: Offset = 0) -> VerdictP
 @router.get("/queries/{name}/evaluations", responses=responses(404))
 def list_evaluations(name: Name, limit: Limit = 50, offset: Offset = 0) -> EvaluationPage:
     """A query's evaluations, the newest first."""
-    detail.known(name)
+    detail.row_of_query(name)
     found = store().answers_of(name, limit, offset)
     return EvaluationPage(evaluations=[detail.evaluation(one) for one in found])
 

@@ -30,7 +30,7 @@ from streambound_airflow.pages.sources import registered, stamps, store
 LOOKED_BACK = 400
 
 
-def known(name: str) -> QueryRow:
+def row_of_query(name: str) -> QueryRow:
     """The row of a query.
 
     Raises:
@@ -48,7 +48,7 @@ def known(name: str) -> QueryRow:
 def detail(name: str) -> QueryDetail:
     """A query's text as it is registered now (else as it was checked last), with its newest verdict under
     the criterion that evaluations go by."""
-    row = known(name)
+    row = row_of_query(name)
     newest = store().verdicts_of(name, 1, criterion=EVALUATED_BY)
     verdict = recorded_verdict(newest[0]) if newest else None
     file = registered(stamps()).get(name)
@@ -91,7 +91,7 @@ def state(name: str, limit: int | None = None, offset: int = 0) -> StateBody:
     """
     from streambound.checkpoint.table import CheckpointTable, address_of
 
-    row = known(name)
+    row = row_of_query(name)
     table = CheckpointTable(address_of(settings.checkpoints(), name), name)
     names = sorted(table.rows)
     end = len(names) - offset
@@ -117,7 +117,7 @@ def _checkpoint(row: Any) -> CheckpointBody:
     )
 
 
-def points(name: str, body: StateBody, evaluations: Sequence[Answer]) -> list[tuple[str, int]]:
+def points(body: StateBody, evaluations: Sequence[Answer]) -> list[tuple[str, int]]:
     """(partition, units) for a chart: of the checkpoints, else the largest state of each evaluation."""
     if body.checkpoints:
         return [(one.partition, one.units) for one in body.checkpoints]
@@ -136,7 +136,7 @@ def choices(name: str) -> ChoicesBody:
     """
     from streambound.approximate.nightly.night import read
 
-    known(name)
+    row_of_query(name)
     try:
         night = read(settings.caches_root(), name)
     except DataError as error:
@@ -167,4 +167,4 @@ def choices(name: str) -> ChoicesBody:
 
 def picture(name: str) -> Path:
     """Where the trade-off of a known query's caches is drawn."""
-    return settings.caches_root() / f"{known(name).name}.svg"
+    return settings.caches_root() / f"{row_of_query(name).name}.svg"

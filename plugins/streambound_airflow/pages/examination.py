@@ -64,14 +64,14 @@ class Examiners:
         catalog = catalog_file()
         queries = mentioned(sql)
         key = (sql, name, criterion, suggest, str(catalog), _content(catalog), queries)
-        known = self._known(key)
+        known = self._cached_answer(key)
         if known is not None:
             return known
         question = {"sql": sql, "name": name, "criterion": criterion, "catalog": str(catalog)}
         question["queries"] = list(map(astuple, queries))
         return self._asked(key, {**question, "suggest": suggest})
 
-    def _known(self, key: tuple[Any, ...]) -> dict[str, Any] | None:
+    def _cached_answer(self, key: tuple[Any, ...]) -> dict[str, Any] | None:
         """The answer that is kept.
 
         Raises:
@@ -116,7 +116,7 @@ class Examiners:
             examiner = self._free.get(timeout=PATIENCE)
             try:
                 # Another request may have had the same question meanwhile.
-                known = self._known(key)
+                known = self._cached_answer(key)
                 if known is not None:
                     return known
                 answer = _answered(_asked(examiner, question, self.seconds), question)

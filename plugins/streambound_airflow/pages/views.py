@@ -83,9 +83,7 @@ def query_page(request: Request, name: Name, user: User) -> HTMLResponse:
         state=state,
         state_fault=state_fault,
         tabled=state.checkpoints[::-1][:TABLED],
-        chart=state_chart(
-            detail.points(name, state, evaluations), found.summary.units, large=True, name=name
-        ),
+        chart=state_chart(detail.points(state, evaluations), found.summary.units, large=True, name=name),
         evaluations=[detail.evaluation(one) for one in evaluations],
         turns=detail.turns(name),
         choices=detail.choices(name),

@@ -90,14 +90,14 @@ class Played(NamedTuple):
 
     Args:
         cached: the rows that are cached at the end, oldest first.
-        one, other: the rows of each joined pair; ``other`` arrived later, or in the same group.
-        met: whether ``one`` came from the cache.
+        one, other: the rows of each joined pair; ``later`` arrived later, or in the same group.
+        met: whether ``earlier`` came from the cache.
         peak: the most rows that were cached between two groups.
     """
 
     cached: Integers
-    one: Integers
-    other: Integers
+    earlier: Integers
+    later: Integers
     met: NDArray[np.bool_]
     peak: int
 
@@ -111,8 +111,8 @@ class _Lists(NamedTuple):
 
 
 class _Pairs(NamedTuple):
-    one: Integers
-    other: Integers
+    earlier: Integers
+    later: Integers
     met: NDArray[np.bool_]
 
 
@@ -132,7 +132,7 @@ def play(given: Arrivals, worth: Worth, size: int, expected: Expected, step: int
     pairs = _Pairs(np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.bool_))
     policy = compiled(worth)
     pairs, found, used, peak = _play(given, policy, size, expected, step, cached, score, lists, pairs)
-    return Played(cached[:used].copy(), pairs.one[:found], pairs.other[:found], pairs.met[:found], peak)
+    return Played(cached[:used].copy(), pairs.earlier[:found], pairs.later[:found], pairs.met[:found], peak)
 
 
 @kernel
@@ -175,7 +175,7 @@ def _play(
             if lasting:
                 for at in range(before, found):
                     if pairs.met[at]:
-                        one = pairs.one[at]
+                        one = pairs.earlier[at]
                         heappush(heap, (_valued(given, policy, expected, one, score), one))
             _follow(given, expected, row)
             # Later rows of the group find it here; it leaves again below if it is never joined later.
@@ -274,10 +274,10 @@ def _meet(
         if side == 0:
             apart = -apart
         if given.low <= apart <= given.high:
-            if found == len(pairs.one):
-                pairs = _Pairs(_doubled(pairs.one), _doubled(pairs.other), _flags(pairs.met))
-            pairs.one[found] = at
-            pairs.other[found] = row
+            if found == len(pairs.earlier):
+                pairs = _Pairs(_doubled(pairs.earlier), _doubled(pairs.later), _flags(pairs.met))
+            pairs.earlier[found] = at
+            pairs.later[found] = row
             pairs.met[found] = at < first
             found += 1
             if at < first:

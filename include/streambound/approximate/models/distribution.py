@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from streambound.approximate.kernels.arrays import Floats
 from streambound.errors import DataError
+
+# What is less probable than this is left out.
+_PROBABLE = 1e-18
 
 
 @dataclass(frozen=True)
@@ -52,9 +54,9 @@ class Distribution:
             left[value - self.low] = 0.0
         return Distribution(self.low, left)
 
-    def trimmed(self, least: float = 1e-18) -> Distribution:
+    def trimmed(self) -> Distribution:
         """Without the improbable values at both ends."""
-        likely = np.flatnonzero(self.probability > least)
+        likely = np.flatnonzero(self.probability > _PROBABLE)
         if not len(likely):
             return Distribution(self.low, self.probability[:1])
         first, last = likely[0], likely[-1]
@@ -95,15 +97,6 @@ def normal(deviation: float, width: int | None = None, mean: float = 0.0) -> Dis
     # From the side of the nearer tail, where the difference keeps its digits.
     found = np.where(edges[:-1] > 0, ndtr(-edges[:-1]) - ndtr(-edges[1:]), ndtr(edges[1:]) - ndtr(edges[:-1]))
     return Distribution(low, found / found.sum())
-
-
-def empirical(values: Sequence[int] | np.ndarray, extra: float = 0.0) -> Distribution:
-    """The shares of the values from the least to the largest one, ``extra`` added to each count."""
-    found = np.asarray(values, dtype=np.int64)
-    if not len(found):
-        raise DataError("there are no values to take a distribution from", accepted="one value or more")
-    counts = np.bincount(found - found.min()) + extra
-    return Distribution(int(found.min()), counts / counts.sum())
 
 
 def _at_least(name: str, value: int, least: int) -> None:

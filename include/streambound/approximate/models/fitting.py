@@ -200,12 +200,12 @@ def _seasonal(values: Integers) -> Model | None:
 
 
 def _harmonics(values: Integers, period: int) -> Floats:
-    def waves(time: Integers) -> Floats:
+    def harmonics(time: Integers) -> Floats:
         angle = 2 * np.pi * np.outer(time, [1, 2]) / period
         return np.column_stack([np.ones(len(time)), np.sin(angle), np.cos(angle)])
 
-    weights = np.linalg.lstsq(waves(np.arange(len(values))), values, rcond=None)[0]
-    return np.asarray(waves(np.arange(period)) @ weights, np.float64)
+    weights = np.linalg.lstsq(harmonics(np.arange(len(values))), values, rcond=None)[0]
+    return np.asarray(harmonics(np.arange(period)) @ weights, np.float64)
 
 
 def _chain(values: Integers) -> Model | None:

@@ -141,11 +141,10 @@ class Chain(Markov):
         return np.asarray(self.matrix.mean(axis=0))
 
 
-def chain_from(values: Integers, extra: float = 0.5) -> Chain:
+def chain_from(values: Integers) -> Chain:
     """The chain whose transitions are as often as in a sequence.
 
-    Args:
-        extra: how many transitions each row is given besides, shared as the values are.
+    Each row is given half a transition besides, shared as the values are.
     """
     low, states = int(values.min()), int(values.max() - values.min()) + 1
     if states > 4096:
@@ -153,5 +152,5 @@ def chain_from(values: Integers, extra: float = 0.5) -> Chain:
     counts = np.zeros((states, states))
     np.add.at(counts, (values[:-1] - low, values[1:] - low), 1.0)
     shares = np.bincount(values - low, minlength=states) + 1.0 / states
-    counts += extra * shares / shares.sum()
+    counts += 0.5 * shares / shares.sum()
     return Chain(low, counts / counts.sum(axis=1, keepdims=True), int(values[0]))

@@ -72,13 +72,13 @@ class Advice:
     """How much memory keeps ``target`` of the results: under the chosen policies, and for an optimum.
 
     Args:
-        shares: by size, ascending.
+        kept_by_size: ascending.
         chosen, optimum: None where no size that was tried reaches the target.
     """
 
     night: Night
     target: float
-    shares: tuple[Share, ...]
+    kept_by_size: tuple[Share, ...]
     chosen: Reaches | None
     optimum: Reaches | None
 
@@ -96,7 +96,7 @@ class Advice:
             "reached": self.reached,
             "memory": None if self.chosen is None else self.chosen.to_json(),
             "optimum": None if self.optimum is None else self.optimum.to_json(),
-            "sizes": [share.to_json() for share in self.shares],
+            "sizes": [share.to_json() for share in self.kept_by_size],
             "results": night.possible,
             "tuples": night.tuples,
             "days": list(night.days),
@@ -118,13 +118,13 @@ def advice(night: Night, target: float) -> Advice:
     """
     if not 0 < target <= 1:
         raise QueryError(f"the target is {target:g}", accepted="a share above 0 and at most 1, such as 0.95")
-    found = shares(night)
+    found = kept_by_size(night)
     chosen = _reaches([(one.of, one.of.kept) for one in found], target * night.possible)
     optimum = _reaches([(one.of, one.of.optimum) for one in found], target * night.possible)
     return Advice(night, target, found, chosen, optimum)
 
 
-def shares(night: Night) -> tuple[Share, ...]:
+def kept_by_size(night: Night) -> tuple[Share, ...]:
     """What is kept at each size, ascending.
 
     Raises:

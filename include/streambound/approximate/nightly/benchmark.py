@@ -149,7 +149,7 @@ def trial(case: Case, contender: Contender, size: int, choice: PolicyChoice) -> 
     """Run a choice over all days; count the held-out ones."""
     plan = replace(case.plan, size=size, choice=choice)
     played, _ = MemoryPass(plan).play(list(case.rows))
-    day = np.array(case.day, np.int64)[played.other[played.met]] - case.first_held_out
+    day = np.array(case.day, np.int64)[played.later[played.met]] - case.first_held_out
     kept = np.bincount(day[day >= 0], minlength=case.held_out)
     return Trial(contender, size, tuple(int(n) for n in kept))
 

@@ -418,7 +418,7 @@ class Statements(Streaming):
         while self._curr and not (self._curr.text in (",", ")") or self._curr.text.upper() in _AFTER_TYPE):
             self._skip_type()
             end = self._index
-        kind = self._text(start, end) or None
+        kind = self._source_between(start, end) or None
         computed = lateness = None
         primary = not_null = False
         while self._curr and self._curr.text not in (",", ")"):
@@ -459,7 +459,7 @@ class Statements(Streaming):
             if depth <= 0 and self._curr.text not in ("<", "(", "["):
                 return
 
-    def _text(self, start: int, end: int) -> str:
+    def _source_between(self, start: int, end: int) -> str:
         if start == end:
             return ""
         return self.sql[self._tokens[start].start : self._tokens[end - 1].end + 1]

@@ -149,8 +149,8 @@ def _part(occurrences: Sequence[Occurrence], plan: PlanWords, heading: str) -> _
     if len(plan.kept) > CARDS:
         boxes.append(_Box(_more(plan.kept[CARDS:]), ()))
     # What passes and is told in the same words is one box.
-    for told in dict.fromkeys(role.told for role in roles.values() if role.told):
-        boxes.append(_passing(told, tuple(alias for alias, role in roles.items() if role.told == told)))
+    for told in dict.fromkeys(role.fate for role in roles.values() if role.fate):
+        boxes.append(_passing(told, tuple(alias for alias, role in roles.items() if role.fate == told)))
     order = {alias: number for number, alias in enumerate(streams)}
     boxes.sort(key=lambda box: _place(box, order))
     return _Part(streams, tuple(boxes), heading)
@@ -164,30 +164,30 @@ def _place(box: _Box, order: dict[str, int]) -> float:
 
 @dataclass(frozen=True)
 class _Role:
-    """What an occurrence is for, in a few words; ``told`` says what becomes of its tuples if not kept."""
+    """What an occurrence is for, in a few words; ``fate`` says what becomes of its tuples if not kept."""
 
     name: str
     kept: bool = False
-    told: str = ""
+    fate: str = ""
 
 
 def _role(occurrence: Occurrence, plan: PlanWords) -> _Role:
     alias = occurrence.alias
     if alias not in plan.read:
-        return _Role("adds nothing", told="left out: another occurrence has all that its tuples could add")
+        return _Role("adds nothing", fate="left out: another occurrence has all that its tuples could add")
     if occurrence.relation.kind is Kind.STATIC:
-        return _Role("read once", told="its rows are known, and are not counted")
+        return _Role("read once", fate="its rows are known, and are not counted")
     holding = [one.what for one in plan.kept if alias in one.streams]
     if holding:
         return _Role("kept until one ends" if What.HELD in holding else "kept", kept=True)
     if plan.sentence:
-        return _Role("not kept", told=plan.sentence)
+        return _Role("not kept", fate=plan.sentence)
     if any(one.what is What.ROWS for one in plan.kept):
         return _Role(
-            "not kept", told="nothing is kept of a tuple as it came: it changes the rows that are kept"
+            "not kept", fate="nothing is kept of a tuple as it came: it changes the rows that are kept"
         )
     return _Role(
-        "only completes matches", told="nothing is kept: a tuple is joined with what is kept when it arrives"
+        "only completes matches", fate="nothing is kept: a tuple is joined with what is kept when it arrives"
     )
 
 
@@ -209,8 +209,8 @@ def _kept(kept: Kept) -> Card:
         lines += [Line(line.content, bold=True) for line in lines_of(kept.size, 0.92 * KEPT_WIDTH, 3)]
     if kept.pending:
         lines += lines_of(f"while {', '.join(kept.pending)} may still come", KEPT_WIDTH, 1)
-    if kept.held:
-        lines += lines_of(f"every tuple for {kept.held}, since partners may still come", KEPT_WIDTH, 1)
+    if kept.held_for:
+        lines += lines_of(f"every tuple for {kept.held_for}, since partners may still come", KEPT_WIDTH, 1)
     lines += [line for note in kept.notes for line in lines_of(note, KEPT_WIDTH, 2)]
     apart = len(kept.tables) > 1
     for table in kept.tables[:TABLES]:

@@ -46,12 +46,11 @@ def counted_run(
     run: int,
     sizes: Sequence[int] = SIZES,
     steps: int = STEPS,
-    policies: Sequence[str] | None = None,
 ) -> Iterator[Counted]:
     """What all policies of a configuration produce at all sizes in one run."""
     given = draw(config, run, steps)
     known = knowing(given, Memory(0, warmup=4 * max(sizes), seed=run), config)
-    for name in policies or policies_of(config):
+    for name in policies_of(config):
         for size, results in zip(sizes, row(given, name, sizes, known), strict=True):
             yield Counted(config, name, size, run, results)
 

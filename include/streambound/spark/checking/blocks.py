@@ -1,7 +1,8 @@
 """What the readers of Spark's plans share: SELECTs over sources, as values.
 
 A column of a source is an ``exp.Column`` whose one name is its number in ``World.columns``; every expression
-above is in terms of such columns, so that a projection is put in place of its names, as in ``query.inline``.
+above is in terms of such columns, so that a projection is put in place of its names, as in
+``query.parse.inline``.
 """
 
 from __future__ import annotations
@@ -154,8 +155,7 @@ def key_column(key: Hashable) -> exp.Column:
 
 def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
     """What a condition asks, each by itself."""
-    while isinstance(node, exp.Paren):
-        node = node.this
+    node = node.unnest()
     if isinstance(node, exp.And):
         yield from conjuncts(node.this)
         yield from conjuncts(node.expression)

@@ -145,7 +145,7 @@ class _Reader:
             message = f"{shown} is code, which cannot be seen: what it keeps is not known"
             self.world.refuse(method, message, origin)
         elif node.kind == "Generate":
-            generator = node.one("generator")
+            generator = node.expression("generator")
             self.world.refuse(str(generator.jvm.prettyName()), None, generator.origin)
         else:
             self.world.refuse(_NAMED.get(node.kind, node.kind))
@@ -190,7 +190,7 @@ class _Reader:
 
     def filter(self, node: Node) -> Query:
         (child,) = node.children
-        condition = node.one("condition")
+        condition = node.expression("condition")
         if child.kind == "Expand" and _not_null(node) and (found := self._hopping(child)) is not None:
             return found
         query = self.query(child)
@@ -244,7 +244,7 @@ class _Reader:
         return found or query
 
     def generate(self, node: Node) -> Query:
-        generator = node.one("generator")
+        generator = node.expression("generator")
         name = str(generator.jvm.prettyName())
         if name not in GENERATORS:
             return self._refused(node)
@@ -268,7 +268,9 @@ class _Reader:
 
     def watermark(self, node: Node) -> Query:
         query = self.query(node.children[0])
-        return self.world.watermarked(query, node.one("eventTime").key, str(node.jvm.delay().toString()))
+        return self.world.watermarked(
+            query, node.expression("eventTime").key, str(node.jvm.delay().toString())
+        )
 
     def alias(self, node: Node) -> Query:
         return self.world.named(self.query(node.children[0]), str(node.args["identifier"]["name"]))
@@ -324,7 +326,7 @@ class _Reader:
 
     def union(self, node: Node) -> Query:
         queries = [self.query(child) for child in node.children]
-        return self.world.united(
+        return self.world.union_all(
             queries, [replace(one, value=key_column(one.key)) for one in queries[0].outputs]
         )
 
@@ -335,7 +337,7 @@ class _Reader:
         )
 
     def limit(self, node: Node) -> Query:
-        number = str(node.one("limitExpr").args.get("value", 1))
+        number = str(node.expression("limitExpr").args.get("value", 1))
         return self.world.limited(self.query(node.children[0]), number)
 
 
@@ -350,7 +352,7 @@ def _null(node: Node) -> bool:
 
 def _not_null(node: Node) -> bool:
     """Whether a filter asks only that a value is there."""
-    return node.kind == "Filter" and node.one("condition").kind == "IsNotNull"
+    return node.kind == "Filter" and node.expression("condition").kind == "IsNotNull"
 
 
 def _makes_window(node: Node) -> bool:

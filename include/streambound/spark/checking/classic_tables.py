@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Hashable, Mapping
 
-from streambound.spark.checking.naming import placed, told
+from streambound.spark.checking.naming import placed, source_name
 from streambound.spark.checking.tree import Node
 
 # What says nothing of the question: how the work is shared out, and names for metrics.
@@ -45,7 +45,7 @@ def source_of(node: Node) -> tuple[Hashable, list[str]]:
     chosen = given.get("name") if isinstance(given, dict) else None
     # What is read from one place has the same rows, however often it is read.
     identity = (name, *sorted(options.items())) if placed(options) else (name, int(held.hashCode()))
-    return identity, [chosen or told(name, options)]
+    return identity, [chosen or source_name(name, options)]
 
 
 def _mapping(text: str) -> dict[str, str]:
@@ -91,7 +91,7 @@ def seen_through(node: Node) -> bool:
             for one in node.several("projectList")
         )
     if node.kind == "Filter":
-        return _simple(node.one("condition"))
+        return _simple(node.expression("condition"))
     return node.kind == "SubqueryAlias"
 
 

@@ -30,7 +30,7 @@ from streambound.spark.checking.blocks import (
 )
 from streambound.spark.checking.connect_columns import Columns, Name, Seen
 from streambound.spark.checking.connect_tables import SILENT, aliases_below, seen_through, unnamed
-from streambound.spark.checking.naming import placed, told
+from streambound.spark.checking.naming import placed, source_name
 from streambound.spark.checking.sent import origin_of
 from streambound.spark.checking.world import World
 
@@ -125,7 +125,7 @@ class _Reader(Columns):
             return self._table(relation, sent.named_table.unparsed_identifier)
         held = sent.data_source
         options = {**held.options, **({"path": held.paths[0]} if held.paths else {})}
-        name = held.source_name or told(held.format or "stream", options)
+        name = held.source_name or source_name(held.format or "stream", options)
         identity = (
             (held.format, *sorted(options.items())) if placed(options) else ("plan", relation.common.plan_id)
         )
@@ -245,7 +245,7 @@ class _Reader(Columns):
                 other, lambda block: [next(o for o in block.outputs if o.key == key) for key in keys]
             )
         outputs = [replace(one, value=key_column(one.key)) for one in left.query.outputs]
-        query: Query = self.world.united([left.query, other], outputs)
+        query: Query = self.world.union_all([left.query, other], outputs)
         return Seen(query if sent.is_all else self.world.distinct(query, None), left.names)
 
     def _deduplicate(self, relation: Any, sent: Any) -> Seen:

@@ -140,14 +140,12 @@ class Columns:
             f"the name {'.'.join(parts)} is not understood", fix="name a column that is selected before"
         )
 
-    def in_place(
-        self, made: Sent, sent: Any, outputs: Sequence[Output], called: str | None = None
-    ) -> exp.Expr:
-        """An expression over outputs; ``called`` is what the program calls it."""
+    def in_place(self, made: Sent, sent: Any, outputs: Sequence[Output]) -> exp.Expr:
+        """An expression over outputs."""
         with self.world.written_at(lambda: origin_of(sent)):
             value = made.of(sent)
         value = value.this if isinstance(value, exp.Alias) else value
-        return sql.unnested(substituted(value, outputs), self.world, called)
+        return sql.unnested(substituted(value, outputs), self.world)
 
     def conditions(self, sent: Any, made: Sent) -> Callable[[Sequence[Output]], list[Condition]]:
         """The conjuncts of a condition, over the outputs that they are given."""

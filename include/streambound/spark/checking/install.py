@@ -138,9 +138,9 @@ def _judge(frame: Any, name: str | None, rule: _Rule) -> None:
     if found.verdict == "bounded":
         return
     if found.verdict == "unbounded" and rule.on == "refuse":
-        raise PlanError(_told(found), subject=found.query)
+        raise PlanError(_refusal(found), subject=found.query)
     warnings.warn(str(found), StateWarning, stacklevel=4)
 
 
-def _told(found: Checked) -> str:
+def _refusal(found: Checked) -> str:
     return f"its state can outgrow memory, so it was not started\n{found}"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 
-def told(name: str, options: Mapping[str, str]) -> str:
+def source_name(name: str, options: Mapping[str, str]) -> str:
     """The name of a source after its topic, table or folder, or else its format.
 
     >>> told("kafka", {"subscribe": "clicks"}), told("parquet", {"path": "/data/orders/"}), told("rate", {})

@@ -81,8 +81,7 @@ def negated(node: exp.Expr) -> exp.Expr:
 
 def added(start: exp.Expr, length: exp.Expr, sign: int = 1) -> exp.Expr:
     """A moment and an interval; of an interval below zero its opposite is taken away."""
-    while isinstance(length, exp.Paren):
-        length = length.this
+    length = length.unnest()
     if isinstance(length, exp.Binary) and (known := microseconds(length)) is not None:
         length = interval(int(known))
     if isinstance(length, exp.Neg):
@@ -162,8 +161,7 @@ def ordered(value: exp.Expr, falls: bool, nulls_first: bool) -> exp.Expr:
 
 def edge(value: exp.Expr) -> Edge:
     """A side of a frame that lies a length away: below zero before the row."""
-    while isinstance(value, exp.Paren):
-        value = value.this
+    value = value.unnest()
     if isinstance(value, exp.Neg):
         return value.this, "PRECEDING"
     if isinstance(value, exp.Interval) and value.this.name.startswith("-"):
@@ -257,8 +255,7 @@ def _picked(node: exp.Expr) -> exp.Expr:
     """A field of a struct that is put together there, as what it was put together from."""
     while isinstance(node, exp.Dot):
         inner = _picked(node.this)
-        while isinstance(inner, exp.Paren):
-            inner = inner.this
+        inner = inner.unnest()
         if not (isinstance(inner, exp.Anonymous) and inner.name == "named_struct"):
             node.set("this", inner)
             return node

@@ -166,7 +166,7 @@ class _Writer:
         before = "  " * depth
         word = "SELECT DISTINCT" if query.distinct else "SELECT"
         if query.on:
-            word += f" DISTINCT ON ({', '.join(map(self._text, query.on))})"
+            word += f" DISTINCT ON ({', '.join(map(self._sql_of, query.on))})"
         yield before + word, None
         names = self._output_names(query)
         outputs = [
@@ -176,11 +176,11 @@ class _Writer:
         yield from self._from(query, depth)
         yield from self._conditions("WHERE", query.conditions, before)
         if query.groups:
-            groups = [(self._text(one.value), one.origin) for one in query.groups]
+            groups = [(self._sql_of(one.value), one.origin) for one in query.groups]
             yield before + "GROUP BY", None
             yield from _listed(groups, before + "  ", ",")
         if query.order:
-            yield f"{before}ORDER BY {', '.join(map(self._text, query.order))}", None
+            yield f"{before}ORDER BY {', '.join(map(self._sql_of, query.order))}", None
         if query.limit is not None:
             yield f"{before}LIMIT {query.limit}", None
 
@@ -217,7 +217,7 @@ class _Writer:
             source = joined.source
             alias = _quoted(self._aliases[id(source)])
             if source.made is not None:
-                view = f"LATERAL VIEW{' OUTER' if source.outer else ''} {self._text(source.made)}"
+                view = f"LATERAL VIEW{' OUTER' if source.outer else ''} {self._sql_of(source.made)}"
                 names = ", ".join(map(_quoted, self._inner[id(source)].values()))
                 yield f"{before}{view} {alias} AS {names}", source.origin
             elif source.inner is not None:
@@ -234,7 +234,7 @@ class _Writer:
     ) -> Iterator[tuple[str, str | None]]:
         for number, one in enumerate(conditions):
             value = exp.Paren(this=one.value) if isinstance(one.value, exp.Or) else one.value
-            yield f"{before}{'  AND' if number else word} {self._text(value)}", one.origin
+            yield f"{before}{'  AND' if number else word} {self._sql_of(value)}", one.origin
 
     def _output_names(self, query: Block) -> list[str]:
         inner = [names for key, names in self._inner.items() if self._is_inner(key, query)]
@@ -252,7 +252,7 @@ class _Writer:
             return _sql(made)
         return f"{_sql(made)} AS {_quoted(name)}"
 
-    def _text(self, node: exp.Expr) -> str:
+    def _sql_of(self, node: exp.Expr) -> str:
         return _sql(self._placed(node))
 
     def _placed(self, node: exp.Expr) -> exp.Expr:

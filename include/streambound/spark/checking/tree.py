@@ -29,7 +29,7 @@ class Node:
         """The node itself."""
         return self.handle()
 
-    def one(self, name: str) -> Node:
+    def expression(self, name: str) -> Node:
         """The expression that an argument is."""
         return self.several(name)[0]
 

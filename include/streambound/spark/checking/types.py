@@ -52,8 +52,8 @@ def within(kind: str, field: str | int) -> str | None:
         names = [one.name.lower() for one in made.expressions]
         if isinstance(field, str):
             field = names.index(field.lower()) if field.lower() in names else len(names)
-        return _text(made.expressions[field].args["kind"]) if field < len(names) else None
-    return _text(made.expressions[-1]) if made.expressions else None
+        return _type_sql(made.expressions[field].args["kind"]) if field < len(names) else None
+    return _type_sql(made.expressions[-1]) if made.expressions else None
 
 
 def field_name(kind: str, place: int) -> str:
@@ -61,7 +61,7 @@ def field_name(kind: str, place: int) -> str:
     return str(exp.DataType.build(kind, dialect="spark").expressions[place].name)
 
 
-def _text(kind: exp.Expr) -> str:
+def _type_sql(kind: exp.Expr) -> str:
     return kind.sql(dialect="spark").lower() if not kind.args.get("nested") else kind.sql(dialect="spark")
 
 

@@ -25,7 +25,7 @@ from streambound.spark.checking.blocks import (
     key_column,
     substituted,
 )
-from streambound.spark.checking.naming import told
+from streambound.spark.checking.naming import source_name
 from streambound.spark.checking.types import holds
 from streambound.spark.checking.world import World
 
@@ -95,7 +95,7 @@ class _View:
         source = Source(
             ("view", re.sub(r"#\d+L?", "", self._leaf)),
             STREAM,
-            [told(sourced, {"path": path[1]} if path else {})],
+            [source_name(sourced, {"path": path[1]} if path else {})],
         )
         block: Query = self._world.source(source, [])
         for node in reversed(self._nodes):

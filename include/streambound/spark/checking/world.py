@@ -242,7 +242,7 @@ class World:
     def _unlimited(self, query: Query) -> Block:
         return query if isinstance(query, Block) and query.limit is None else self.wrapped(query)
 
-    def united(self, queries: Sequence[Query], outputs: Sequence[Output]) -> Union:
+    def union_all(self, queries: Sequence[Query], outputs: Sequence[Output]) -> Union:
         """UNION ALL, whose columns are called as those of the first query."""
         for query in queries:
             self.settle(query)

@@ -14,7 +14,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from streambound.errors import DataError, StreamboundError
-from streambound.history.executor import Executor
+from streambound.history.executor import Executor, silent
 from streambound.history.prepare import Job, readings_of
 from streambound.live.answers import (
     EPOCH,
@@ -28,9 +28,9 @@ from streambound.live.answers import (
 from streambound.live.sinks import Sink
 from streambound.live.start import Start, beginning_of
 from streambound.live.step import LATE
-from streambound.query.files import parquet_file
 from streambound.spark.live.folders import Folder, at_one_time
 from streambound.spark.live.source import Source
+from streambound.storage.files import parquet_file
 from streambound.tasks import emit
 from streambound.tasks.summarise import Task, error_of
 
@@ -65,9 +65,9 @@ class Epochs:
         self.schema = live_schema(self.query, self.timed)
         self.sink: Sink | None = None
         self.error: StreamboundError | None = None
-        self.answer = self._known(start)
+        self.answer = self._last_answer(start)
 
-    def _known(self, start: Start) -> LiveAnswer:
+    def _last_answer(self, start: Start) -> LiveAnswer:
         """What the last micro-batch of an earlier start told."""
         fresh = LiveAnswer(
             self.job.name,
@@ -132,7 +132,7 @@ class Epochs:
         spool = self.folder / SPOOL
         shutil.rmtree(spool, ignore_errors=True)
         arrived = source.arrived(frame, spool)
-        new = {"files": arrived.known, "rows": 0, "answer_count": 0, "malformed": arrived.malformed}
+        new = {"files": arrived.user_files, "rows": 0, "answer_count": 0, "malformed": arrived.malformed}
         schema, path = emit.answer_schema(self.query.outputs), epoch_path(self.folder, epoch)
         if not arrived.files:
             emit.write_answers(path, schema, ())
@@ -142,7 +142,7 @@ class Epochs:
         task = Task(stream, partition, arrived.files, size, frozenset((self.job.name,)))
         reading = replace(readings_of([self.job], self.folder.parent, markers=True)[stream], key=EPOCH)
         (summary,) = self.executor.summaries(
-            [task], {stream: reading}, _silent, self.memory_mb, in_waves=False, ended=Event()
+            [task], {stream: reading}, silent, self.memory_mb, in_waves=False, ended=Event()
         )
         if summary.error is not None:
             raise source.about(summary.error)
@@ -156,7 +156,3 @@ class Epochs:
         again = self.answer.last if self.answer.epochs == epoch + 1 else {}
         totals = {n: getattr(self.answer, n) - again.get(n, 0) + count for n, count in new.items()}
         return {**totals, "last": new}
-
-
-def _silent(message: str) -> None:
-    return None

@@ -16,13 +16,13 @@ import pyarrow as pa
 
 from streambound.errors import StreamboundError
 from streambound.query.model import Relation
-from streambound.query.partitions import Partition, history_folder, require_sound
 from streambound.spark.frames import literal
 from streambound.spark.live.reading import Mapper, Rows, arrivals, batch_of, failed
 from streambound.spark.live.source import Arrived
 from streambound.spark.workers import settle
+from streambound.storage.partitions import Partition, history_folder, require_sound
 from streambound.tasks.engine import Engine, opened
-from streambound.tasks.summarise import Reading
+from streambound.tasks.summarise import StreamScan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -48,7 +48,7 @@ class Folder:
         """The files that appear in it, as a stream of (stream, path)."""
         return growing(session, self.relation.name, self.folder, "*.parquet", self.limit)
 
-    def mapper(self, reading: Reading, memory_mb: int) -> Mapper:
+    def mapper(self, reading: StreamScan, memory_mb: int) -> Mapper:
         """From (stream, path) to arrivals (``reading.FIELDS``)."""
 
         def mapped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -59,7 +59,7 @@ class Folder:
 
         return mapped
 
-    def _arrivals(self, session: Engine, reading: Reading, paths: Sequence[str]) -> Rows:
+    def _arrivals(self, session: Engine, reading: StreamScan, paths: Sequence[str]) -> Rows:
         files, wrong = dict[str, str](), Rows()
         for path in paths:
             try:

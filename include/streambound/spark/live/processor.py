@@ -55,7 +55,7 @@ class LiveProcessor(StatefulProcessor):
             return
         self._store(before, after)
         yield from (Row(kind=ANSWERS, body=text) for text in _portions(new))
-        yield Row(kind=TOLD, body=json.dumps(asdict(step.told)))
+        yield Row(kind=TOLD, body=json.dumps(asdict(step.progress)))
 
     def _store(self, before: dict[str, str], after: dict[str, str]) -> None:
         for name in before.keys() - after.keys():

@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING
 
 from streambound import settings
 from streambound.errors import PlanError, PlatformError, QueryError, StorageError
-from streambound.history.executor import Progress
+from streambound.history.executor import Progress, silent
 from streambound.history.prepare import Job, Registered, draft_of, prepare, readings_of
 from streambound.live.answers import LiveAnswer, said
 from streambound.live.sinks import Into, require_key
 from streambound.live.start import Start, beginning_of, begun, relations_of
 from streambound.live.step import END
 from streambound.query.catalog import Catalog
-from streambound.query.partitions import Range, history_folder
 from streambound.spark.ended import first_lines
 from streambound.spark.executor import SparkExecutor
 from streambound.spark.frames import require_plain
@@ -35,6 +34,7 @@ from streambound.spark.live.rows import Rows
 from streambound.spark.live.sinks import sink_of
 from streambound.spark.live.source import Source
 from streambound.spark.live.stopping import StoppedTogether, silence
+from streambound.storage.partitions import Range, history_folder
 from streambound.tasks import emit
 from streambound.tasks.engine import MEMORY_MB
 
@@ -64,10 +64,6 @@ class Pace:
     ends: bool = False
 
 
-def _silent(message: str) -> None:
-    return None
-
-
 def live(
     session: SparkSession,
     query: Registered,
@@ -78,7 +74,7 @@ def live(
     recompute: bool = False,
     into: Into | None = None,
     pace: Pace = Pace(),
-    progress: Progress = _silent,
+    progress: Progress = silent,
     memory_mb: int = MEMORY_MB,
 ) -> LiveAnswer:
     """Run a bounded query over streams that go on; returns when it is stopped, or what is there is read.

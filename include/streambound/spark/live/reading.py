@@ -17,7 +17,7 @@ from streambound.query.model import Relation
 from streambound.tasks import engine, ordered
 from streambound.tasks.engine import Engine
 from streambound.tasks.statements import PART, TUPLES
-from streambound.tasks.summarise import Reading, Summary, Task, error_text, summarise
+from streambound.tasks.summarise import StreamScan, Summary, Task, error_text, summarise
 
 # ``one`` is what all rows are grouped by: the tuples of all streams meet in one state.
 FIELDS = pa.schema(
@@ -62,7 +62,7 @@ def failed(stream: str, file: str, error: StreamboundError) -> dict[str, Any]:
     return row_of(stream, file, error=error_text(error))
 
 
-def arrivals(session: Engine, reading: Reading, files: Mapping[str, str]) -> Rows:
+def arrivals(session: Engine, reading: StreamScan, files: Mapping[str, str]) -> Rows:
     """A row (see FIELDS) for each occurrence of a stream and file.
 
     Args:

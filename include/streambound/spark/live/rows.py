@@ -37,7 +37,7 @@ from streambound.spark.live.source import Arrived
 from streambound.spark.workers import settle
 from streambound.tasks.engine import opened
 from streambound.tasks.scratch import scratch
-from streambound.tasks.summarise import Reading, error_of, error_text
+from streambound.tasks.summarise import StreamScan, error_of, error_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -48,7 +48,7 @@ _SPOOLED = pa.schema([("path", pa.string()), ("malformed", pa.int64()), ("error"
 
 
 @dataclass
-class Share:
+class SpooledRows:
     """A share of a micro-batch on a disk, how many rows of it are malformed, and one of these."""
 
     path: Path
@@ -141,12 +141,12 @@ class Rows:
                 fix="correct live of the stream in the catalog: its format and options are Spark's own",
             ) from None
 
-    def mapper(self, reading: Reading, memory_mb: int) -> Mapper:
+    def mapper(self, reading: StreamScan, memory_mb: int) -> Mapper:
         """From rows to arrivals (``reading.FIELDS``)."""
 
         def mapped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             with scratch() as folder, opened(memory_mb) as session:
-                share = Share(folder / "rows.parquet")
+                share = SpooledRows(folder / "rows.parquet")
                 if (error := self._spooled(share, batches)) is not None:
                     yield batch_of([failed(self.relation.name, _number(), error)])
                 elif share.written:
@@ -156,12 +156,12 @@ class Rows:
 
         return mapped
 
-    def _row(self, row: dict[str, Any], share: Share) -> dict[str, Any]:
+    def _row(self, row: dict[str, Any], share: SpooledRows) -> dict[str, Any]:
         if row["error"] is None:
             return {**row, "malformed": share.malformed}
         return {**row, "error": error_text(self.about(error_of(row["error"])))}
 
-    def _spooled(self, share: Share, batches: Iterator[pa.RecordBatch]) -> StreamboundError | None:
+    def _spooled(self, share: SpooledRows, batches: Iterator[pa.RecordBatch]) -> StreamboundError | None:
         try:
             share.take(batches)
         except StreamboundError as error:
@@ -181,7 +181,7 @@ class Rows:
         spool.mkdir(parents=True, exist_ok=True)
 
         def mapped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            share = Share(spool / f"{_number()}.parquet")
+            share = SpooledRows(spool / f"{_number()}.parquet")
             error = self._spooled(share, batches)
             row = {
                 "path": str(share.path) if share.written else None,

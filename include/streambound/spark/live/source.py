@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from streambound.errors import StreamboundError
 from streambound.query.model import Relation
 from streambound.spark.live.reading import Mapper
-from streambound.tasks.summarise import Reading
+from streambound.tasks.summarise import StreamScan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -21,7 +21,7 @@ class Arrived:
     dropped since it could not be decoded."""
 
     files: tuple[str, ...]
-    known: int = 0
+    user_files: int = 0
     malformed: int = 0
 
 
@@ -40,7 +40,7 @@ class Source(Protocol):
             PlatformError: Spark lacks a package.
         """
 
-    def mapper(self, reading: Reading, memory_mb: int) -> Mapper:
+    def mapper(self, reading: StreamScan, memory_mb: int) -> Mapper:
         """What tasks make of it: arrivals (``reading.FIELDS``)."""
 
     def arrived(self, frame: DataFrame, spool: Path) -> Arrived:

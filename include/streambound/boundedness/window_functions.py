@@ -1,0 +1,138 @@
+"""OVER: rows with what window functions say of those around them (section "OVER" of docs/theory.md).
+
+Ordered by time, a frame that reaches back without end, or by a number of rows, keeps something for each
+key of PARTITION BY; one of a range of time keeps the rows of that time, whatever the keys. Without an
+order, to the end of the partition, or ordered by a value, old rows change with each new one: then what
+they show must have finitely many values too. Of a join the rows must be bounded without the functions as
+well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from streambound.boundedness.exact import NAME
+from streambound.boundedness.questions import (
+    Judge,
+    Question,
+    by_top,
+    distinct,
+    lasting,
+    of_rows,
+    shows_time,
+    worst,
+)
+from streambound.boundedness.verdict import Outcome, Reason, Verdict
+from streambound.query.expressions.patterns import NAME as PATTERN
+from streambound.query.model import Attribute
+from streambound.query.operators import Frame, Framing, Kind, Over
+from streambound.query.ring import INTEGERS
+from streambound.query.statement import Selection, Statement
+
+_OPEN = "only what is computed from it is shown, and whether it can be told from that is open"
+_WHOLE = ("NTILE", "PERCENT_RANK", "CUME_DIST")
+
+
+def over_window_functions(
+    statement: Statement, selections: tuple[Selection, ...], then: Framing, judge: Judge
+) -> Verdict:
+    """The verdict on rows with window functions, in changes and in final mode."""
+    frames = _Frames(statement, by_top(selections), then)
+    found = worst(frames.questions(), judge, _OPEN)
+    return replace(found, final=frames.final(found))
+
+
+@dataclass(frozen=True)
+class _Frames:
+    statement: Statement
+    tops: tuple[tuple[Selection, frozenset[str]], ...]
+    then: Framing
+
+    @property
+    def selections(self) -> list[Selection]:
+        return [selection for selection, _ in self.tops]
+
+    @property
+    def shown(self) -> tuple[int, ...]:
+        """The outputs of the rows that are shown."""
+        return tuple(dict.fromkeys(p for s in self.then.shown for p in s.outputs))
+
+    def questions(self) -> Iterator[Question]:
+        """What must be bounded."""
+        for shown in (True, False):
+            # Rows with fewer columns are told from these: what they show is a part of it.
+            kept = tuple(dict.fromkeys(p for s in self.then.shown if s.plain or not shown for p in s.outputs))
+            yield Question(of_rows(self.statement, self.selections, INTEGERS, kept), "", shown)
+        plain = {number for s in self.then.shown for number in (s.values if s.plain else s.told)}
+        for number in sorted({number for s in self.then.shown for number in s.values}):
+            yield from self._of(self.then.functions[number], number in plain)
+
+    def _of(self, over: Over, plain: bool) -> Iterator[Question]:
+        reason = f"OVER of {over.name}"
+        if self._stamped(over) is None:
+            message = f"{over.name} is ordered by the time of a stream that does not complete the rows"
+            yield Question(
+                Verdict(Outcome.UNKNOWN, NAME, (Reason("open-question", message, (), over.place),)), ""
+            )
+            return
+        positions = over.partition
+        frame = self._frame(over)
+        if frame is None:
+            if all(shows_time(s, top, over.partition) for s, top in self.tops):
+                # A partition ends, and is forgotten then.
+                return
+            positions = (*positions, *self.shown, *(p for p, _ in over.order))
+            if over.aggregate is not None and (over.aggregate.distinct or over.aggregate.kind is Kind.LIST):
+                positions = (*positions, *over.aggregate.arguments)
+            for asked in lasting(self.statement, self.selections, dict.fromkeys(positions)):
+                yield Question(asked, reason, plain)
+            return
+        if not frame.rows and frame.before is not None:
+            return
+        if over.aggregate is not None and frame.before is None:
+            if over.aggregate.distinct and over.aggregate.kind not in (Kind.LEAST, Kind.GREATEST):
+                positions = (*positions, *over.aggregate.arguments)
+            if over.aggregate.kind is Kind.LIST:
+                message = "a list of all rows before grows without end"
+                found = Reason("unbounded-list", message, (), over.place)
+                yield Question(Verdict(Outcome.UNBOUNDED, NAME, (found,)), reason, plain)
+        if over.name == PATTERN:
+            message = "how many matches of a pattern are open for one key is not known"
+            yield Question(
+                Verdict(Outcome.UNKNOWN, NAME, (Reason("open-question", message, (), over.place),)), ""
+            )
+        kept = tuple(dict.fromkeys(positions))
+        yield Question(distinct(self.statement, self.selections, kept), reason, plain)
+
+    def _stamped(self, over: Over) -> bool | None:
+        """Whether it is ordered by time; None where that is not the time of the last streams."""
+        if not over.order:
+            # A range of a length of time is one of time.
+            return not over.frame.rows and over.frame.before is not None
+        found = set[bool | None]()
+        for selection, top in self.tops:
+            term = selection.base.select[over.order[0][0]].term
+            timed = isinstance(term, Attribute) and selection.base.is_time(term)
+            completes = isinstance(term, Attribute) and term.occurrence in top
+            found.add(timed if completes or not timed else None)
+        return None if None in found else found == {True}
+
+    def _frame(self, over: Over) -> Frame | None:
+        """The rows before and after in time; None where old rows change for ever."""
+        if not self._stamped(over) or over.name in _WHOLE:
+            return None
+        frame = over.frame
+        if over.order and over.order[0][1]:
+            frame = Frame(frame.rows, frame.after, frame.before)
+        return None if frame.after is None else frame
+
+    def final(self, found: Verdict) -> str | None:
+        """The verdict where a row is answered once, when nothing that comes can change it."""
+        outcome = None if found.outcome is Outcome.UNKNOWN else found.outcome.value
+        if not any(s.base.streams for s in self.selections):
+            return outcome
+        seen = {number for s in self.then.shown for number in s.values}
+        if any(self._frame(self.then.functions[number]) is None for number in seen):
+            return "never-final" if outcome else None
+        return outcome

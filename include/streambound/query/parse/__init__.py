@@ -1,0 +1,226 @@
+"""SQL text to the query model: parsed by sqlglot (as ``tokens`` says), names resolved, types checked.
+
+>>> from streambound.query.catalog import catalog_from_mapping
+>>> catalog = catalog_from_mapping({"S": {"A": "int", "B": "int"}, "T": {"D": "int"}})
+>>> query = parse("SELECT s.A FROM S s JOIN T ON s.B < D WHERE s.A BETWEEN 11 AND 19", catalog)
+>>> [str(atom) for atom in query.where]
+['s.B < T.D', 's.A >= 11', 's.A <= 19']
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from sqlglot.errors import ErrorLevel
+
+from streambound.errors import CatalogError, QueryError, StreamboundError, UnsupportedError
+from streambound.query.catalog import Catalog
+from streambound.query.dialects.reading import MAX_NESTING
+from streambound.query.expressions.derived import aligned
+from streambound.query.expressions.independence import not_computed
+from streambound.query.formula import atoms_of
+from streambound.query.model import Join, Query
+from streambound.query.operators import Grouping
+from streambound.query.parse.script import CLOCKED, Script, script
+from streambound.query.parse.union import blocks_of, blocks_of_rows, outputs
+from streambound.query.registry import metadata
+from streambound.query.statement import Statement
+from streambound.query.values import shown
+
+# Past this a text is not a query that a person wrote; parsing it would only cost memory.
+MAX_SQL_CHARACTERS = 100_000
+
+_FOLLOWS = (
+    "a comparison with a second time column is decided by what it promises, and cannot be evaluated yet"
+)
+_CUT_SHORT = "a session with a greatest length is decided, and cannot be evaluated yet"
+
+
+@dataclass(frozen=True)
+class Read:
+    """A query as it was read: the statement, and its relations, those that its own text declares among them.
+
+    ``guessed`` is the sign by which the dialect was told, where it was not given; ``span`` are the characters
+    of the query's statement.
+    """
+
+    statement: Statement
+    catalog: Catalog
+    dialect: str
+    guessed: str | None
+    span: tuple[int, int]
+
+
+def read(
+    sql: str, catalog: Catalog, name: str = "query", dialect: str | None = None, query: str | None = None
+) -> Read:
+    """The query of a text over the relations of ``catalog`` and of the text.
+
+    Args:
+        dialect: that of the text; without it what its first comments say, or a guess.
+        query: which one, of a text of several.
+
+    Raises:
+        QueryError: bad syntax, an unknown or ambiguous name, a type mismatch.
+        UnsupportedError: valid SQL outside the class that is decided, every construct with its place.
+        CatalogError: ``catalog`` is none, or a declaration in the text cannot be read.
+    """
+    text = read_script(sql, catalog, name, dialect)
+    try:
+        asked = text.chosen(query)
+        tree, known, unevaluated = text.written_out(asked)
+        found = (
+            blocks_of_rows(tree, sql, known, name)
+            if isinstance(tree, tuple)
+            else blocks_of(tree, sql, known, name)
+        )
+        blocks = aligned(found, sql)
+        made = Statement(name, sql, blocks, outputs(blocks), metadata(sql), unevaluated=unevaluated)
+        if unevaluated is not None and unevaluated != CLOCKED:
+            made = replace(made, undefined=unevaluated)
+        if _follows(made) and unevaluated is None:
+            made = replace(made, unevaluated=_FOLLOWS, undefined=_FOLLOWS)
+        elif unevaluated is None and _cut_short(made):
+            made = replace(made, unevaluated=_CUT_SHORT, undefined=_CUT_SHORT)
+        elif unevaluated is None and (what := not_computed(made)) is not None:
+            made = replace(made, unevaluated=f"{what} is decided, and cannot be evaluated yet")
+        plain = asked.tree if isinstance(tree, tuple) else tree
+        alone = plain is asked.tree and not asked.wrapped
+        more = len(text.queries) > 1 or text.catalog.relations != text.given.relations
+        if plain is not None and (not alone or more or text.language.name != "spark"):
+            made = replace(made, bare=plain.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE))
+        return Read(made, known, text.language.name, text.guessed, asked.span)
+    except StreamboundError as error:
+        raise _about(error, sql, name) from None
+    except RecursionError:
+        raise _too_deep(name) from None
+
+
+def _cut_short(made: Statement) -> bool:
+    """Whether sessions have a greatest length, here or in a sub-query."""
+    return any(isinstance(one.then, Grouping) and one.then.longest is not None for one in made.blocks) or any(
+        _cut_short(o.relation.fed) for o in made.occurrences if o.relation.fed is not None
+    )
+
+
+def _follows(made: Statement) -> bool:
+    """Whether comparisons of timestamps stand for those with second time columns.
+
+    Raises:
+        UnsupportedError: one is a bound from below and from above: what follows may be wider than both.
+    """
+    ends: dict[tuple[int, str], set[bool]] = {}
+    for number, selection in enumerate(made.selections):
+        formulas = (selection.formula, *(guard.formula for guard in selection.guards))
+        joins = [a for a in chain.from_iterable(map(atoms_of, formulas)) if isinstance(a, Join)]
+        for atom in joins:
+            for occurrence, below in atom.follows:
+                ends.setdefault((number, occurrence), set()).add(below)
+        bases = (selection.base, *(guard.base for guard in selection.guards))
+        relations = {o.alias: o.relation for base in bases for o in base.occurrences}
+        for atom in joins:
+            # What is equal is bounded from both sides.
+            within = [relations[a.occurrence].column(a.column).within for a in atom.attributes]
+            tied = {a.occurrence for a in atom.attributes} if None not in within else set[str]()
+            for occurrence in (*dict(atom.follows), *tied):
+                found = ends.get((number, occurrence), set())
+                if len(found) > 1 or (found and occurrence in tied):
+                    raise UnsupportedError(
+                        f"the second time of {occurrence} is compared from below and from above",
+                        place=atom.place,
+                        accepted="one of both, such as b.ts BETWEEN a.ts AND a.expires",
+                    )
+    return bool(ends)
+
+
+def statement(
+    sql: str, catalog: Catalog, name: str = "query", dialect: str | None = None, query: str | None = None
+) -> Statement:
+    """The statement that ``sql`` makes over the relations of ``catalog``, to be evaluated; see ``read``.
+
+    Raises:
+        UnsupportedError: it is decided, and its answers cannot be computed.
+    """
+    found = read(sql, catalog, name, dialect, query).statement
+    if found.unevaluated is not None:
+        raise UnsupportedError(found.unevaluated, subject=name)
+    return found
+
+
+def defined(
+    sql: str, catalog: Catalog, name: str = "query", dialect: str | None = None, query: str | None = None
+) -> Statement:
+    """As ``statement``, to be evaluated by the definition, which computes more than the engines do.
+
+    Raises:
+        UnsupportedError: what was read is wider than what was written.
+    """
+    found = read(sql, catalog, name, dialect, query).statement
+    if found.undefined is not None:
+        raise UnsupportedError(found.undefined, subject=name)
+    return found
+
+
+def queries(sql: str, catalog: Catalog, name: str = "query", dialect: str | None = None) -> tuple[str, ...]:
+    """The names of the queries of a text, in its order; see ``read`` for the arguments and errors."""
+    return tuple(asked.name for asked in read_script(sql, catalog, name, dialect).queries)
+
+
+def named_queries(sql: str, catalog: Catalog, dialect: str | None = None) -> tuple[str | None, ...]:
+    """The names of a text's queries, for ``compile``; None alone where it has one, or cannot be read."""
+    try:
+        found = queries(sql, catalog, dialect=dialect)
+    except StreamboundError:
+        return (None,)
+    return found if len(found) > 1 else (None,)
+
+
+def read_script(sql: str, catalog: Catalog, name: str = "query", dialect: str | None = None) -> Script:
+    """The queries of a text and its catalog; see ``read`` for the arguments and errors."""
+    if not isinstance(sql, str):
+        raise QueryError(f"the query is {shown(sql)}", subject=name, accepted="SQL text")
+    if not isinstance(catalog, Catalog):
+        raise CatalogError(
+            f"the catalog is {shown(catalog)}",
+            subject=name,
+            fix="make one with streambound.catalog(file or mapping)",
+        )
+    if len(sql) > MAX_SQL_CHARACTERS:
+        raise QueryError(
+            f"the text has {len(sql):,} characters", subject=name, accepted=f"at most {MAX_SQL_CHARACTERS:,}"
+        )
+    try:
+        return script(sql, catalog, dialect)
+    except StreamboundError as error:
+        raise _about(error, sql, name) from None
+    except RecursionError:
+        raise _too_deep(name) from None
+
+
+def _about(error: StreamboundError, sql: str, name: str) -> StreamboundError:
+    if isinstance(error, QueryError):
+        error.text = error.text or sql
+    return error.about(name)
+
+
+def _too_deep(name: str) -> QueryError:
+    return QueryError(
+        "the conditions are nested too deeply",
+        subject=name,
+        accepted=f"{MAX_NESTING} parentheses within each other",
+        fix="flatten them",
+    )
+
+
+def parse(sql: str, catalog: Catalog, name: str = "query") -> Query:
+    """The conjunctive query that ``sql`` states over the relations of ``catalog``.
+
+    Raises:
+        QueryError: as ``statement``.
+        UnsupportedError: as ``statement``, and for OR between conditions, and UNION.
+    """
+    found = statement(sql, catalog, name)
+    if found.simple is None:
+        raise UnsupportedError("OR or UNION, where one conjunction is asked for", subject=name, text=sql)
+    return found.simple

@@ -1,0 +1,116 @@
+"""What a SELECT asks of its rows: outputs, over streams as any SELECT has them, and aggregates of them.
+
+Names of outputs and of aggregates stand in the expressions that are shown (``parts.Done``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlglot import expressions as exp
+
+from streambound.query.expressions import blockers
+from streambound.query.expressions.aggregates import (
+    Called,
+    owners,
+    polynomial,
+)
+from streambound.query.operators import (
+    Aggregate,
+    Kind,
+    Polynomial,
+)
+from streambound.query.parse.names import Names
+from streambound.query.parse.parts import output
+from streambound.query.scope import is_word, place_of
+
+
+@dataclass
+class Asked:
+    """The outputs that a SELECT asks of its rows, each once, and what it makes of them."""
+
+    names: Names
+    outputs: list[exp.Expr] = field(default_factory=list)
+    # What an aggregate reads that is over several tuples, over outputs.
+    over: dict[Aggregate, exp.Expr] = field(default_factory=dict)
+    _positions: dict[str, int] = field(default_factory=dict)
+
+    def output(self, node: exp.Expr) -> int:
+        """The position of an expression among the outputs."""
+        key = self.names.canonical(node)
+        if key not in self._positions:
+            self._positions[key] = len(self.outputs)
+            self.outputs.append(node)
+        return self._positions[key]
+
+    def in_outputs(self, node: exp.Expr) -> exp.Expr:
+        """An expression with outputs for its columns."""
+        root = exp.Paren(this=node.copy())
+        for column in list(root.find_all(exp.Column)):
+            if not is_word(column):
+                column.replace(self._in_outputs(column))
+        found: exp.Expr = root.this
+        return found
+
+    def _in_outputs(self, column: exp.Column) -> exp.Expr:
+        """A column as an output; one that a sub-query computed of several tuples as what it is of theirs."""
+        if len(self.names.owner(column)) < 2:
+            return output(self.output(column))
+        bases = list(self.names.bases(column))
+        root = exp.Paren(this=self.names.computed(column).copy())
+        own = [part for part in root.find_all(exp.Column) if not is_word(part)]
+        for part, base in zip(own, bases, strict=True):
+            part.replace(output(self.output(base)))
+        return root
+
+    def spread(self, node: exp.Expr) -> tuple[int, ...]:
+        """The positions of an expression; of one over several tuples those of its columns."""
+        if len(owners(node, self.names.owner)) <= 1:
+            return (self.output(node),)
+        found = []
+        for column in node.find_all(exp.Column):
+            for made in () if is_word(column) else self.names.bases(column):
+                made.meta["within"] = True
+                found.append(self.output(made))
+        return tuple(dict.fromkeys(found))
+
+    def aggregate(self, one: Called) -> Aggregate:
+        """An aggregate over positions."""
+        sql = self.names.inliner.text
+        arguments: tuple[int, ...] = ()
+        summed: Polynomial | None = None
+        if (
+            one.kind in (Kind.COUNT, Kind.SUM, Kind.MEAN, Kind.LEAST, Kind.GREATEST)
+            and len(one.arguments) == 1
+        ):
+            found = polynomial(one.arguments[0], self.names.owner)
+            if found is not None and not one.distinct:
+                summed = tuple((by, tuple(map(self.output, factors))) for by, factors in found)
+                arguments = tuple(dict.fromkeys(n for _, positions in summed for n in positions))
+        if summed is None:
+            arguments = tuple(dict.fromkeys(n for node in one.arguments for n in self.spread(node)))
+        if one.kind in (Kind.LEAST, Kind.GREATEST) and not arguments and one.by is None:
+            # Of a constant: the same in every group.
+            said = blockers.words(one.node, sql)
+            return Aggregate(Kind.ANY, said, place=place_of(one.node, sql), function="a constant")
+        by = None if one.by is None else self.output(one.by)
+        chosen = arguments[0] if by is not None and len(arguments) == 1 else None
+        if by is not None and one.kind in (Kind.LEAST, Kind.GREATEST):
+            # The row with the least or greatest value: the other columns of it are free.
+            arguments, summed = (by,), None
+        made = Aggregate(
+            one.kind,
+            blockers.words(one.node, sql),
+            arguments,
+            summed,
+            one.distinct,
+            by,
+            place_of(one.node, sql),
+            one.function,
+            chosen,
+        )
+        if summed is None and by is None and len(one.arguments) == 1:
+            (given,) = one.arguments
+            if len(owners(given, self.names.owner)) > 1:
+                self.over[made] = self.in_outputs(given)
+        return made

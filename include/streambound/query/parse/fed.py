@@ -1,0 +1,125 @@
+"""Sub-queries that are not written out: their answers as the rows of a relation, with their statement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import groupby
+
+from sqlglot import expressions as exp
+
+from streambound.query.catalog import Catalog
+from streambound.query.model import Attribute, Column, Kind, Relation
+from streambound.query.operators import Grouping, Ranking
+from streambound.query.parse.parts import Item, Rows, column_of
+from streambound.query.parse.union import blocks_of_rows, outputs
+from streambound.query.statement import Block, Statement
+
+
+def fed_relation(
+    blocks: tuple[Rows, ...], name: str, sql: str, catalog: Catalog
+) -> tuple[Relation, list[Item]]:
+    """The relation of what rows answer, under a name that no other has, and its columns by what is shown.
+
+    The columns are over an occurrence of the relation under ``name``. An expression over several tuples is
+    one over as many columns, each a column of one of them. The relation is a stream where a time is shown, or
+    no row is ever taken back; else a table that changes.
+
+    Raises:
+        QueryError, UnsupportedError: the rows cannot be read.
+    """
+    made = blocks_of_rows(blocks, sql, catalog, name)
+    statement = Statement(name, sql, made, outputs(made), unevaluated="a sub-query")
+    columns: list[Column] = []
+    own: list[Item] = []
+    taken: set[str] = set()
+    times = _times(statement)
+    numbers = groupby(range(len(statement.outputs)), key=_items(made[0]).__getitem__)
+    for item, (_, outputs_of) in zip(blocks[0].columns, numbers, strict=True):
+        values: list[exp.Expr] = []
+        for number in outputs_of:
+            said = item.name or f"column{number + 1}"
+            free, count = said, 2
+            while free.lower() in taken:
+                free, count = f"{said}_{count}", count + 1
+            taken.add(free.lower())
+            columns.append(Column(free, statement.outputs[number][1], nullable=number not in times))
+            values.append(column_of(name, free))
+        computed = exp.Anonymous(this=item.name or "value", expressions=values)
+        own.append(Item(item.name, item.key, values[0] if len(values) == 1 else computed))
+    stamp = min(times, key=lambda n: (times[n], n), default=None)
+    if stamp is not None:
+        columns = [
+            replace(c, bucket=times[n] + times[stamp]) if n in times and n != stamp else c
+            for n, c in enumerate(columns)
+        ]
+    changing = stamp is None and any(_changes(block) for block in made)
+    relation = Relation(
+        _free(name, catalog),
+        Kind.VERSIONED if changing else Kind.STREAM,
+        tuple(columns),
+        None if stamp is None else columns[stamp].name,
+        primary_key=tuple(columns[n].name for n in _keys(made)) if changing else (),
+        fed=statement,
+    )
+    return relation, own
+
+
+def _items(block: Block) -> list[int]:
+    """Which column of the answer each output is, or is a part of."""
+    if block.then is not None:
+        return list(range(len(block.outputs)))
+    return [output.item for output in block.selections[0].base.select]
+
+
+def _free(name: str, catalog: Catalog) -> str:
+    found, number = name, 2
+    while catalog.find(found) is not None:
+        found, number = f"{name} ({number})", number + 1
+    return found
+
+
+def _changes(block: Block) -> bool:
+    """Whether rows of a block may be taken back."""
+    if isinstance(block.then, (Grouping, Ranking)):
+        return True
+    return any(guard.negated for selection in block.selections for guard in selection.guards)
+
+
+def _shown(block: Block) -> Iterator[tuple[int, int]]:
+    """The columns of an answer that are outputs of the rows as they are: both numbers."""
+    if block.then is None:
+        yield from ((n, n) for n in range(len(block.selections[0].base.select)))
+        return
+    for number, shown in enumerate(block.then.shown):
+        if shown.plain and len(shown.outputs) == 1:
+            yield number, shown.outputs[0]
+
+
+def _times(statement: Statement) -> dict[int, int]:
+    """The columns of the answers that are times of the rows, with how far they may be from the timestamp."""
+    found: dict[int, int] | None = None
+    for block in statement.blocks:
+        mine: dict[int, int] = {}
+        for number, position in _shown(block):
+            widths = []
+            for selection in block.selections:
+                term = selection.base.select[position].term
+                if not isinstance(term, Attribute) or not selection.base.is_time(term):
+                    break
+                widths.append(selection.base.column(term).bucket or 0)
+            else:
+                mine[number] = max(widths)
+        found = mine if found is None else {n: max(w, mine[n]) for n, w in found.items() if n in mine}
+    return found or {}
+
+
+def _keys(blocks: tuple[Block, ...]) -> tuple[int, ...]:
+    """The columns of the answers that tell the rows of a changing table apart."""
+    block = blocks[0]
+    keys: tuple[int, ...] = ()
+    if isinstance(block.then, Grouping):
+        keys = tuple(range(block.then.keys))
+    if isinstance(block.then, Ranking):
+        keys = block.then.partition
+    return tuple(number for number, position in _shown(block) if position in keys)

@@ -1,0 +1,819 @@
+"""Views, WITH, sub-queries in FROM, ``*``, USING and NATURAL, written out: only streams are left in FROM.
+
+A query becomes a bag sum of *parts*, as in ``statement``: a part is one conjunction over streams, and some
+parts may be united without duplicates. A view of plain parts is put in place of its name: its streams join
+those of the query that names it, its conditions are added, its columns replaced by what they stand for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from itertools import product
+
+from sqlglot import expressions as exp
+
+from streambound.errors import QueryError, UnsupportedError, meant, together
+from streambound.query.catalog import Catalog, NamedQuery
+from streambound.query.clock import (
+    CLOCK,
+    bounds_clock,
+    clock_column,
+    clocked,
+    conjuncts,
+    is_clock,
+    reads_clock,
+)
+from streambound.query.dialects.grammar import WITHIN, span_of
+from streambound.query.dialects.reading import Language
+from streambound.query.differences import plain
+from streambound.query.expressions import blockers
+from streambound.query.expressions.aggregates import is_aggregate
+from streambound.query.model import Column, Kind, Relation
+from streambound.query.parse.composed import as_one, with_frames, with_frames_of_groups
+from streambound.query.parse.correlated import without_laterals, without_scalars
+from streambound.query.parse.fed import fed_relation
+from streambound.query.parse.grouped import grouping, on_keys
+from streambound.query.parse.idioms import elements_of, is_first, with_elements, with_matches, with_top_one
+from streambound.query.parse.names import Items, Names
+from streambound.query.parse.nested import is_path
+from streambound.query.parse.parts import (
+    GROUPED,
+    NESTED,
+    Item,
+    Other,
+    Part,
+    Rows,
+    Source,
+    View,
+    alias_of,
+    at_place,
+    column_of,
+    conditions_of,
+    moved,
+    plainly_named,
+    statement_tree,
+    unnested,
+)
+from streambound.query.parse.ranked import first_in_time, first_of_each, limited, without_ranks
+from streambound.query.parse.semijoins import without_rows
+from streambound.query.parse.substitution import Substitution
+from streambound.query.scope import place_of
+from streambound.query.windows import Window, tabled
+from streambound.query.windows import called as called_window
+
+# More members than a person writes: a query of unions of unions would otherwise fill the memory.
+MAX_PARTS = 64
+_DIRECT = ("this", "alias")
+
+
+class Inliner:
+    """One text's queries over a catalog and the views of the text."""
+
+    def __init__(
+        self,
+        sql: str,
+        catalog: Catalog,
+        language: Language,
+        views: Mapping[str, View],
+        unlisted: frozenset[str],
+        reader: Callable[[NamedQuery], Other],
+    ) -> None:
+        self.text, self.catalog, self.language, self._views = sql, catalog, language, views
+        self._unlisted, self._reader = unlisted, reader
+        # Queries of other texts that are being put in place of their names.
+        self._others: list[NamedQuery] = []
+        # Whether the catalog has relations of sub-queries that are not written out.
+        self._feeds = False
+        self.refused: list[UnsupportedError] = []
+        self._open: list[exp.Expr] = []
+        self._lenient = 0
+        # Comparisons that are decided wider than they are written, and whether the clock is read.
+        self.relaxed: list[exp.Expr] = []
+        self.clock = False
+        # The query around that a sub-query in a condition speaks of, its views, and relations by alias.
+        self._around: Substitution | None = None
+        self._conditions_around: Mapping[str, View] = views
+        self._named_tables: dict[str, str] = {}
+
+    def written_out(self, tree: exp.Expr) -> exp.Expr | tuple[Rows, ...]:
+        """The same query over streams alone; as it came where it is so already.
+
+        As a tree where joins, filters and unions are all there is to it.
+
+        Raises:
+            QueryError: a name that is not known, or is not unique.
+            UnsupportedError: with everything in it that is not decided.
+        """
+        if self._is_plain(tree):
+            return tree
+        blocks = self.query(tree, self._views, set(), None)
+        if not self.refused:
+            blocks = tuple(map(self._timed, blocks))
+        if self.refused:
+            raise together(self.refused)
+        shown = (item.value for rows in blocks for item in rows.columns)
+        plain_rows = all(rows.plain for rows in blocks) and not any(node.meta.get("within") for node in shown)
+        # What a sub-query feeds has no name that the user's text has.
+        own = plain_rows and not self._feeds
+        return statement_tree(blocks) if blocks and own else blocks
+
+    def _timed(self, block: Rows) -> Rows:
+        """A block with the clock in FROM of those whose answers it ends."""
+        made = []
+        for part in block.parts:
+            conditions = [one for condition in part.conditions for one in conjuncts(condition)]
+            shown = any(reads_clock(item.value) for item in part.columns)
+            if not shown and not any(map(reads_clock, conditions)):
+                made.append(part)
+                continue
+            if not self.clock:
+                self.clock = True
+                self.catalog = replace(self.catalog, relations=(*self.catalog.relations, CLOCK))
+            stamps = {
+                (table.args["alias"].name, stamp)
+                for table in part.tables
+                if (stamp := self.relation_of(table).timestamp) is not None
+            }
+            for condition in conditions:
+                if reads_clock(condition) and not bounds_clock(condition, stamps):
+                    self.refuse("NOW() but beside a timestamp", condition)
+            if block.distinct and len(block.parts) > 1:
+                self.refuse("NOW() in a UNION", conditions[0])
+            tables, conditions = clocked(part.tables, conditions, sorted(stamps), shown)
+            columns = part.columns
+            if block.distinct and len(tables) > len(part.tables):
+                columns = (*columns, Item(CLOCK.name, CLOCK.name, clock_column()))
+            made.append(replace(part, tables=tables, conditions=tuple(conditions), columns=columns))
+        return replace(block, parts=tuple(made))
+
+    def missing(self, tree: exp.Expr) -> tuple[UnsupportedError, ...]:
+        """What in the clauses of a query is not decided; none of one that is written out."""
+        try:
+            self.written_out(tree)
+        except UnsupportedError as error:
+            return error.blockers
+        except QueryError:
+            pass
+        return ()
+
+    def _is_plain(self, tree: exp.Expr) -> bool:
+        """Whether nothing has to be written out: then a query is read as it stands."""
+        if isinstance(tree, exp.Union):
+            parts = [
+                value for key, value in tree.args.items() if key not in ("this", "expression", "distinct")
+            ]
+            if any(parts):
+                return False
+            return self._is_plain(tree.this) and self._is_plain(tree.expression)
+        if isinstance(tree, exp.Subquery) and not [k for k, v in tree.args.items() if v and k != "this"]:
+            return self._is_plain(tree.this)
+        if not isinstance(tree, exp.Select):
+            return not isinstance(tree, (exp.Query, exp.DDL))
+        if tree.args.get("from_") is None:
+            return True
+        if any(
+            v for k, v in tree.args.items() if k not in ("expressions", "distinct", "from_", "joins", "where")
+        ):
+            return False
+        distinct = tree.args.get("distinct")
+        if distinct is not None and distinct.args.get("on"):
+            return False
+        joins = tree.args.get("joins") or []
+        if any(
+            value for join in joins for key, value in join.args.items() if key not in ("this", "on", "kind")
+        ):
+            return False
+        if any(str(join.args.get("kind") or "INNER") not in ("INNER", "CROSS") for join in joins):
+            return False
+        tables = [tree.args["from_"].this, *(join.this for join in joins)]
+        if not all(self._is_direct(table) for table in tables):
+            return False
+        awkward = (exp.Star, exp.Query, exp.Window, exp.AggFunc, exp.Filter)
+        if self.language.name != "spark" or any(part.find(*awkward) for part in tree.iter_expressions()):
+            return False
+        calls = (call for part in tree.iter_expressions() for call in part.find_all(exp.Anonymous))
+        if any(is_aggregate(call) or called_window(call) is not None for call in calls):
+            return False
+        conditions = list(conditions_of(tree))
+        if any(is_clock(node) for condition in conditions for node in condition.walk()):
+            return False
+        return all(plain(condition, "spark", self.relaxed) is condition for condition in conditions)
+
+    def _is_direct(self, table: exp.Expr) -> bool:
+        if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
+            return False
+        alias = table.args.get("alias")
+        if any(value for key, value in table.args.items() if key not in _DIRECT) or table.meta.get(WITHIN):
+            return False
+        if (alias is not None and alias.args.get("columns")) or self.key(table.this) in self._views:
+            return False
+        relation = self.catalog.find(table.name)
+        if relation is None:
+            return self.catalog.query(table.name) is None
+        return _decided(relation) and not relation.opaque
+
+    def key(self, name: exp.Expr | str) -> str:
+        """The name that is meant."""
+        if isinstance(name, str):
+            return self.language.folded(name, False)
+        return self.language.folded(name.name, bool(name.args.get("quoted")))
+
+    # Queries
+
+    def query(
+        self, node: exp.Expr, around: Mapping[str, View], taken: set[str], hint: str | None
+    ) -> tuple[Rows, ...]:
+        if len(self._open) > 60:
+            raise QueryError("views and sub-queries are nested too deeply", place=place_of(node, self.text))
+        if isinstance(node, (exp.Subquery, exp.Paren)):
+            around = self._with(node, around)
+            self.refused += blockers.of_clauses(node, self.text)
+            return self.query(node.this, around, taken, hint)
+        if isinstance(node, exp.SetOperation):
+            return self._set_operation(node, self._with(node, around), taken, hint)
+        if isinstance(node, exp.Select):
+            return self._select(node, self._with(node, around), taken, hint)
+        self.refuse(node.key.upper().replace("TABLE", "TABLE ..."), node)
+        return ()
+
+    def _with(self, node: exp.Expr, around: Mapping[str, View]) -> Mapping[str, View]:
+        clause = node.args.get("with_")
+        if clause is None:
+            return around
+        known = dict(around)
+        names = {self.key(cte.args["alias"].this) for cte in clause.expressions if cte.args.get("alias")}
+        defined = set[str]()
+        for cte in clause.expressions:
+            key = self.key(cte.args["alias"].this)
+            if key in defined:
+                name = cte.args["alias"].this
+                raise QueryError(
+                    f"WITH defines {name.name} twice",
+                    place=place_of(name, self.text),
+                    fix="rename one of them",
+                )
+            defined.add(key)
+            named = {self.key(table.this) for table in cte.this.find_all(exp.Table) if plainly_named(table)}
+            if clause.args.get("recursive") and named & (names - set(known) | {key}):
+                self.refuse("WITH RECURSIVE", clause)
+                known[key] = View(exp.Null())
+                continue
+            known[key] = View(cte.this, tuple(cte.args["alias"].args.get("columns") or ()), dict(known))
+        return known
+
+    def _set_operation(
+        self, node: exp.SetOperation, around: Mapping[str, View], taken: set[str], hint: str | None
+    ) -> tuple[Rows, ...]:
+        self.refused += blockers.of_clauses(node, self.text)
+        if node.args.get("by_name"):
+            self.refuse("UNION BY NAME", node)
+        sides = []
+        for side in (node.this, node.expression):
+            mine = set(taken)
+            sides.append(self.query(side, around, mine, hint))
+        if not isinstance(node, exp.Union):
+            return limited(self, without_rows(self, node, sides), node)
+        members = (*sides[0], *sides[1])
+        if members and members[0].parts:
+            # The names are those of the first member.
+            names = members[0].columns
+            members = tuple(one.called(names) for one in members)
+        # ClickHouse asks for one of the words; without any, sqlglot leaves it open.
+        if not node.args.get("distinct"):
+            return limited(self, members, node)
+        if any(not one.plain for one in members):
+            members = tuple(self.fed((one,), f"member {n}") for n, one in enumerate(members, 1))
+        return limited(self, (Rows(True, tuple(part for block in members for part in block.parts)),), node)
+
+    def plainly(self, blocks: tuple[Rows, ...], name: str) -> tuple[Rows, ...]:
+        """Rows as joins with filters: what is more as a relation of its own."""
+        return tuple(one if one.plain else self.fed((one,), name) for one in blocks)
+
+    def _select(
+        self, select: exp.Select, around: Mapping[str, View], taken: set[str], hint: str | None
+    ) -> tuple[Rows, ...]:
+        self._open.append(select)
+        try:
+            return self._selected(select, around, taken, hint)
+        finally:
+            self._open.pop()
+
+    def _selected(
+        self, select: exp.Select, around: Mapping[str, View], taken: set[str], hint: str | None
+    ) -> tuple[Rows, ...]:
+        select = with_matches(select)
+        self.refused += blockers.of_clauses(select, self.text)
+        from_ = select.args.get("from_")
+        if from_ is None:
+            return self._without_from(select)
+        joins = [exp.Join(this=from_.this), *(select.args.get("joins") or [])]
+        laterals = [exp.Join(this=one) for one in select.args.get("laterals") or []]
+        joins = [*unnested([*joins, *laterals])]
+
+        def columns(table: exp.Expr) -> list[str] | None:
+            return self._columns(table, around)
+
+        select, scalars = without_scalars(select, [join.this for join in joins], columns)
+        joins = [*without_laterals(joins, columns), *scalars]
+        tables = [join.this for join in joins]
+        taken.update(self.key(name) for name in map(alias_of, tables) if name)
+        outer, self._around = self._around, None
+        names = Names(self, [], outer=outer)
+        for number, join in enumerate(joins):
+            side = "" if not number else blockers.side_of(join)
+            if side is None:
+                self.refuse(blockers.kind_of(join), join)
+            if isinstance(join.this, exp.Table) and join.this.args.get("version") is not None and number:
+                side = "ASOF LEFT" if side == "LEFT" else "ASOF" if side == "" else side
+            source = self._source(join.this, around, taken, hint if len(joins) == 1 else None)
+            names.sources.append(source)
+            if (side or "").startswith("ASOF") and self._is_static(source):
+                side = side[5:] if side else ""
+            elif number and side in ("", "LEFT") and self._looked_up(source):
+                side = f"ASOF {side}".strip()
+            names.sides.append(GROUPED if join.meta.get(GROUPED) else side or "")
+            if join.meta.get(NESTED):
+                what = "an outer join within the parentheses of another"
+                self.refuse(what, join)
+            names.join(join)
+            on = join.args.get("on")
+            names.ons.append([] if on is None else [on])
+            if WITHIN in join.this.meta:
+                names.within.append((join.this, len(names.sources)))
+        self._refuse_twins(names)
+        where = [] if select.args.get("where") is None else [select.args["where"].this]
+        where = [one for condition in where for one in conjuncts(condition)]
+        if self.language.name == "azure":
+            select = with_top_one(select)
+        firsts = [one for one in where if is_first(one)]
+        if firsts:
+            return first_in_time(self, select, names, where, firsts)
+        select = with_elements(select)
+        items = list(select.expressions)
+        grouped = select.args.get("group") is not None or select.args.get("having") is not None
+        framed = False
+        for item in items:
+            self.refused += blockers.of_expression(item, self.text, decided=True)
+            grouped = grouped or blockers.aggregates(item)
+            framed = framed or item.find(exp.Window) is not None
+        for item in (*(on for ons in names.ons for on in ons), *where):
+            self.refused += blockers.of_expression(item, self.text, conditions=item in where)
+        for item in (*items, *(on for ons in names.ons for on in ons)):
+            for query in blockers.subqueries(item):
+                self._beside(query, around)
+        before = len(self.refused)
+        if self._lenient or any(source.names is None for source in names.sources):
+            # Something in FROM is refused: names cannot be told from those it would have.
+            for condition in where:
+                for query in blockers.subqueries(condition):
+                    self._beside(query, around)
+            return ()
+        try:
+            self._conditions_around = around
+            rows = self._combined(select, names, where, grouped, framed)
+            return limited(self, rows, select, names)
+        except QueryError:
+            # What is refused may have names of its own, such as the start of a window.
+            if not self.refused[: before + 1]:
+                raise
+            return ()
+
+    def _without_from(self, select: exp.Select) -> tuple[Rows, ...]:
+        if not self.refused:
+            place = place_of(select, self.text)
+            raise QueryError("there is no FROM", place=place, fix="name a stream after FROM")
+        return ()
+
+    def _beside(self, query: exp.Expr, around: Mapping[str, View]) -> None:
+        """What is not decided in a query within an expression, which itself is refused."""
+        self._lenient += 1
+        try:
+            self.query(query, around, set(), None)
+        except QueryError as error:
+            if isinstance(error, UnsupportedError):
+                self.refused += error.blockers
+        finally:
+            self._lenient -= 1
+
+    def _refuse_twins(self, names: Names) -> None:
+        seen: set[str] = set()
+        for source in names.sources:
+            if source.key in seen and not source.key.startswith("#"):
+                name = alias_of(source.node) or source.node
+                raise QueryError(
+                    f"the alias {name.name} is used twice",
+                    place=place_of(name, self.text),
+                    fix="give each a different alias",
+                )
+            seen.add(source.key)
+
+    # Sources
+
+    def _source(
+        self, table: exp.Expr, around: Mapping[str, View], taken: set[str], hint: str | None
+    ) -> Source:
+        alias = table.args.get("alias")
+        windowed = tabled(table)
+        name = alias_of(table) or (None if windowed is None else alias_of(_as_table(windowed[0])))
+        key = self.key(name) if name is not None else f"#{len(self._open)}"
+        if isinstance(table, exp.Subquery) and isinstance(table.this, (exp.Query, exp.Subquery)):
+            blocks = self.query(table.this, around, taken, name.name if name is not None else hint)
+        elif isinstance(table, exp.Query):
+            blocks = self.query(table, around, taken, hint)
+        elif (elements := elements_of(table)) is not None:
+            named = tuple(alias.args.get("columns") or ()) if alias is not None else ()
+            named = named or (() if name is None else (name,))
+            items = tuple(Item(n.name, self.key(n), elements.copy()) for n in named)
+            return Source(key, table, (Rows(False, (Part((), (), items),)),), items, True)
+        elif windowed is not None:
+            blocks = self._windowed(table, *windowed, around, taken, hint)
+        elif not isinstance(table, exp.Table) or not isinstance(table.this, (exp.Identifier, exp.Dot)):
+            self.refused.append(blockers.of_source(table, self.text))
+            for query in blockers.subqueries(table):
+                self._beside(query, around)
+            return Source(key, table, (), None)
+        elif (view := self._view(table, around)) is not None:
+            blocks = self._viewed(view, table, taken)
+        elif (other := self._named_query(table)) is not None:
+            blocks = self._registered(other, table, taken)
+        else:
+            return self._streamed(table, key, hint)
+        parts = [part for block in blocks for part in block.parts]
+        if not parts:
+            return Source(key, table, (), None)
+        given = tuple(alias.args.get("columns") or ()) if alias is not None else ()
+        blocks = self._renamed(blocks, given)
+        return Source(key, table, blocks, blocks[0].columns)
+
+    def _columns(self, table: exp.Expr, around: Mapping[str, View]) -> list[str] | None:
+        """The columns of a stream in FROM, in lower case; None of a view or a sub-query."""
+        if not isinstance(table, exp.Table) or self._view(table, around) is not None:
+            return None
+        relation = self.catalog.find(".".join(part.name for part in table.parts))
+        if relation is None:
+            return None
+        return [
+            name.lower() for name in (*(c.name for c in relation.columns), *(n for n, _ in relation.opaque))
+        ]
+
+    def _windowed(
+        self,
+        table: exp.Expr,
+        of: exp.Expr,
+        window: Window,
+        around: Mapping[str, View],
+        taken: set[str],
+        hint: str | None,
+    ) -> tuple[Rows, ...]:
+        """The rows of a table with the windows that each is in."""
+        alias = table.args.get("alias")
+        inner = _as_table(of.copy())
+        if isinstance(inner, exp.Table) and alias is not None and not inner.args.get("alias"):
+            inner.set("alias", exp.TableAlias(this=alias.this.copy()) if alias.this is not None else None)
+        source = self._source(inner, around, taken, hint)
+        if source.names is None:
+            return ()
+        names = Names.of(self, source)
+        names.sources = [self._readable(source, names, exp.Select(expressions=[exp.Star()]), 0)]
+        stamp = window.stamp if window.stamp is not None else names.stamp(window.node)
+        made = []
+        for rows in names.sources[0].blocks:
+            parts = []
+            for part in rows.parts:
+                of_part = Substitution(names, [part]).of(stamp)
+                edges = (("window_start", False), ("window_end", True), ("window_time", True))
+                further = (
+                    Item(name, self.key(name), window.value(end, window.node, of_part)) for name, end in edges
+                )
+                parts.append(replace(part, columns=(*part.columns, *further)))
+            made.append(replace(rows, parts=tuple(parts)))
+        return tuple(made)
+
+    def _looked_up(self, source: Source) -> bool:
+        """ksqlDB: whether a join looks a row up in a table as it is when the row comes."""
+        kinds = {self.relation_of(table).kind for part in source.parts for table in part.tables}
+        return self.language.name == "ksql" and kinds == {Kind.VERSIONED}
+
+    def _is_static(self, source: Source) -> bool:
+        """Whether a source is of relations that never change."""
+        return all(self.relation_of(t).kind is Kind.STATIC for part in source.parts for t in part.tables)
+
+    def note(self, parts: Iterable[Part]) -> None:
+        """Note of which relations the tables of parts are."""
+        for part in parts:
+            for table in part.tables:
+                self._named_tables[table.args["alias"].name] = table.name
+
+    def _view(self, table: exp.Table, around: Mapping[str, View]) -> View | None:
+        found = around.get(self.key(table.this)) if plainly_named(table) else None
+        return found or around.get(".".join(map(self.key, table.parts)))
+
+    def _viewed(self, view: View, table: exp.Table, taken: set[str]) -> tuple[Rows, ...]:
+        if isinstance(view.tree, exp.Null):
+            return ()
+        if any(tree is view.tree for tree in self._open):
+            self.refuse("a view that reads itself", table)
+            return ()
+        self._open.append(view.tree)
+        try:
+            around = self._views if view.around is None else view.around
+            blocks = self.query(view.tree, around, taken, (table.args.get("alias") or table).name)
+        finally:
+            self._open.pop()
+        return self._renamed(blocks, view.columns)
+
+    def _named_query(self, table: exp.Table) -> NamedQuery | None:
+        """The query of another text that a name is; None where there is a relation of that name."""
+        dotted = ".".join(part.name for part in table.parts)
+        if self.catalog.find(dotted) is not None or dotted.lower() in self._unlisted:
+            return None
+        return self.catalog.query(dotted)
+
+    def _registered(self, other: NamedQuery, table: exp.Table, taken: set[str]) -> tuple[Rows, ...]:
+        """A query of another text, as if all of it stood where it is named."""
+        if other in self._others:
+            self.refuse("a query that reads itself", table)
+            return ()
+        place, before = place_of(table, self.text), len(self.refused)
+        self._others.append(other)
+        try:
+            found = self._reader(other)
+            if found.language is not self.language:
+                titles = f"{found.language.title}, and this query in {self.language.title}"
+                raise QueryError(f"it is written in {titles}", fix="write both in one dialect")
+            span = span_of(table)
+            scope: dict[str, View] = {}
+            for name, view in found.views.items():
+                scope[name] = View(moved(view.tree, span), view.columns, scope)
+            tree = moved(found.query.tree, span)
+            self._declare(found.catalog, [tree, *(view.tree for view in scope.values())])
+            blocks = self.query(tree, scope, taken, (table.args.get("alias") or table).name)
+            return self._renamed(blocks, found.query.columns)
+        except QueryError as error:
+            if isinstance(error, UnsupportedError) and error.place is not None:
+                raise
+            raise QueryError(
+                f"the query {other.name} cannot be read here: {error.message}",
+                place=place,
+                accepted=error.accepted,
+                fix=error.fix or f"streambound check says more of {other.name}",
+            ) from None
+        finally:
+            self._others.pop()
+            for missing in self.refused[before:]:
+                if not missing.message.startswith("in the query "):
+                    missing.message = f"in the query {other.name}: {missing.message}"
+
+    def _declare(self, catalog: Catalog, trees: Iterable[exp.Expr]) -> None:
+        """Take over the relations that a query of another text reads, as that text knows them."""
+        names = {table.name for tree in trees for table in tree.find_all(exp.Table)}
+        for relation in {one for name in names if (one := catalog.find(name)) is not None}:
+            here = self.catalog.find(relation.name)
+            if here is None:
+                self.catalog = replace(self.catalog, relations=(*self.catalog.relations, relation))
+            elif here != relation:
+                raise QueryError(
+                    f"it reads {relation.name}, which this text declares otherwise",
+                    fix="declare it once, in the stream catalog",
+                )
+
+    def _renamed(self, blocks: tuple[Rows, ...], names: tuple[exp.Expr, ...]) -> tuple[Rows, ...]:
+        if not names:
+            return blocks
+
+        def of(items: tuple[Item, ...]) -> tuple[Item, ...]:
+            pairs = zip(names, items[: len(names)], strict=False)
+            renamed = [replace(item, name=n.name, key=self.key(n)) for n, item in pairs]
+            return (*renamed, *items[len(names) :])
+
+        return tuple(rows.with_items(of) for rows in blocks)
+
+    def _streamed(self, table: exp.Table, key: str, hint: str | None) -> Source:
+        relation = self._relation(table)
+        alias = table.args.get("alias")
+        # The name of the sub-query around it is the one that a person knows it by.
+        called = hint or (alias.name if alias is not None and alias.this is not None else table.name)
+        plain_table = exp.Table(this=exp.to_identifier(relation.name, quoted=True))
+        plain_table.set("alias", exp.TableAlias(this=exp.to_identifier(called, quoted=True)))
+        plain_table.meta.update(table.meta)
+        for node in (plain_table.this, plain_table.args["alias"].this):
+            node.meta.update(table.this.meta if isinstance(table.this, exp.Identifier) else {})
+        version = table.args.get("version")
+        said = "SYSTEM" if version is None else self.text[slice(*(span_of(version) or (0, 0)))].upper()
+        if version is not None and "SYSTEM" not in said and relation.kind is not Kind.STATIC:
+            self.refuse("VERSION AS OF", version)
+        for part in ("sample", "pivots", "partition", "when"):
+            if (value := table.args.get(part)) is not None and value != []:
+                node = value[0] if isinstance(value, list) else value
+                what = {"sample": "TABLESAMPLE", "pivots": "PIVOT"}.get(part, part.upper())
+                what = "MATCH_RECOGNIZE" if isinstance(node, exp.MatchRecognize) else what
+                self.refuse(what, node)
+        paths = [c.name for c in relation.columns if is_path(relation, c.name)]
+        whole = (c.name for c in relation.columns if c.name not in paths)
+        columns = [
+            Item(name, self.key(name), column_of(called, name), name in paths)
+            for name in (*whole, *(name for name, _ in relation.opaque), *paths)
+        ]
+        given = tuple(alias.args.get("columns") or ()) if alias is not None else ()
+        (block,) = self._renamed((Rows(False, (Part((plain_table,), (), tuple(columns)),)),), given)
+        return Source(key, table, (block,), block.parts[0].columns)
+
+    def _relation(self, table: exp.Table) -> Relation:
+        dotted = ".".join(part.name for part in table.parts)
+        found = self.catalog.find(dotted) or self.catalog.find(table.name)
+        if found is None and table.name.lower() in self._unlisted:
+            raise QueryError(
+                f"the columns of {dotted} are not known: its declaration does not list them",
+                place=place_of(table, self.text),
+                fix=f"list the columns of {dotted} in the stream catalog (--catalog FILE)",
+            )
+        if found is None:
+            raise QueryError(
+                f"unknown stream {dotted}",
+                place=place_of(table, self.text),
+                accepted=", ".join(self.catalog.names) or None,
+                fix=meant(
+                    dotted, self.catalog.names, f"declare {dotted} in the catalog, or correct the name"
+                ),
+            )
+        return found
+
+    # Combination
+
+    def _combined(
+        self, select: exp.Select, names: Names, where: list[exp.Expr], grouped: bool, framed: bool
+    ) -> tuple[Rows, ...]:
+        distinct = select.args.get("distinct")
+        items = names.items(select)
+        if not grouped and not framed and (merged := as_one(self, select, names, items, where)) is not None:
+            return merged
+        where = without_ranks(names, where)
+        names.sources = [
+            self._readable(source, names, select, number) for number, source in enumerate(names.sources)
+        ]
+        number = 1
+        for source in names.sources:
+            number *= len(source.parts)
+        if number > MAX_PARTS:
+            raise UnsupportedError(
+                f"the unions in FROM make {number:,} members",
+                place=place_of(select, self.text),
+                accepted=f"at most {MAX_PARTS}",
+            )
+        if grouped:
+            select, early = on_keys(select, names, items)
+            where = [*where, *early]
+            if framed:
+                return with_frames_of_groups(self, select, names, items, where)
+            made = [
+                Rows(False, self.parts(names, outputs, where), done)
+                for outputs, done in grouping(select, names, items)
+            ]
+            rows = tuple(one for one in made if one.parts)
+        elif framed or select.args.get("qualify") is not None:
+            rows = with_frames(self, select, names, items, where)
+        elif distinct is not None and distinct.args.get("on") is not None:
+            return first_of_each(self, select, names, items, where, distinct.args["on"])
+        else:
+            return self._plain_rows(names, items, where, distinct is not None)
+        return self._without_duplicates(rows) if distinct is not None else rows
+
+    def parts(self, names: Names, items: list[exp.Expr], where: list[exp.Expr]) -> tuple[Part, ...]:
+        chosen = product(*(source.parts for source in names.sources))
+        return tuple(part for of in chosen for part in names.parts(items, where, of))
+
+    def _plain_rows(
+        self, names: Names, items: Items, where: list[exp.Expr], distinct: bool
+    ) -> tuple[Rows, ...]:
+        """A SELECT of joins and filters: as many rows as there are unions in FROM."""
+        blocks = names.sources[0].blocks if len(names.sources) == 1 else ()
+        groups: list[tuple[Part, ...] | None] = [block.parts for block in blocks] or [None]
+        made = []
+        for group in groups:
+            chosen = (
+                [(part,) for part in group]
+                if group is not None
+                else product(*(s.parts for s in names.sources))
+            )
+            found = [
+                [self._named(part, items) for part in names.parts(self.in_words(names, items), where, of)]
+                for of in chosen
+            ]
+            united = group is not None and any(block.distinct and block.parts is group for block in blocks)
+            if distinct or united:
+                made.append(Rows(True, tuple(part for parts in found for part in parts)))
+            else:
+                made += [Rows(False, tuple(parts)) for parts in found if parts]
+        if distinct:
+            made = [Rows(True, tuple(part for rows in made for part in rows.parts))]
+        return tuple(rows for rows in made if rows.parts)
+
+    def in_words(self, names: Names, items: Items) -> list[exp.Expr]:
+        """The items with the names that earlier ones give resolved."""
+        earlier: dict[str, exp.Expr] = {}
+        made = []
+        for _, key, item in items:
+            found = item
+            for column in list(item.find_all(exp.Column)):
+                known = earlier.get(self.key(column.this)) if not column.args.get("table") else None
+                if known is None or isinstance(column.this, exp.Star) or names.knows(column):
+                    continue
+                if found is item:
+                    found = exp.Paren(this=item.copy())
+                    found.meta.update(item.meta)
+                    return_to = [c for c in found.find_all(exp.Column) if c == column]
+                    for one in return_to:
+                        one.replace(at_place(known, one))
+            earlier[key] = found
+            made.append(found)
+        return made
+
+    def _named(self, part: Part, items: Items) -> Part:
+        pairs = zip(items, part.columns, strict=True)
+        return replace(part, columns=tuple(Item(name, key, made.value) for (name, key, _), made in pairs))
+
+    def _without_duplicates(self, rows: tuple[Rows, ...]) -> tuple[Rows, ...]:
+        """DISTINCT of groups, ranks and the like."""
+        if not rows:
+            return ()
+        fed = self.fed(rows, "rows")
+        return (Rows(True, fed.parts),)
+
+    # Relations of their own
+
+    def _readable(self, source: Source, names: Names, select: exp.Select, number: int) -> Source:
+        """A source as joins with filters: what is more is a relation of its own."""
+        outer = names.sides[number] not in ("", GROUPED) or any(
+            side in ("RIGHT", "FULL") for side in names.sides[number + 1 :]
+        )
+        united = any(rows.distinct for rows in source.blocks)
+        distinct = select.args.get("distinct") is not None
+        grouped = select.args.get("group") is not None
+        passes = len(names.sources) == 1 and not grouped and names.passes(select)
+        whole = all(rows.plain for rows in source.blocks) and (not outer or len(source.parts) == 1)
+        if whole and (not united or (distinct and not grouped) or passes):
+            return source
+        fed = self.fed(source.blocks, source.key)
+        columns = tuple(
+            replace(mine, name=was.name, key=was.key)
+            for mine, was in zip(fed.columns, source.names or (), strict=True)
+        )
+        fed = Rows(False, (replace(fed.parts[0], columns=columns),))
+        return replace(source, blocks=(fed,), names=columns)
+
+    def fed(self, blocks: tuple[Rows, ...], name: str) -> Rows:
+        """Rows as those of a relation, whose statement is kept with it."""
+        if not self.refused:
+            blocks = tuple(self._timed(one) for one in blocks)
+        name = "sub_query" if name.lstrip("#").isdigit() else name.lstrip("#")
+        relation, columns = fed_relation(blocks, name, self.text, self.catalog)
+        self.catalog = replace(self.catalog, relations=(*self.catalog.relations, relation))
+        self._feeds = True
+        table = exp.Table(this=exp.to_identifier(relation.name, quoted=True))
+        table.set("alias", exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
+        return Rows(False, (Part((table,), (), tuple(columns)),))
+
+    def column_of(self, node: exp.Column) -> Column | None:
+        """The column of a relation that a name over streams means; None if it is none."""
+        name = self._named_tables.get(node.table)
+        relation = None if name is None else self.catalog.find(name)
+        return None if relation is None else next((c for c in relation.columns if c.name == node.name), None)
+
+    def is_timestamp(self, node: exp.Column) -> bool:
+        """Whether a name over streams is that of an application timestamp."""
+        name = self._named_tables.get(node.table)
+        relation = None if name is None else self.catalog.find(name)
+        return relation is not None and relation.timestamp == node.name
+
+    def refuse(self, construct: str, node: exp.Expr) -> None:
+        """Note what is not decided, where it stands."""
+        self.refused.append(blockers.blocker(construct, node, self.text))
+
+    def correlated(self, query: exp.Expr, outer: Substitution) -> tuple[Rows, ...]:
+        """The rows of a sub-query in a condition, which may speak of those around."""
+        self._around = outer
+        try:
+            return self.query(query, self._conditions_around, set(), None)
+        finally:
+            self._around = None
+
+    def relation_of(self, table: exp.Table) -> Relation:
+        """The relation of a table in a part."""
+        found = self.catalog.find(table.name)
+        assert found is not None
+        return found
+
+
+def _as_table(node: exp.Expr) -> exp.Expr:
+    """What a window function is of: the name of a table reads as that of a column."""
+    if not isinstance(node, exp.Column):
+        return node
+    parts = [part.copy() for part in node.parts]
+    made = exp.Table(this=parts[-1], db=parts[-2] if len(parts) > 1 else None)
+    made.meta.update(node.meta)
+    return made
+
+
+def _decided(relation: Relation) -> bool:
+    return relation.kind is not Kind.VERSIONED

@@ -1,0 +1,281 @@
+"""A text of one or several statements: the queries in it by name, and the catalog that it declares itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from sqlglot import expressions as exp
+from sqlglot.errors import ParseError
+from sqlglot.tokenizer_core import Token
+
+from streambound.errors import QueryError, StreamboundError, UnsupportedError
+from streambound.query.catalog import Catalog, NamedQuery
+from streambound.query.clock import CLOCK
+from streambound.query.dialects.guess import language_of
+from streambound.query.dialects.reading import Language, parts, statements
+from streambound.query.dialects.statements import Written
+from streambound.query.dialects.tokens import token_place, tokens
+from streambound.query.parse.declared import Wrong, completed, declared, with_stamps
+from streambound.query.parse.inline import Inliner
+from streambound.query.parse.nested import with_paths
+from streambound.query.parse.parts import Other, Rows, View
+from streambound.query.parse.standing import Standing, State, tokens_of
+from streambound.query.registry import metadata
+from streambound.query.scope import place_of
+from streambound.query.syntax import refuse_gaps, refuse_nesting, syntax_error
+
+_SEVERAL = "choose one with --query NAME, or put each into a file of its own"
+_RELAXED = "a difference that counts boundaries of a unit is decided, and cannot be evaluated yet"
+_NESTED = "a nested column is decided by its path, and cannot be evaluated yet"
+CLOCKED = (
+    "a filter on the present time is decided, and cannot be evaluated yet: its rows are taken back later"
+)
+# Tables of files and topics that a statement names where others name a table.
+_READERS = ("READ_FILES", "READ_KAFKA", "CLOUD_FILES", "READ_KINESIS", "READ_PUBSUB", "READ_PULSAR")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A query of a text: its name, its tree, and whether others may name it."""
+
+    name: str
+    tree: exp.Expr | None
+    error: StreamboundError | None = None
+    # The views that stand where it is written.
+    views: Mapping[str, View] = field(default_factory=dict)
+    # The names that its columns are given, if any.
+    columns: tuple[exp.Identifier, ...] = ()
+    # The characters of the text in which its statement stands.
+    span: tuple[int, int] = (0, 0)
+    # Whether the statement does more than ask it: INSERT, a view.
+    wrapped: bool = False
+
+
+@dataclass(frozen=True)
+class Script:
+    """A text as it was read; ``guessed`` is the sign by which its dialect was told."""
+
+    sql: str
+    language: Language
+    guessed: str | None
+    queries: tuple[Asked, ...]
+    catalog: Catalog
+    # Tables that the text declares without their columns.
+    unlisted: frozenset[str] = frozenset()
+    # The catalog that the text was read with.
+    given: Catalog = field(default_factory=lambda: Catalog(()))
+
+    def chosen(self, name: str | None) -> Asked:
+        """The query of that name; the only one if there is no name.
+
+        Raises:
+            QueryError: there is none, or there are several.
+        """
+        found = [one for one in self.queries if name is None or one.name == name]
+        if len(found) == 1:
+            return found[0]
+        known = ", ".join(one.name for one in self.queries)
+        if name is not None:
+            raise QueryError(f"there is no query {name} in the text", accepted=known)
+        place = token_place(self.sql, self._second()) if len(found) > 1 else None
+        raise QueryError(
+            f"found {len(self.queries)} statements" if self.queries else "found 0 statements",
+            place=place,
+            accepted="one query" if not known else f"one query; the text has {known}",
+            fix=_SEVERAL if self.queries else "write a SELECT statement",
+        )
+
+    def _second(self) -> Token:
+        second = parts(tokens(self.sql, self.language))[1:]
+        return second[0][0] if second else tokens(self.sql, self.language)[0]
+
+    def written_out(self, asked: Asked) -> tuple[exp.Expr | tuple[Rows, ...], Catalog, str | None]:
+        """A query over streams alone (see ``inline``), their catalog, and why it cannot be evaluated, if so.
+
+        Raises:
+            QueryError: a name that is not known; a statement that is not understood.
+            UnsupportedError: with everything in it that is not decided.
+        """
+        if asked.error is not None:
+            # It is given the name of who asks.
+            raise copy(asked.error)
+        assert asked.tree is not None
+        read, views, known = with_paths(asked.tree, self.catalog, asked.views)
+        inliner = Inliner(self.sql, known, self.language, views, self.unlisted, self._inlined)
+        tree = inliner.written_out(read)
+        if inliner.clock:
+            catalog = replace(inliner.catalog, relations=(*inliner.catalog.relations, CLOCK))
+            return tree, catalog, CLOCKED
+        if known is not self.catalog:
+            return tree, inliner.catalog, _NESTED
+        return tree, inliner.catalog, _RELAXED if inliner.relaxed else None
+
+    def _inlined(self, query: NamedQuery) -> Other:
+        """A query that this text names, which stands in another one."""
+        found = script(query.sql, self.given, query.dialect)
+        asked = found.chosen(None)
+        if asked.error is not None or asked.tree is None:
+            raise copy(asked.error) if asked.error is not None else QueryError("it asks nothing")
+        return Other(View(asked.tree, asked.columns), asked.views, found.catalog, found.language)
+
+
+# Each query of a text is asked for by itself, with the text.
+@lru_cache(maxsize=32)
+def script(sql: str, catalog: Catalog, dialect: str | None) -> Script:
+    """A text in a dialect: given, named in its first comments, or guessed.
+
+    Raises:
+        QueryError: it has no tokens of that dialect, or is nested too deeply.
+    """
+    language, guessed = language_of(sql, dialect, metadata(sql))
+    found = tokens(sql, language)
+    refuse_nesting(sql, found)
+    split = parts(found)
+    if len(split) == 1:
+        # Where nothing else is there, what the parser would pass over in silence is told first.
+        refuse_gaps(sql, found, language)
+    read = statements(found, sql, language)
+    written = [one for one in read if isinstance(one, Written)]
+    trees = [one.tree for one in written if isinstance(one.tree, exp.Query)]
+    standing = Standing(language)
+    states: dict[int, State] = {}
+    ignored: set[int] = set()
+    for one in read:
+        if isinstance(one, ParseError):
+            standing.not_understood(_part_of(split, one))
+        else:
+            _note_statement(standing, states, ignored, one, tokens_of(one, found))
+    tables_of = [one for one in _tables(written) if id(one) not in ignored]
+    own = {one.name.name.lower() for one in written if one.name is not None and one.table is not None}
+    found_tables, wrong = declared(tables_of, trees, language)
+    known = completed(catalog, found_tables, own, wrong)
+    _placed(wrong, tables_of, sql)
+    known = with_stamps(known, trees)
+    queries: list[Asked] = []
+    for number, one in enumerate(read, start=1):
+        if isinstance(one, ParseError):
+            error = _not_understood(sql, split, one, known, language)
+            mine = _part_of(split, one)
+            span = (mine[0].start, mine[-1].end + 1)
+            queries.append(Asked(_unused(f"statement {number}", queries), None, error, span=span))
+            continue
+        if one.tree is None and one.table is not None:
+            continue
+        if len(read) > 1 and (
+            one.kind == "other" or isinstance(one.tree, (exp.DML, exp.DDL, exp.Command, exp.Cache))
+        ):
+            continue
+        tree, span = one.tree, (one.first.start, one.last.end + 1)
+        if tree is None:
+            queries.append(Asked(_unused(one.kind, queries), None, _refused(sql, one), span=span))
+            continue
+        if one.table is not None and one.name is not None and _reads_source(tree) and one.table.columns:
+            # A table of what lies in files: it has the columns that are declared.
+            tree = exp.Select(expressions=[exp.Star()], from_=exp.From(this=one.name.copy()))
+        views = standing.views(states[id(one)])
+        refusal = standing.refusal(tree, states[id(one)], views, sql, wrong)
+        name = ".".join(part.name for part in one.name.parts) if one.name is not None else f"query {number}"
+        wrapped = one.kind != "select"
+        queries.append(Asked(_unused(name, queries), tree, refusal, views, _columns(one), span, wrapped))
+    if language.name == "spark" and len(read) == 1 and not queries and written:
+        (one,) = written
+        queries.append(Asked("query", one.tree, None if one.tree is not None else _refused(sql, one)))
+    tables = {one.name.name.lower() for one in _tables(written) if one.name is not None}
+    unlisted = frozenset(name for name in tables if known.find(name) is None)
+    return Script(sql, language, guessed, tuple(queries), known, unlisted, catalog)
+
+
+def _note_statement(
+    standing: Standing, states: dict[int, State], ignored: set[int], one: Written, found: list[Token]
+) -> None:
+    """Note what a statement defines, drops or changes, and what stood before it."""
+    states[id(one)] = standing.state()
+    if one.table is None or one.name is None:
+        if found and one.kind == "other":
+            standing.passed(found)
+        return
+    if one.table.kind == "sink":
+        return
+    if not standing.kept(one, found):
+        ignored.add(id(one))
+        return
+    view = None
+    if one.tree is not None and not (_reads_source(one.tree) and one.table.columns):
+        view = View(one.tree, _columns(one))
+    standing.defined(one, found, view)
+    if (like := one.table.options.get("like", "").lower()) in standing.unclear:
+        standing.unclear.setdefault(one.name.name.lower(), f"is like {like}, which {standing.unclear[like]}")
+
+
+def _columns(one: Written) -> tuple[exp.Identifier, ...]:
+    """The names that a definition gives the columns of its query."""
+    if one.table is None or one.table.kind == "sink" or one.table.options.get("kafka_topic"):
+        return ()
+    return tuple(column.name for column in one.table.columns)
+
+
+def _placed(wrong: Wrong, tables: list[Written], sql: str) -> None:
+    """Put what is wrong of tables at the places of their names."""
+    for one in tables:
+        if one.name is not None and (error := wrong.get(one.name.name.lower())) is not None:
+            error.place, error.text = place_of(one.name, sql), sql
+
+
+def _tables(written: list[Written]) -> list[Written]:
+    """What declares a table of rows from elsewhere."""
+    return [
+        one
+        for one in written
+        if one.table is not None
+        and one.table.kind != "sink"
+        and (one.tree is None or _reads_source(one.tree))
+    ]
+
+
+def _reads_source(tree: exp.Expr) -> bool:
+    """Whether a query is all that files or a topic have."""
+    if not isinstance(tree, exp.Select) or tree.args.get("from_") is None or len(tree.expressions) != 1:
+        return False
+    table = tree.args["from_"].this
+    call = table.this if isinstance(table, exp.Table) else None
+    name = str(call.this).upper() if isinstance(call, exp.Anonymous) else ""
+    others = [key for key, value in tree.args.items() if value and key not in ("expressions", "from_")]
+    return name in _READERS and isinstance(tree.expressions[0], exp.Star) and not others
+
+
+def _unused(name: str, queries: list[Asked]) -> str:
+    taken = {one.name for one in queries}
+    found, number = name, 2
+    while found in taken:
+        found, number = f"{name} {number}", number + 1
+    return found
+
+
+def _refused(sql: str, one: Written) -> UnsupportedError:
+    what = one.first.text.upper()
+    return UnsupportedError(
+        f"{what} is not supported yet",
+        place=token_place(sql, one.first),
+        accepted="SELECT, INSERT INTO ... SELECT, CREATE ... AS SELECT, and declarations of tables",
+    )
+
+
+def _part_of(split: list[list[Token]], error: ParseError) -> list[Token]:
+    """The statement that an error is in."""
+    told = (error.errors or [{}])[0]
+    where = told.get("line"), told.get("col")
+    return next((part for part in split if any((t.line, t.col) == where for t in part)), split[-1])
+
+
+def _not_understood(
+    sql: str, split: list[list[Token]], error: ParseError, catalog: Catalog, language: Language
+) -> QueryError:
+    mine = _part_of(split, error)
+    try:
+        refuse_gaps(sql, mine, language)
+    except QueryError as gap:
+        return gap
+    return syntax_error(sql, mine, error, catalog, language)

@@ -1,0 +1,311 @@
+"""One SELECT to the model: its clauses, its FROM with the occurrences, its outputs, its conditions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from sqlglot import expressions as exp
+
+from streambound.errors import Place, QueryError, UnsupportedError, meant, together
+from streambound.query.catalog import Catalog
+from streambound.query.dialects.tokens import code, place_at
+from streambound.query.expressions.conditions import formula, operands
+from streambound.query.expressions.derived import Expressions, with_columns
+from streambound.query.expressions.offsets import without_offsets
+from streambound.query.formula import Formula, all_of
+from streambound.query.model import Attribute, Constant, Occurrence, Op, Output, Query, Term
+from streambound.query.parse.parts import Latest, Partners
+from streambound.query.ring import BOOLEANS, INTEGERS
+from streambound.query.scope import describe, place_of
+from streambound.query.statement import AsOf, Guard, Selection
+from streambound.query.values import NULL
+
+_ALLOWED_PARTS = {"expressions", "distinct", "from_", "joins", "where"}
+_PART_NAMES = {
+    "group": "GROUP BY",
+    "having": "HAVING",
+    "order": "ORDER BY",
+    "sort": "SORT BY",
+    "cluster": "CLUSTER BY",
+    "distribute": "DISTRIBUTE BY",
+    "limit": "LIMIT",
+    "offset": "OFFSET",
+    "qualify": "QUALIFY",
+    "windows": "WINDOW",
+    "with_": "WITH",
+    "laterals": "LATERAL VIEW",
+    "pivots": "PIVOT",
+    "hint": "hint",
+    "sample": "TABLESAMPLE",
+}
+
+
+def selection(
+    select: exp.Select,
+    sql: str,
+    catalog: Catalog,
+    name: str,
+    partners: Sequence[Partners] = (),
+    latest: Sequence[Latest] = (),
+    done: bool = False,
+) -> Selection:
+    """One SELECT, its names resolved and its conditions typed.
+
+    Args:
+        partners: what its rows are looked for beside FROM; the tables of ``latest`` are in FROM.
+        done: something is done to its rows: each of its outputs is a column of one tuple.
+
+    Raises:
+        QueryError: an unknown or ambiguous name, a type mismatch.
+        UnsupportedError: a clause or condition outside the class, named with its place.
+    """
+    _refuse_select_clauses(select, sql)
+    occurrences, ons = _from(select, sql, catalog)
+    further = [tuple(_occurrence(table, sql, catalog) for table in one.tables) for one in partners]
+    scope = Expressions(sql, (*occurrences, *(o for found in further for o in found)))
+    where = select.args.get("where")
+    missing: list[UnsupportedError] = []
+
+    # Conditions first: they tell of what type a function is that is not known.
+    def read(conditions: Iterable[exp.Expr]) -> Formula:
+        formulas = []
+        for condition in conditions:
+            for part in operands(condition) if isinstance(condition, exp.And) else [condition]:
+                try:
+                    formulas.append(formula(part, scope))
+                except UnsupportedError as error:
+                    missing.append(error)
+        return all_of(formulas)
+
+    conditions = [read([*ons, *([where.this] if where else [])]), *(read(one.conditions) for one in partners)]
+    conditions += [read(one.conditions) for one in latest]
+    as_of = tuple(_as_of(one, scope) for one in latest)
+    outputs = _outputs(select, scope, missing, done)
+    if missing:
+        raise together(missing)
+    conditions, outputs = without_offsets(conditions, outputs, scope)
+    known = with_columns(scope)
+    ring = INTEGERS if select.args.get("distinct") is None else BOOLEANS
+    base = Query(name, sql, ring, outputs, known[: len(occurrences)], ())
+    guards, start = [], len(occurrences)
+    for one, found, condition in zip(partners, further, conditions[1 : len(partners) + 1], strict=True):
+        own = replace(base, ring=BOOLEANS, select=(), occurrences=known[start : start + len(found)])
+        guards.append(Guard(own, condition, one.negated, one.outer, place_of(one.node, sql)))
+        start += len(found)
+    asked = zip(as_of, conditions[len(partners) + 1 :], strict=True)
+    return Selection(base, conditions[0], tuple(guards), tuple(replace(a, where=c) for a, c in asked))
+
+
+def _as_of(one: Latest, scope: Expressions) -> AsOf:
+    """An as-of join over attributes.
+
+    Raises:
+        UnsupportedError: a key or a time is a constant or an expression over several tuples.
+    """
+    place = place_of(one.node, scope.sql)
+
+    def attribute(node: exp.Expr) -> Attribute:
+        found = scope.shifted(node)[0] if not scope.computes(node) else scope.term(node)
+        if not isinstance(found, Attribute):
+            raise UnsupportedError(f"an as-of join by {found} is not supported yet", place=place)
+        return found
+
+    def time(node: exp.Expr) -> Attribute | None:
+        return None if isinstance(node, exp.Null) else attribute(node)
+
+    keys = tuple((attribute(left), attribute(right)) for left, right in one.keys)
+    op = (Op.GT if one.strict else Op.GE) if one.before else (Op.LT if one.strict else Op.LE)
+    return AsOf(
+        one.alias,
+        keys,
+        time(one.left),
+        time(one.right),
+        op,
+        None if one.tolerance is None else 0,
+        one.outer,
+        place,
+    )
+
+
+def keyword_place(sql: str, keyword: str, after: int = 0) -> Place | None:
+    """Where a keyword first stands outside comments and literals from a position on; None if nowhere."""
+    start_of_word = r"\b" if keyword[0].isalnum() else ""
+    pattern = start_of_word + r"\s*".join(map(re.escape, keyword.split())) + r"\b"
+    match = re.compile(pattern, re.IGNORECASE).search(code(sql), after)
+    return None if match is None else place_at(sql, *match.span())
+
+
+def refuse_clauses(node: exp.Expr, allowed: set[str], accepted: str, sql: str) -> None:
+    """Refuse every clause of a statement but the allowed ones.
+
+    Raises:
+        UnsupportedError: another clause, with its place.
+    """
+    for part, value in node.args.items():
+        if part in allowed or value in (None, False, []):
+            continue
+        what = _PART_NAMES.get(part, part.strip("_").upper())
+        # A clause stands after what it belongs to; WITH and hints stand before.
+        place = keyword_place(sql, what, _first(node)) or keyword_place(sql, what)
+        raise UnsupportedError(
+            f"{what} is not supported yet",
+            place=place or _select_place(node, sql),
+            accepted=accepted,
+        )
+
+
+def _first(node: exp.Expr) -> int:
+    """The position of the first name or literal of a statement."""
+    return min((n.meta["start"] for n in node.walk() if "start" in n.meta), default=0)
+
+
+def _select_place(node: exp.Expr, sql: str) -> Place | None:
+    """The SELECT that a part of a statement belongs to: the last one before it."""
+    found = keyword_place(sql, "SELECT")
+    position = 0
+    while (start := code(sql).upper().find("SELECT", position)) >= 0 and start < max(1, _first(node)):
+        found, position = keyword_place(sql, "SELECT", start), start + 1
+    return found
+
+
+def _refuse_select_clauses(select: exp.Select, sql: str) -> None:
+    accepted = "SELECT [DISTINCT] columns FROM streams [JOIN ... ON] WHERE comparisons"
+    refuse_clauses(select, _ALLOWED_PARTS, accepted, sql)
+    distinct = select.args.get("distinct")
+    if distinct is not None and distinct.args.get("on"):
+        raise UnsupportedError("DISTINCT ON is not supported", place=keyword_place(sql, "DISTINCT"))
+
+
+def _from(
+    select: exp.Select, sql: str, catalog: Catalog
+) -> tuple[tuple[Occurrence, ...], list[exp.Expression]]:
+    source = select.args.get("from_")
+    if source is None:
+        raise QueryError("there is no FROM", place=_select_place(select, sql), fix="name a stream after FROM")
+    tables, ons = [source.this], []
+    for join in select.args.get("joins") or []:
+        _refuse_join(join, sql)
+        tables.append(join.this)
+        if join.args.get("on") is not None:
+            ons.append(join.args["on"])
+    occurrences: dict[str, Occurrence] = {}
+    for table in tables:
+        occurrence = _occurrence(table, sql, catalog)
+        if occurrence.alias.lower() in occurrences:
+            raise QueryError(
+                f"the alias {occurrence.alias} is used twice",
+                place=occurrence.place,
+                fix=f"give this one another alias, such as {occurrence.alias}2",
+            )
+        occurrences[occurrence.alias.lower()] = occurrence
+    return tuple(occurrences.values()), ons
+
+
+def _refuse_join(join: exp.Join, sql: str) -> None:
+    words = [str(join.args.get(part) or "").upper() for part in ("method", "side", "kind")]
+    kind = " ".join(word for word in words if word)
+    if join.args.get("using"):
+        kind = "USING"
+    if kind not in ("", "INNER", "CROSS"):
+        what = "USING" if kind == "USING" else f"{kind} JOIN"
+        raise UnsupportedError(
+            f"{what} is not supported yet",
+            place=keyword_place(sql, kind) or place_of(join, sql),
+            accepted="a comma, [INNER] JOIN ... ON, CROSS JOIN",
+        )
+
+
+def _occurrence(table: exp.Expression, sql: str, catalog: Catalog) -> Occurrence:
+    place = place_of(table, sql)
+    if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
+        what = "a sub-query" if isinstance(table, exp.Subquery) else table.key.upper()
+        raise UnsupportedError(f"{what} in FROM is not supported yet", place=place, accepted="stream names")
+    extra = [part for part, value in table.args.items() if value and part not in ("this", "alias")]
+    if extra:
+        raise UnsupportedError(
+            f"{table.sql(dialect='spark')}: only a plain stream name is supported in FROM", place=place
+        )
+    relation = catalog.find(table.name)
+    if relation is None:
+        raise QueryError(
+            f"unknown stream {table.name}",
+            place=place,
+            accepted=", ".join(catalog.names),
+            fix=meant(table.name, catalog.names, f"declare {table.name} in the catalog, or correct the name"),
+        )
+    alias = table.args.get("alias")
+    if alias is not None and alias.args.get("columns"):
+        raise UnsupportedError("column aliases in FROM are not supported", place=place)
+    return Occurrence(table.alias or table.name, relation, place)
+
+
+def _outputs(
+    select: exp.Select, scope: Expressions, missing: list[UnsupportedError], done: bool
+) -> tuple[Output, ...]:
+    outputs: list[Output] = []
+    taken: set[str] = set()
+    if not select.expressions and not done:
+        raise QueryError(
+            "nothing is selected", place=_select_place(select, scope.sql), fix="name columns after SELECT"
+        )
+    for number, item in enumerate(select.expressions):
+        inner = item.this if isinstance(item, exp.Alias) else item
+        if isinstance(inner, exp.Star) or (
+            isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star)
+        ):
+            raise UnsupportedError(
+                "SELECT * is not supported",
+                place=_select_place(select.args["from_"], scope.sql),
+                fix="name the columns",
+            )
+        try:
+            terms = _shown(inner, scope, select.args.get("distinct") is not None)
+        except UnsupportedError as error:
+            missing.append(error)
+            continue
+        if done and len(terms) > 1:
+            what = f"{describe(inner, scope.sql)} over several streams of a sub-query is not supported yet"
+            missing.append(UnsupportedError(what, place=place_of(inner, scope.sql)))
+            continue
+        for term in terms:
+            name = item.alias if isinstance(item, exp.Alias) else inner.name or str(term)
+            place = place_of(inner, scope.sql)
+            within = len(terms) > 1 or bool(inner.meta.get("within"))
+            outputs.append(Output(_unused(name, taken), term, place, within, number))
+    return tuple(outputs)
+
+
+def _shown(node: exp.Expr, scope: Expressions, distinct: bool) -> tuple[Term, ...]:
+    """What a row has to know to show an expression: itself; over several tuples the columns that it is over.
+
+    Raises:
+        UnsupportedError: it is over several tuples, and what duplicates are cannot be told from the columns.
+    """
+    if not scope.computes(node):
+        return (scope.shifted(node)[0],)
+    attributes = scope.attributes(node)
+    if not attributes and (node.find(exp.Columns) or not node.find(exp.Null, exp.Literal, exp.Boolean)):
+        raise scope.refused(node)
+    if not attributes:
+        # Of a side of an outer join that is missing: one value, whatever it is.
+        return (Constant(None, "NULL", scope.kind(node) or NULL),)
+    if len({a.occurrence for a in attributes}) < 2:
+        return (scope.term(node),)
+    if distinct and any(map(scope.is_timestamp, attributes)):
+        what = f"DISTINCT with {describe(node, scope.sql)}, over timestamps of several streams,"
+        raise UnsupportedError(
+            f"{what} is not supported yet",
+            place=place_of(node, scope.sql),
+            accepted="each timestamp alone",
+        )
+    return attributes
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    candidate, number = name, 2
+    while candidate.lower() in taken:
+        candidate, number = f"{name}_{number}", number + 1
+    taken.add(candidate.lower())
+    return candidate

@@ -1,0 +1,363 @@
+"""UNION ALL and UNION of SELECTs: which blocks they make, and the columns of their answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import groupby
+
+from sqlglot import expressions as exp
+
+from streambound.errors import Place, QueryError, UnsupportedError, meant, together
+from streambound.query.catalog import Catalog
+from streambound.query.computed import NotComputed, formula_of
+from streambound.query.dialects.tokens import token_place, tokens
+from streambound.query.expressions.exactness import HELD, exactly
+from streambound.query.expressions.types import type_of_expression
+from streambound.query.model import Column, Constant, Output, Query
+from streambound.query.operators import Aggregate, Framing, Grouping, Operator, Ranking, Shown
+from streambound.query.operators import Kind as OfGroup
+from streambound.query.parse.distinguishing import distinguishes
+from streambound.query.parse.having import outputs_in, values_in
+from streambound.query.parse.parts import Done, Rows, select_tree, stands_for
+from streambound.query.parse.select import keyword_place, refuse_clauses, selection
+from streambound.query.ring import BOOLEANS, INTEGERS
+from streambound.query.scope import BOOLEAN, DOUBLE, INTEGER, place_of
+from streambound.query.statement import Block, Selection
+from streambound.query.values import NULL, Family, Type, common_type
+from streambound.query.windows import SESSIONS
+
+ACCEPTED = "SELECT statements joined by UNION ALL or UNION"
+_PARTS = {"this", "expression", "distinct"}
+
+
+def blocks_of(node: exp.Expr, sql: str, catalog: Catalog, name: str) -> tuple[Block, ...]:
+    """The blocks of a statement (see ``statement``).
+
+    Raises:
+        QueryError: a SELECT that cannot be read.
+        UnsupportedError: another statement or set operation.
+    """
+    if isinstance(node, exp.Select):
+        found = selection(node, sql, catalog, name)
+        return (Block(found.base.ring, (found,)),)
+    if isinstance(node, exp.Subquery) and not node.alias:
+        refuse_clauses(node, _PARTS, ACCEPTED, sql)
+        return blocks_of(node.this, sql, catalog, name)
+    if not isinstance(node, (exp.Query, exp.Command, exp.DDL, exp.DML)) and not keyword_place(
+        sql, _named(node)
+    ):
+        raise _no_statement(sql)
+    if not isinstance(node, exp.Union) or node.args.get("by_name"):
+        what = "UNION BY NAME" if isinstance(node, exp.Union) else _named(node)
+        place = keyword_place(sql, what.split()[0]) or place_of(node, sql)
+        raise UnsupportedError(f"{what} is not supported yet", place=place, accepted=ACCEPTED)
+    refuse_clauses(node, _PARTS, ACCEPTED, sql)
+    members: tuple[Block, ...] = ()
+    missing: list[UnsupportedError] = []
+    for side in (node.this, node.expression):
+        try:
+            members += blocks_of(side, sql, catalog, name)
+        except UnsupportedError as error:
+            missing.append(error)
+    missing += [error for block in members for s in block.selections for error in _over_several(s, sql)]
+    if missing:
+        raise together(missing)
+    if not node.args.get("distinct"):
+        return members
+    selections = (s for block in members for s in block.selections)
+    return (Block(BOOLEANS, tuple(replace(s, base=replace(s.base, ring=BOOLEANS)) for s in selections)),)
+
+
+def blocks_of_rows(rows: tuple[Rows, ...], sql: str, catalog: Catalog, name: str) -> tuple[Block, ...]:
+    """The blocks of rows that are more than joins with filters, or are not.
+
+    Raises:
+        QueryError: a SELECT that cannot be read.
+        UnsupportedError: a condition outside the class, named with its place.
+    """
+    made = []
+    missing: list[UnsupportedError] = []
+    for one in rows:
+        try:
+            found = tuple(
+                selection(
+                    select_tree(part, one.distinct),
+                    sql,
+                    catalog,
+                    name,
+                    part.partners,
+                    part.latest,
+                    one.done is not None,
+                )
+                for part in one.parts
+            )
+        except UnsupportedError as error:
+            missing.append(error)
+            continue
+        ring = BOOLEANS if one.distinct else INTEGERS
+        then = None if one.done is None else _finished(one.done, found[0].base)
+        made.append(Block(ring, found, then))
+    if missing:
+        raise together(missing)
+    return _of_equal_width(tuple(made))
+
+
+def _of_equal_width(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """The blocks with as many outputs for a column in each SELECT: an expression has those that it is over.
+
+    Where a side of an outer join is missing it is over fewer.
+    """
+    plain = [s.base for block in blocks if block.then is None for s in block.selections]
+    items = [Counter(output.item for output in base.select) for base in plain]
+    if not any(output.within for base in plain for output in base.select) or len({*map(len, items)}) > 1:
+        return blocks
+    widths = {item: max(found[item] for found in items) for item in items[0]}
+
+    def of(found: Selection) -> Selection:
+        made: list[Output] = []
+        for item, outputs in groupby(found.base.select, key=lambda output: output.item):
+            own = list(outputs)
+            first, less = own[0], widths[item] - len(own)
+            nothing = Constant(None, "NULL", found.base.type_of(first.term))
+            own += [replace(first, name=f"{first.name}_{n}", term=nothing) for n in range(less)]
+            made += [replace(one, within=True) for one in own] if widths[item] > 1 else own
+        return replace(found, base=replace(found.base, select=tuple(made)))
+
+    return tuple(
+        replace(block, selections=tuple(map(of, block.selections))) if block.then is None else block
+        for block in blocks
+    )
+
+
+def _finished(done: Done, base: Query) -> Operator:
+    """What is done to rows, with the names and types of what is shown."""
+    taken: set[str] = set()
+    shown: list[Shown] = []
+    for item in done.shown:
+        positions, numbers = outputs_in(item.value), values_in(item.value)
+        bare = item.value.unnest()
+        plain = isinstance(bare, exp.Column) and len(positions) + len(numbers) == 1
+        name, number = item.name or f"column{len(shown) + 1}", 2
+        while name.lower() in taken:
+            name, number = f"{item.name}_{number}", number + 1
+        taken.add(name.lower())
+        plain = plain and not any(base.select[n].within for n in positions)
+        kind, formula = _type(item.value, done, base), None
+        if isinstance(bare, exp.Null):
+            # A key that a set of GROUPING SETS leaves out.
+            kind, formula = NULL, "NULL"
+        elif not plain:
+            formula, kind = _formula(item.value, done, base, kind)
+        seen = (
+            ()
+            if plain
+            else tuple(n for n in numbers if distinguishes(item.value, n, _counts(done.operator, n)))
+        )
+        shown.append(Shown(name, kind, positions, numbers, plain, seen, formula=formula))
+    return _with_formulas(done, base, tuple(shown))
+
+
+def _with_formulas(done: Done, base: Query, shown: tuple[Shown, ...]) -> Operator:
+    """What is done, with the expressions that aggregates and HAVING compute."""
+    made = done.operator
+
+    def of(number: int, one: Aggregate) -> Aggregate:
+        if number not in done.over:
+            return one
+        node = done.over[number]
+        formula = _formula(node, done, base, _type(node, done, base))[0]
+        function = one.function if formula is not None else f"{one.function} OF AN EXPRESSION"
+        return replace(one, formula=formula, function=function)
+
+    if isinstance(made, Framing):
+        functions = tuple(
+            one if one.aggregate is None else replace(one, aggregate=of(n, one.aggregate))
+            for n, one in enumerate(made.functions)
+        )
+        return replace(made, functions=functions, shown=shown)
+    if isinstance(made, Grouping):
+        having = made.having
+        if having is not None and done.having is not None:
+            having = replace(having, formula=_formula(done.having, done, base, BOOLEAN)[0])
+        aggregates = tuple(of(n, one) for n, one in enumerate(made.aggregates))
+        return replace(made, aggregates=aggregates, having=having, shown=shown)
+    return replace(made, shown=shown)
+
+
+def _formula(node: exp.Expr, done: Done, base: Query, kind: Type) -> tuple[str | None, Type]:
+    """An expression over outputs and aggregates as Spark SQL, and its type; None if it cannot be computed.
+
+    Of a number the type is told by the expression; ``kind`` is that of any other.
+    """
+
+    def of(name: str) -> Type:
+        number = int(name[1:])
+        return base.type_of(base.select[number].term) if name[0] == "o" else _of_value(number, done, base)
+
+    root = exp.Paren(this=node.copy())
+    for column in list(root.find_all(exp.Column)):
+        number, other = stands_for(column, "output"), stands_for(column, "value")
+        if number is None and other is None:
+            # Of a query around, or a word.
+            return None, kind
+        column.replace(exp.column(f"v{other}" if number is None else f"o{number}"))
+    try:
+        return formula_of(root.this, of, None if kind.family is Family.NUMBER else kind)
+    except NotComputed:
+        return None, kind
+
+
+def _counts(operator: Operator, number: int) -> bool:
+    """Whether what stands for a number is one of rows."""
+    if not isinstance(operator, Framing):
+        return False
+    aggregate = operator.functions[number].aggregate
+    return aggregate is None or aggregate.kind in (OfGroup.COUNT, OfGroup.SKETCH)
+
+
+def _type(node: exp.Expr, done: Done, base: Query) -> Type:
+    """The type of what is shown; a number where it cannot be told."""
+
+    def of(column: exp.Column) -> Type:
+        if (number := stands_for(column, "output")) is not None:
+            return base.type_of(base.select[number].term)
+        number = stands_for(column, "value")
+        assert number is not None
+        return _of_value(number, done, base)
+
+    return type_of_expression(node, of)
+
+
+def _of_value(number: int, done: Done, base: Query) -> Type:
+    """The type of what an aggregate or a window function says."""
+    operator = done.operator
+    if isinstance(operator, Ranking):
+        return INTEGER
+    if isinstance(operator, Framing):
+        function = operator.functions[number]
+        aggregate = function.aggregate
+        if function.name in ("PERCENT_RANK", "CUME_DIST"):
+            return DOUBLE
+        if function.name in ("ROW_NUMBER", "RANK", "DENSE_RANK", "NTILE") or aggregate is None:
+            return INTEGER
+    else:
+        assert isinstance(operator, Grouping)
+        aggregate = operator.aggregates[number]
+    if aggregate.function in SESSIONS:
+        relations = (o.relation for o in base.occurrences)
+        return next(
+            (one.column(one.timestamp).type for one in relations if one.timestamp is not None), INTEGER
+        )
+    if number not in done.over or aggregate.kind not in (OfGroup.SUM, OfGroup.LEAST, OfGroup.GREATEST):
+        return aggregate.type_of(lambda p: base.type_of(base.select[p].term))
+    kind = _formula(done.over[number], done, base, _type(done.over[number], done, base))[1]
+    if aggregate.kind is not OfGroup.SUM:
+        return kind
+    return INTEGER if kind.step == 1 else DOUBLE
+
+
+def _over_several(found: Selection, sql: str) -> Iterator[UnsupportedError]:
+    """The outputs that are expressions over several tuples: others of the union have no columns for them."""
+    for place in dict.fromkeys(output.place for output in found.base.select if output.within):
+        what = "in a UNION an expression over several streams is not supported yet"
+        yield UnsupportedError(what, place=place, text=sql, accepted="expressions over one stream each")
+
+
+def _no_statement(sql: str) -> QueryError:
+    """The error of a text that is a condition, a column or the like."""
+    first = tokens(sql)[0]
+    fix = meant(first.text, ["SELECT"], "write a SELECT statement")
+    return QueryError(
+        f"syntax error: {first.text[:40]} does not begin a statement",
+        place=token_place(sql, first),
+        accepted=ACCEPTED,
+        fix=fix,
+    )
+
+
+def _named(node: exp.Expr) -> str:
+    """The first word of a statement that is not a SELECT."""
+    return str(node.this).upper() if isinstance(node, exp.Command) else node.key.upper()
+
+
+def outputs(blocks: tuple[Block, ...]) -> tuple[tuple[str, Type], ...]:
+    """Names (of the first SELECT) and types (common to all) of the answer columns.
+
+    Raises:
+        QueryError: the SELECTs differ in their number of columns, or in types that do not compare.
+    """
+    if not all(block.plain for block in blocks):
+        return _common(blocks)
+    first, *others = (s.base for block in blocks for s in block.selections)
+    found = list(first.outputs)
+    for query in others:
+        place = query.select[0].place if query.select else Place(1, 1)
+        if len(query.select) != len(found):
+            raise QueryError(
+                f"UNION of {len(found)} and {len(query.select)} columns",
+                place=place,
+                accepted="the same number of columns in each SELECT",
+            )
+        for number, output in enumerate(query.select):
+            name, kind = found[number]
+            both = common_type(kind, query.type_of(output.term))
+            if both is None:
+                raise QueryError(
+                    f"column {number + 1} of the UNION is of type {kind.name}, and here of "
+                    f"{query.type_of(output.term).name}",
+                    place=output.place,
+                    accepted=f"a {kind.family.value}",
+                )
+            found[number] = name, both
+    for number, (_, kind) in enumerate(found):
+        _refuse_rounded(blocks, number, kind)
+    return tuple(found)
+
+
+def _common(blocks: tuple[Block, ...]) -> tuple[tuple[str, Type], ...]:
+    first, *others = (block.outputs for block in blocks)
+    found = list(first)
+    for block, other in zip(blocks[1:], others, strict=True):
+        place = block.selections[0].base.occurrences[0].place
+        if len(other) != len(found):
+            raise QueryError(
+                f"UNION of {len(found)} and {len(other)} columns",
+                place=place,
+                accepted="the same number of columns in each SELECT",
+            )
+        found = [
+            (name, common_type(kind, theirs) or kind)
+            for (name, kind), (_, theirs) in zip(found, other, strict=True)
+        ]
+    return tuple(found)
+
+
+def _refuse_rounded(blocks: tuple[Block, ...], number: int, kind: Type) -> None:
+    """Refuse numbers that Spark rounds to the type of a column before it drops the duplicates.
+
+    Raises:
+        QueryError: with the place of the first that makes them so.
+    """
+    # What UNION ALL rounds is rounded in the answer alone; but a decimal of too many digits has no type.
+    merged = [block.selections for block in blocks if block.ring.idempotent]
+    groups = merged if kind.step is None else [tuple(s for block in blocks for s in block.selections)]
+    for selections in groups:
+        terms: list[Column | Constant] = []
+        for query in (one.base for one in selections):
+            output = query.select[number]
+            terms.append(_term(query, output))
+            if not exactly(*terms):
+                raise QueryError(
+                    f"Spark SQL rounds numbers of column {number + 1} of the UNION to {kind.name}, and then"
+                    " drops duplicates",
+                    place=output.place,
+                    accepted=HELD,
+                    fix="declare the columns of one type in the stream catalog (double reads decimals and"
+                    " integers as well), or write a constant as a double: 0.1e0",
+                )
+
+
+def _term(query: Query, output: Output) -> Column | Constant:
+    return output.term if isinstance(output.term, Constant) else query.column(output.term)

@@ -1,0 +1,338 @@
+"""The Parquet files of a partition: what their footers promise, before any row is read.
+
+Every reader of histories asks here whether the stored types hold values of the declared ones, and no
+others, whatever reads the rows afterwards. What is not read exactly is refused by file and column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import types
+
+from streambound.errors import DataError
+from streambound.query.model import Column, Relation
+from streambound.query.type_names import MOST_DIGITS
+from streambound.query.values import DAYS, INTEGERS, MICROSECONDS, Family, Type, digits_of, whole_numbers
+
+
+@dataclass(frozen=True)
+class Footers:
+    """Rows in all files, for each column that cannot be read why not, and those whose exact numbers are
+    read as doubles."""
+
+    rows: int
+    faults: dict[str, DataError]
+    converted: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Footer:
+    """What one file says of itself, and for each column that is wanted and cannot be read why not."""
+
+    schema: pa.Schema
+    metadata: pq.FileMetaData
+    faults: dict[str, DataError]
+
+
+def footer(relation: Relation, columns: Iterable[str], file: str) -> Footer:
+    """What the footer of a file says of the columns that are needed.
+
+    Raises:
+        DataError: the file is missing or no Parquet.
+    """
+    with parquet_file(file) as parquet:
+        schema, metadata = parquet.schema_arrow, parquet.metadata
+    found = ((name, _fault(relation, relation.column(name), file, metadata, schema)) for name in columns)
+    return Footer(schema, metadata, {name: fault for name, fault in found if fault is not None})
+
+
+def footers(relation: Relation, columns: Iterable[str], files: Sequence[str]) -> Footers:
+    """What the footers of a partition's files say of the columns that are needed.
+
+    Raises:
+        DataError: a file is missing, no Parquet, or its application timestamp is missing, of another type
+            or NULL somewhere: without it no query can use the file.
+    """
+    stored = relation.stored(columns)
+    wanted = list(dict.fromkeys([*stored, *([relation.timestamp] if relation.timestamp else [])]))
+    doubles = [name for name in wanted if relation.column(name).type.name == "double"]
+    rows, faults, converted = 0, dict[str, DataError](), dict[str, bool]()
+    for file in files:
+        found = footer(relation, wanted, file)
+        rows += found.metadata.num_rows
+        if relation.timestamp is not None:
+            _require_timestamp(relation, relation.timestamp, file, found)
+        for name in doubles:
+            if name not in found.faults:
+                exact = not types.is_floating(found.schema.field(name).type)
+                if converted.setdefault(name, exact) is not exact:
+                    found.faults[name] = _mixed(relation, name, file)
+        faults = {**found.faults, **faults}
+    return Footers(rows, faults, frozenset(name for name, exact in converted.items() if exact))
+
+
+def require_alike(relation: Relation, heads: Sequence[Footers]) -> None:
+    """Refuse to read partitions in one scan whose doubles would be taken for floats of 32 bits.
+
+    Raises:
+        DataError: some hold floats and others exact numbers in one column; alone each can be read.
+    """
+    for head in heads[1:]:
+        for name in head.converted ^ heads[0].converted:
+            raise _mixed(relation, name, None)
+
+
+def _mixed(relation: Relation, column: str, file: str | None) -> DataError:
+    return DataError(
+        f"{relation.name}.{column} is stored as exact numbers in some files and as floats in others",
+        subject=file,
+        accepted="one of both in all files of a partition",
+        fix="write the partition again with a double",
+    )
+
+
+@contextmanager
+def readable(file: str) -> Iterator[None]:
+    """Errors of reading a Parquet file as this project's own."""
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise DataError(
+            f"not a readable Parquet file: {reason}",
+            subject=file,
+            fix="write the partition again, or exclude it",
+        ) from None
+
+
+@contextmanager
+def parquet_file(file: str) -> Iterator[pq.ParquetFile]:
+    """An open Parquet file; timestamps of 96 bits are read in microseconds, as Spark does.
+
+    Raises:
+        DataError: it cannot be read.
+    """
+    with readable(file), pq.ParquetFile(file, coerce_int96_timestamp_unit="us") as parquet:
+        yield parquet
+
+
+def _require_timestamp(relation: Relation, column: str, file: str, found: Footer) -> None:
+    if column in found.faults:
+        raise found.faults[column]
+    if nulls := _nulls(column, file, found.metadata):
+        rows = "1 row has" if nulls == 1 else f"{nulls:,} rows have"
+        raise DataError(
+            f"{rows} no application timestamp: {relation.name}.{column} is NULL",
+            subject=file,
+            accepted="a value in every row, since it orders the stream",
+            fix="write the partition again without these rows, or exclude it",
+        )
+
+
+def _nulls(column: str, file: str, metadata: pq.FileMetaData) -> int:
+    total = 0
+    for statistics in _statistics(column, metadata):
+        if statistics is None or not statistics.has_null_count:
+            return int(_read(column, file).null_count)
+        total += statistics.null_count
+    return total
+
+
+def _statistics(column: str, metadata: pq.FileMetaData) -> Iterator[pq.Statistics | None]:
+    """What each row group says of a column; some writers leave that out."""
+    for group in (metadata.row_group(i) for i in range(metadata.num_row_groups)):
+        yield next(
+            c.statistics for i in range(group.num_columns) if (c := group.column(i)).path_in_schema == column
+        )
+
+
+def _read(column: str, file: str) -> pa.ChunkedArray:
+    with parquet_file(file) as parquet:
+        return parquet.read(columns=[column]).column(0)
+
+
+def _fault(
+    relation: Relation, column: Column, file: str, metadata: pq.FileMetaData, schema: pa.Schema
+) -> DataError | None:
+    if column.name not in schema.names:
+        return _missing(relation, column.name, file, schema)
+    # Engines take names that differ in case alone for one.
+    alike = [name for name in schema.names if name.lower() == column.name.lower()]
+    if len(alike) > 1:
+        return DataError(
+            f"the columns {', '.join(alike)} of {relation.name} differ at most in case",
+            subject=file,
+            accepted=f"one column {column.name}",
+            fix="write the partition again with other names",
+        )
+    found = schema.field(column.name).type
+    if not fits(column.type, found):
+        return DataError(
+            f"{relation.name}.{column.name} is stored as {found}, and declared {column.type.name}",
+            subject=file,
+            accepted=_ACCEPTED[_form(column.type)],
+            fix=_fix(relation, column.name, found),
+        )
+    if column.type.name in INTEGERS and _wider(column.type, found):
+        return _beyond(relation, column, file, metadata)
+    if column.type.family in (Family.DATE, Family.TIMESTAMP):
+        return _outside_calendar(relation, column, file, metadata, found)
+    return None
+
+
+def _fix(relation: Relation, column: str, found: pa.DataType) -> str:
+    if types.is_timestamp(found) and found.unit == "ns":
+        return (
+            "write the files in microseconds (pandas and PyArrow: coerce_timestamps='us'): nanoseconds would"
+            " be cut"
+        )
+    declared = declared_as(found)
+    correct = f"declare {relation.name}.{column} {declared} in the stream catalog, or " if declared else ""
+    return f"{correct}write the files with an accepted type"
+
+
+def _beyond(relation: Relation, column: Column, file: str, metadata: pq.FileMetaData) -> DataError | None:
+    """Why the integers of a file are not those of the declared type; None if they are."""
+    low, high = whole_numbers(column.type)
+    ends = [end for end in _ends(column.name, file, metadata) if not low <= end <= high]
+    if not ends:
+        return None
+    wide = column.type.name == "bigint"
+    return DataError(
+        f"{relation.name}.{column.name} holds {ends[0]}, which is beyond a {column.type.name}",
+        subject=file,
+        accepted=f"integers from {low} to {high}",
+        fix=f"write it as decimal({len(str(2**64))},0), and declare that"
+        if wide
+        else f"declare {relation.name}.{column.name} bigint in the stream catalog",
+    )
+
+
+def _outside_calendar(
+    relation: Relation, column: Column, file: str, metadata: pq.FileMetaData, found: pa.DataType
+) -> DataError | None:
+    """Why the days or moments of a file are none, as far as its row groups say; None if they are."""
+    known = DAYS if column.type.family is Family.DATE else MICROSECONDS
+    unit = 1000 if types.is_timestamp(found) and found.unit == "ms" else 1
+    for statistics in _statistics(column.name, metadata):
+        # INT96 has none, and dates of 64 bits are written with 32.
+        if statistics is None or not statistics.has_min_max:
+            continue
+        if statistics.min_raw * unit < known.start or statistics.max_raw * unit >= known.stop:
+            return DataError(
+                f"{relation.name}.{column.name} holds a {column.type.name} outside the calendar",
+                subject=file,
+                accepted="years 1 to 9999",
+                fix="write the partition again without it",
+            )
+    return None
+
+
+def _ends(column: str, file: str, metadata: pq.FileMetaData) -> list[int]:
+    """The least and the greatest value of a column of integers; none where all are NULL."""
+    found: list[int] = []
+    for statistics in _statistics(column, metadata):
+        if statistics is None or not statistics.has_min_max:
+            whole = pc.min_max(_read(column, file)).as_py()
+            return [end for end in whole.values() if end is not None]
+        found += [statistics.min, statistics.max]
+    return found
+
+
+def _missing(relation: Relation, column: str, file: str, schema: pa.Schema) -> DataError:
+    stamp = "application timestamp" if column == relation.timestamp else "column"
+    return DataError(
+        f"{relation.name} lacks the {stamp} {column}; found {', '.join(schema.names) or 'no columns'}",
+        subject=file,
+        accepted=", ".join(c.name for c in relation.own),
+        fix="write the partition again, or correct the catalog",
+    )
+
+
+def fits(declared: Type, found: pa.DataType) -> bool:
+    """Whether stored values are read exactly as values of a declared type.
+
+    The width of an integer does not matter here: see ``_beyond``. Exact numbers become doubles where that is
+    declared, as in Spark's ``CAST``.
+    """
+    value = found.value_type if types.is_dictionary(found) else found
+    return _FITS[_form(declared)](declared, value)
+
+
+def declared_as(found: pa.DataType) -> str | None:
+    """The type of the catalog for what is stored; None if there is none."""
+    value = found.value_type if types.is_dictionary(found) else found
+    if types.is_integer(value):
+        return "int" if value.bit_width < 64 else "bigint"
+    if _is_held_decimal(value):
+        return f"decimal({value.precision},{value.scale})"
+    names = {"float": "float", "double": "double", "bool": "boolean", "date32[day]": "date"}
+    if _is_text(value):
+        return "string"
+    if types.is_timestamp(value):
+        return None if value.unit == "ns" else "timestamp"
+    return names.get(str(value))
+
+
+def _wider(declared: Type, found: pa.DataType) -> bool:
+    value = found.value_type if types.is_dictionary(found) else found
+    return bool(value.bit_width == 64 and (declared.name != "bigint" or types.is_uint64(value)))
+
+
+def _form(declared: Type) -> str:
+    if declared.family is not Family.NUMBER or declared.step is None:
+        return declared.name
+    return "integer" if declared.name in INTEGERS else "decimal"
+
+
+def _is_held_decimal(found: pa.DataType) -> bool:
+    """Whether it is a decimal that every engine holds: one of 256 bits is none, whatever its digits."""
+    return bool(types.is_decimal(found) and not types.is_decimal256(found) and found.scale >= 0)
+
+
+def _decimal(declared: Type, found: pa.DataType) -> bool:
+    if not _is_held_decimal(found):
+        return False
+    precision, scale = digits_of(declared.name)
+    return bool(found.scale <= scale and found.precision - found.scale <= precision - scale)
+
+
+def _double(declared: Type, found: pa.DataType) -> bool:
+    return bool(
+        types.is_float32(found)
+        or types.is_float64(found)
+        or types.is_integer(found)
+        or _is_held_decimal(found)
+    )
+
+
+def _is_text(found: pa.DataType) -> bool:
+    return bool(types.is_string(found) or types.is_large_string(found) or types.is_string_view(found))
+
+
+_FITS: dict[str, Callable[[Type, pa.DataType], bool]] = {
+    "integer": lambda _, found: bool(types.is_integer(found)),
+    "decimal": _decimal,
+    "float": lambda _, found: bool(types.is_float32(found)),
+    "double": _double,
+    "string": lambda _, found: _is_text(found),
+    "boolean": lambda _, found: bool(types.is_boolean(found)),
+    "date": lambda _, found: bool(types.is_date(found)),
+    "timestamp": lambda _, found: bool(types.is_timestamp(found)) and found.unit != "ns",
+}
+_ACCEPTED = {
+    "integer": "integers of any width, with a sign or without",
+    "decimal": f"decimals of up to {MOST_DIGITS} digits, no more before the point and after it than declared",
+    "float": "floats of 32 bits",
+    "double": f"doubles, floats of 32 bits, integers, and decimals of up to {MOST_DIGITS} digits",
+    "string": "text: string, large_string, string_view, or a dictionary of them",
+    "boolean": "booleans",
+    "date": "dates",
+    "timestamp": "timestamps in milliseconds, microseconds or INT96, in UTC or without a time zone",
+}
