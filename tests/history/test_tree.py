@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.beyond import TIME, Beyond, statements_beyond
+from tests.beyond import TIME, Beyond, statements_beyond, told_at_once
 from tests.history.test_nights import DAYS, World
 from tests.spark import histories
 from tests.spark.histories import Registered
@@ -23,6 +23,7 @@ from tests.spark.nights import from_scratch, left, night
 from streambound.compiler import compile
 from streambound.errors import StreamboundError
 from streambound.evaluation.events import batches, timed
+from streambound.evaluation.finality import finals
 from streambound.evaluation.flow import statement_pass
 from streambound.evaluation.reference import initial, reference
 from streambound.query.catalog import Catalog, catalog_from_mapping
@@ -32,19 +33,22 @@ from streambound.query.parse import defined
 from streambound.query.statement import Statement
 from streambound.tasks.emit import TOTAL
 
+# Statements that may have final rows.
+CLOSING = ("closing", "closing", "windows", "sessions", "ranks", "guards", "outer joins", "sets", "as-of")
 Rows = list[dict[str, Any]]
 Changes = dict[str, Counter[tuple[Any, ...]]]
 
 
-def planned(line: CorpusLine) -> Statement:
+def planned(line: CorpusLine, mode: str | None = None) -> Statement:
     """The statement of a line; the test is abandoned if it is not evaluated (tests/evaluation holds when)."""
     assert line.catalog is not None
     try:
         made = compile(line.sql, line.catalog, line.id)
-        assume(made.verdict.bounded and made.unplanned is None)
-        for _ in statement_pass(made.statement, {}).run(batches(made.statement, line.events)):
+        statement = made.statement.in_mode(mode)
+        assume(statement.final or (made.verdict.bounded and made.unplanned is None))
+        for _ in statement_pass(statement, {}).run(batches(statement, line.events)):
             pass
-        return defined(line.sql, line.catalog, line.id, line.dialect)
+        return defined(line.sql, line.catalog, line.id, line.dialect).in_mode(mode)
     except StreamboundError:
         assume(False)
         raise
@@ -79,7 +83,8 @@ def expected(statement: Statement, parts: list[Rows]) -> Changes:
     every = [(str(number), row) for number, rows in enumerate(parts) for row in rows]
     place = {row[TIME] if timed(statement) else at: number for at, (number, row) in enumerate(every)}
     found: Changes = {}
-    for answers in reference(statement, batches(statement, [row for _, row in every]), {}):
+    tells = finals if statement.final else reference
+    for answers in tells(statement, batches(statement, [row for _, row in every]), {}):
         for one in answers:
             found.setdefault(place[one.marker], Counter())[encoded(statement, one.row)] += one.count
     return standing(found)
@@ -95,10 +100,10 @@ def rows_in(statement: Statement, file: Path) -> Counter[tuple[Any, ...]]:
     return Counter({encoded(statement, row): int(n) for *row, n in zip(*columns, strict=True)})
 
 
-def agrees(data: st.DataObject, case: Beyond | CorpusLine) -> None:
-    """Night by night the changes are the definition's; state and answer do not depend on the cut."""
+def agrees(data: st.DataObject, case: Beyond | CorpusLine, mode: str | None = None) -> None:
+    """Night by night the answers are the definition's; state and answer do not depend on the cut."""
     line = case.line if isinstance(case, Beyond) else case
-    statement, query = planned(line), Registered("q", line.sql)
+    statement, query = planned(line, mode), Registered("q", line.sql, mode)
     assert line.catalog is not None
     boundaries = []
     for parts in (cut(data, statement, line.events), cut(data, statement, line.events)):
@@ -114,7 +119,8 @@ def agrees(data: st.DataObject, case: Beyond | CorpusLine) -> None:
             out = folder / "nightly" / "answers" / "q"
             files = {file.parent.name.partition("=")[2]: file for file in out.glob("*=*/*.parquet")}
             assert {part: rows_in(statement, file) for part, file in files.items()} == changes, case
-            total = Counter({encoded(statement, one.row): one.count for one in initial(statement, {})})
+            first = [] if statement.final else initial(statement, {})
+            total = Counter({encoded(statement, one.row): one.count for one in first})
             for rows in changes.values():
                 total.update(rows)
             total = Counter({row: n for row, n in total.items() if n})
@@ -131,6 +137,13 @@ def agrees(data: st.DataObject, case: Beyond | CorpusLine) -> None:
 @given(statements_beyond(), st.data())
 def test_random_statements(case: Beyond, data: st.DataObject) -> None:
     agrees(data, case)
+
+
+@settings(max_examples=settings.default.max_examples // 4)
+@given(statements_beyond(*CLOSING), st.data())
+def test_rows_that_are_told_once(case: Beyond, data: st.DataObject) -> None:
+    assume(told_at_once(case.line.sql))
+    agrees(data, case, "final")
 
 
 TREES = [

@@ -42,6 +42,10 @@ class Closing:
         """Whether anything is ever over."""
         return bool(self._parted)
 
+    def closed(self, key: Row, now: int | None) -> bool:
+        """Whether a partition is over once all until a time has come."""
+        return self._parted.over(key, now)
+
     def see(self, row: Row) -> None:
         """Take note of the time of a row."""
         if not self._parted:

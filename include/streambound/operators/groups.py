@@ -15,7 +15,7 @@ from typing import Any
 from streambound.operators.aggregates import Accumulator, Settling, accumulators, of_column
 from streambound.operators.closing import Closing
 from streambound.operators.expressions import Computed, compiled
-from streambound.operators.operator import Changes, Operator, Row, difference, ordering
+from streambound.operators.operator import Changes, Operator, Row, added, difference, ordering
 from streambound.operators.projection import Projection
 from streambound.operators.weighed import Weighed
 from streambound.query.operators import Kind
@@ -201,6 +201,20 @@ class Groups(Operator):
             found = self.groups[key] = self._empty()
             self.closing.open(key)
         return found
+
+    def standing(self, now: int | None, below: Sequence[Changes]) -> dict[Row, int]:
+        """The rows of groups into which rows may still come.
+
+        Where nothing is said of a group but that it is there, one row that stays is enough.
+        """
+        then = self.operation.then
+        if then.keys and not then.aggregates:
+            rows = added(below)
+            changing = [key for key, group in self.groups.items() if sum(group.counts) == rows.get(key, 0)]
+        else:
+            keys = self.groups if then.keys else [self.operation.alone]
+            changing = [key for key in keys if not self.closing.closed(key, now)]
+        return difference((), self._answers(map(self._standing, changing)))
 
     def dump(self) -> Any:
         """The groups in the order of their texts, and the time that was seen."""

@@ -78,6 +78,18 @@ class Guards(Operator):
                 steps[moment][number][row] = count
         return sorted(steps.items(), key=lambda step: (step[0] is not None, step[0] or 0))
 
+    def standing(self, now: int | None, below: Sequence[Changes]) -> dict[Row, int]:
+        """The rows that pass while they have no match, and may still get one."""
+        next_ = None if now is None else now + 1
+        found: dict[Row, int] = {}
+        for (shown, asked), count in self._waiting.items():
+            guards = [
+                (g, terms) for g, terms in zip(self._guards, asked, strict=True) if terms is not _PASSED
+            ]
+            if self._passes(asked) and any(g.rest(terms, next_) is not None for g, terms in guards):
+                found[shown] = found.get(shown, 0) + count
+        return found
+
     def _step(self, rows: Sequence[Changes], found: dict[Row, int]) -> None:
         outer, *inner = rows
         new = [guard.reduced(some) for guard, some in zip(self._guards, inner, strict=True)]

@@ -20,6 +20,7 @@ from streambound.query.derived import aligned, not_computed
 from streambound.query.dialects.reading import MAX_NESTING
 from streambound.query.formula import atoms_of
 from streambound.query.model import Join, Query
+from streambound.query.modes import mode_of
 from streambound.query.operators import Grouping
 from streambound.query.registry import metadata
 from streambound.query.script import CLOCKED, Script, script
@@ -76,6 +77,7 @@ def read(
         )
         blocks = aligned(found, sql)
         made = Statement(name, sql, blocks, outputs(blocks, sql), metadata(sql), unevaluated=unevaluated)
+        made = made.in_mode(mode_of(made.metadata))
         if unevaluated is not None and unevaluated != CLOCKED:
             made = replace(made, undefined=unevaluated)
         if _follows(made) and unevaluated is None:

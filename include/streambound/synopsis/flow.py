@@ -60,6 +60,11 @@ class Times:
         last = min((self._at(row, p) + span[1] for p, span in self._known(row)), default=None)
         return None if last is None else last + self.delay
 
+    def over(self, row: tuple[Any, ...], now: int | None) -> bool:
+        """Whether no row with these times comes after all that there is until a time (encoded)."""
+        end = self.end(row)
+        return end is not None and now is not None and end <= now
+
     def _known(self, row: tuple[Any, ...]) -> Iterator[tuple[int, tuple[int, int]]]:
         return ((p, span) for p, span in self.spans.items() if row[p] is not None)
 
@@ -347,7 +352,14 @@ class Hopped:
     cumulative: bool = False
 
 
-Operation: TypeAlias = Grouped | Ranked | Framed | Guarded | LookedUp | Joined | Hopped
+@dataclass(frozen=True)
+class Settled:
+    """The rows of the first input, each once: when nothing takes it back any more (see
+    ``operators.settled``). The rows of the others have their times alone, and tell how far time is.
+    """
+
+
+Operation: TypeAlias = Grouped | Ranked | Framed | Guarded | LookedUp | Joined | Hopped | Settled
 
 
 def nodes(node: Node) -> Iterator[Node]:
