@@ -231,3 +231,31 @@ def test_static_relations(sql: str, expected: list[tuple[int, ...]], tmp_path: P
         assert answer.error is None, answer.error
     total = pq.read_table(tmp_path / "nightly" / "answers" / "q" / TOTAL).to_pylist()
     assert sorted(tuple(row.values()) for row in total) == expected
+
+
+PER_TEN = "SELECT window(ts, 10).start AS w, COUNT(*) AS n FROM S GROUP BY (window(ts, 10))"
+
+
+@pytest.mark.parametrize(
+    ("sql", "second", "told"),
+    [
+        (PER_TEN, [12, 20], None),
+        (PER_TEN, [9, 12], "answered once and for all is taken back"),
+        ("SELECT COUNT(*) AS n FROM S", [12], "never final: every row may be taken back"),
+        ("SELECT A, MAX(B) AS m FROM S WHERE A IN (1, 2) AND B < 5 GROUP BY A", [12], "no time closes"),
+    ],
+)
+def test_what_cannot_be_told_once(sql: str, second: list[int], told: str | None, tmp_path: Path) -> None:
+    """A tuple of a time that was settled, rows that never are, and those that a value alone settles."""
+    columns = {"ts": "int", "A": "int", "B": "int"}
+    given = catalog_from_mapping({"S": {"columns": columns, "timestamp": "ts"}})
+    for part, times in enumerate([[3, 9], second]):
+        rows = [{"ts": ts, "A": 1, "B": 2} for ts in times]
+        histories.write(given.relations[0], rows, tmp_path, part)
+    catalog = histories.placed(given, tmp_path)
+    answer = night([Registered("q", sql, "final")], catalog, tmp_path / "nightly")["q"]
+    if told is not None:
+        assert answer.error is not None and told in answer.error.message
+        return
+    rows = pq.read_table(tmp_path / "nightly" / "answers" / "q" / TOTAL).to_pylist()
+    assert sorted(tuple(row.values()) for row in rows) == [(0, 2, 1), (10, 1, 1)]
