@@ -66,6 +66,8 @@ class Tree(Generic[Given]):
         self.node = node
         self.operator: Operator | None = operator_of(node) if isinstance(node, Applied) else None
         self._nothing: Given | None = None
+        # What was standing below, to be found again from what is kept there.
+        self._standing: Changes | None = None
 
     @property
     def stored(self) -> int:
@@ -99,9 +101,11 @@ class Tree(Generic[Given]):
 
     def _settled(self, once: Once, given: Given) -> dict[Row, int]:
         rows, *clocks = self.below
-        before, changes = rows.standing(once.now), rows.take(given)
+        before = rows.standing(once.now) if self._standing is None else self._standing
+        changes = rows.take(given)
         once.see([clock.take(given) for clock in clocks])
-        return once.take([changes, before, rows.standing(once.now)])
+        self._standing = rows.standing(once.now)
+        return once.take([changes, before, self._standing])
 
     def standing(self, now: int | None) -> Changes:
         """The rows that may still be taken back, once all until a time (encoded) has come."""
@@ -124,6 +128,7 @@ class Tree(Generic[Given]):
     def load(self, document: Any) -> None:
         """Take up what ``dump`` gave."""
         own, *below = document
+        self._standing = None
         if isinstance(self.node, Applied):
             # What it keeps of what is known beforehand is in the document as well.
             self.operator = operator_of(self.node)

@@ -292,6 +292,12 @@ class Outlook:
         )
         return min(found, default=None)
 
+    def until(self, terms: Terms) -> int | None:
+        """The least time after which ``rest`` is None; None if there is none."""
+        pairs = (pair for some in self._of_column for pair in some)
+        limits = {limit for pair in pairs for limit in self._limits(pair, terms[pair.mine])}
+        return next((n for n in sorted(limits) if not self._possible(self._tree, terms, n + 1)), None)
+
     def _limits(self, pair: Pair, value: Any) -> Iterable[int]:
         """The times after which a comparison with what comes is false, and after which it is as of BELOW."""
         coming = self._coming[pair.theirs]
