@@ -98,6 +98,14 @@ def statements_beyond(*kinds: str) -> st.SearchStrategy[Beyond]:
     return st.integers(0, 10**9).map(lambda seed: beyond(seed, *kinds))
 
 
+def told_at_once(sql: str) -> bool:
+    """Whether in mode final plans tell rows at the markers at which the definition does.
+
+    Where rows without a match are grouped, or several tuples together are a match, it may be later.
+    """
+    return "NOT EXISTS" not in sql or not re.search("GROUP BY|DISTINCT|t1", sql)
+
+
 def beyond(seed: int, *kinds: str) -> Beyond:
     """The statement of a seed; see ``statements_beyond``."""
     r = Random(seed)
@@ -158,7 +166,7 @@ class _World:
 
     def __init__(self, r: Random, kind: str) -> None:
         self.r = r
-        timed = kind in ("windows", "sessions", "as-of")
+        timed = kind in ("windows", "sessions", "as-of", "closing")
         self.time = r.choice(["int", "int", "timestamp", *([] if timed else ["", ""])])
         self.kinds = {"K": "int", "A": "int", "B": r.choice(["int", "int", *VALUES])}
         columns = {**self.kinds, **({TIME: self.time} if self.time else {})}
@@ -618,6 +626,70 @@ def _sub_queries(world: _World) -> str:
     )
 
 
+def _closing(world: _World) -> str:
+    """Statements whose rows time settles: partners, groups, ranks and frames near a row's own time."""
+    r, time, near = world.r, f"s0.{TIME}", _near(world)
+    one, other = r.choice(list(world.streams)), r.choice(list(world.streams))
+    key = r.choice(list(world.kinds))
+    test = r.choice(["", "", f" AND t0.A {r.choice(OPS)} {r.choice(LITERALS['int'])}"])
+    matched = f"{near}{test}" + r.choice(["", f" AND t0.{key} {r.choice(OPS)} s0.{key}"])
+    where = r.choice(["", f" WHERE s0.A {r.choice(OPS)} {r.choice(LITERALS['int'])}"])
+    anti = f"NOT EXISTS (SELECT 1 FROM {other} t0 WHERE {matched})"
+    guarded = f"{one} s0{where or ' WHERE TRUE'} AND {anti}"
+    second = r.choice(list(world.streams))
+    two = f"NOT EXISTS (SELECT 1 FROM {other} t0, {second} t1 WHERE {matched} AND t1.{TIME} {{}})"
+    later = r.choice([f"<= t0.{TIME}", f">= t0.{TIME}", f"= {time}", f">= {time}"])
+    count = f"SELECT s0.{TIME} AS t, s0.K AS k, COUNT(*) AS n FROM {one} s0{where} GROUP BY s0.{TIME}, s0.K"
+    follows = r.choice(
+        ["1 PRECEDING AND 1 FOLLOWING", "CURRENT ROW AND 2 FOLLOWING", "2 PRECEDING AND CURRENT ROW"]
+    )
+    rows = r.choice([f"ROWS BETWEEN {follows}", _ranged(world, follows)])
+    by = f"PARTITION BY s0.K ORDER BY {time}"
+    whole, rank = f"{by}, s0.A, s0.B, s0.K", r.choice(["<= 2", "> 1"])
+    return r.choice(
+        [
+            f"SELECT s0.A, s0.K FROM {guarded}",
+            f"SELECT DISTINCT s0.K FROM {guarded}",
+            f"SELECT s0.A FROM {one} s0 WHERE {two.format(later)}",
+            f"SELECT s0.A, t0.A FROM {one} s0 LEFT JOIN {other} t0 ON {matched}{where}",
+            f"SELECT s0.A, t0.B FROM {one} s0 FULL JOIN {other} t0 ON {matched}",
+            f"SELECT {time}, COUNT(*) AS n, MAX(t0.A) AS m FROM {one} s0 LEFT JOIN {other} t0 ON {matched}"
+            f" GROUP BY {time}",
+            f"SELECT {time}, COUNT(*) AS n FROM {guarded} GROUP BY {time}",
+            f"SELECT {time}, s0.K, SUM(s0.A) AS n FROM {one} s0, {other} t0 WHERE {matched}"
+            f" GROUP BY {time}, s0.K",
+            f"SELECT t, n FROM ({count}) q WHERE n > 1",
+            f"SELECT t, n FROM ({count}) q UNION ALL SELECT {time}, s0.A FROM {one} s0",
+            f"SELECT s0.A, q.n FROM {one} s0 JOIN ({count}) q ON {time} = q.t AND s0.K = q.k",
+            f"SELECT s0.K, COUNT(s0.A) OVER ({by} {rows}) AS c FROM {one} s0",
+            f"SELECT s0.K, {r.choice(['LAG', 'LEAD'])}(s0.A) OVER ({whole}) AS c FROM {one} s0",
+            f"SELECT {time}, RANK() OVER (PARTITION BY {time} ORDER BY s0.A) AS c FROM {one} s0",
+            f"SELECT s0.A, s0.K FROM {one} s0 QUALIFY ROW_NUMBER() OVER ({whole}) {rank}",
+            f"SELECT {time}, s0.A FROM {one} s0 QUALIFY RANK() OVER (PARTITION BY {time} ORDER BY s0.A) = 1",
+        ]
+    )
+
+
+def _near(world: _World) -> str:
+    """A condition that keeps the time of t0 near that of s0: within, before, or after it."""
+    r, one, other = world.r, f"s0.{TIME}", f"t0.{TIME}"
+    back, on = world.offset(r.choice([0, 1, 2]), "-"), world.offset(r.choice([0, 1, 2, 4]))
+    return r.choice(
+        [
+            f"{other} BETWEEN {one}{back} AND {one}{on}",
+            f"{other} BETWEEN {one} AND {one}{on}",
+            f"{other} <= {one}{on}",
+            f"{other} < {one}",
+            f"{other} = {one}",
+        ]
+    )
+
+
+def _ranged(world: _World, rows: str) -> str:
+    """A frame of a number of rows as one of a length of time."""
+    return f"RANGE BETWEEN {re.sub('[0-9]', lambda m: world.span(int(m[0])), rows)}"
+
+
 KINDS: dict[str, Callable[[_World], str]] = {
     "groups": _groups,
     "windows": _windows,
@@ -629,6 +701,7 @@ KINDS: dict[str, Callable[[_World], str]] = {
     "sets": _sets,
     "as-of": _as_of,
     "sub-queries": _sub_queries,
+    "closing": _closing,
 }
 
 

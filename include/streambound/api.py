@@ -16,6 +16,7 @@ from streambound.errors import QueryError, meant
 from streambound.evaluation.corpus import evaluated
 from streambound.evaluation.frames import events_of, rows_of
 from streambound.query.catalog import Catalog, catalog_from_mapping, load_catalog
+from streambound.query.modes import MODES
 from streambound.query.parse import statement
 from streambound.query.parse.corpus import CorpusLine
 from streambound.query.values import shown
@@ -45,6 +46,7 @@ def evaluate(
     events: Iterable[Mapping[str, Any]] | Mapping[str, Any] | Any,
     static: Mapping[str, Any] | None = None,
     engine: str = "onepass",
+    mode: str | None = None,
 ) -> dict[str, Any]:
     """The new answers at each marker, and the most units that were stored.
 
@@ -54,6 +56,8 @@ def evaluate(
             ``{name: data frame or list of rows, ...}``, then in any order if the streams have timestamps.
         static: the rows of each static relation, or a data frame of them.
         engine: ``onepass`` (the plan) or ``reference`` (the definition; units are None).
+        mode: ``changes``: answers are taken back; ``final``: each row once, when nothing takes it back any
+            more; None: as the text says (``-- mode: final``), or else ``changes``.
 
     Raises:
         StreamboundError: the query has no bounded plan, or the data do not fit the catalog.
@@ -62,10 +66,12 @@ def evaluate(
         raise QueryError(
             f"the engine is {shown(engine)}", accepted=", ".join(ENGINES), fix=meant(str(engine), ENGINES)
         )
+    if mode is not None and mode not in MODES:
+        raise QueryError(f"the mode is {shown(mode)}", accepted=", ".join(MODES), fix=meant(str(mode), MODES))
     query = statement(sql, catalog, "query")
     given = events_of(query, events, catalog)
     line = CorpusLine("query", sql, catalog, tuple(given), rows_of({} if static is None else static, catalog))
-    return evaluated(line, engine)
+    return evaluated(line, engine, mode)
 
 
 def witness(sql: str, catalog: Catalog, size: int) -> Witness:

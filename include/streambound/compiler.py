@@ -34,7 +34,7 @@ from streambound.storage.partitions import one_key
 from streambound.synopsis.flow import Node, formula_of, units_of
 from streambound.synopsis.flow_planner import flow
 from streambound.synopsis.planner import AnyPlan
-from streambound.synopsis.statement import PlannedPart, planned_parts, sizing
+from streambound.synopsis.statement import PlannedPart, planned_parts, require_final, sizing
 
 # What proves and mends a query is loaded for one that is not bounded: a lint starts often, and most are.
 if TYPE_CHECKING:
@@ -198,6 +198,19 @@ def certified(job: Decided) -> Decided:
     return job if verdict is None else replace(job, verdict=replace(verdict, final=verdict.outcome.value))
 
 
+def in_mode(job: Decided, mode: str | None) -> Decided:
+    """A query with its verdict in a mode of answers, ``changes`` or ``final``; None: in that of the text.
+
+    Raises:
+        PlanError: it is bounded in mode changes and cannot be evaluated in mode final.
+    """
+    statement = job.statement.in_mode(mode)
+    if statement.final and (job.verdict.bounded or job.verdict.final in ("bounded", "never-final")):
+        require_final(job.name, job.verdict)
+        job = replace(job, verdict=replace(job.verdict, outcome=Outcome.BOUNDED))
+    return replace(job, statement=statement)
+
+
 def planned(job: Decided) -> Planned:
     """The compact plan of each part of a bounded query; a formula where static values decide its size."""
     known = Planned(**vars(job))
@@ -207,6 +220,8 @@ def planned(job: Decided) -> Planned:
         return replace(known, unplanned=why)
     if not job.statement.plain:
         try:
+            if job.statement.final:
+                require_final(job.name, job.verdict)
             node = flow(job.statement)
         except PlanError as error:
             if not _planned_with_statics(job.statement):

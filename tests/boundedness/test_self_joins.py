@@ -118,3 +118,10 @@ def test_many_random_self_joins() -> None:
     found = [judge(seed) for seed in range(1_000)]
     assert found.count(Outcome.UNKNOWN) <= 20
     assert min(found.count(Outcome.BOUNDED), found.count(Outcome.UNBOUNDED)) > 100
+
+
+def test_what_is_computed_of_one_occurrence_alone() -> None:
+    """Where no NULL arrives each set of groups is a join under DISTINCT, of a stream with itself."""
+    within = "A IN (SELECT t.A FROM S t)"
+    found = verdict(f"SELECT B, K + 1, COUNT(*) FROM S WHERE {within} GROUP BY GROUPING SETS ((B), (K + 1))")
+    assert found.outcome is Outcome.UNBOUNDED

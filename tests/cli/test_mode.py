@@ -1,4 +1,4 @@
-"""``streambound run --corpus FILE --engine reference --mode``: signed changes, initial rows, and finals."""
+"""``streambound run --mode``: signed changes and initial rows, or each row once."""
 
 from __future__ import annotations
 
@@ -52,6 +52,27 @@ def test_finals_are_told_once(corpus: Path, capsys: pytest.CaptureFixture[str]) 
     assert windows["answers"] == [{"ts": 2, "row": [3, 2], "count": 1}]
 
 
-def test_other_engines_do_not_tell_finals(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--corpus", str(corpus), "--engine", "onepass", "--mode", "final"]) == 2
-    assert "--engine reference" in capsys.readouterr().err
+@pytest.mark.parametrize("engine", ["onepass", "local"])
+def test_engines_tell_the_same_rows_and_refuse_what_is_never_final(
+    engine: str, corpus: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "--corpus", str(corpus), "--engine", engine, "--mode", "final"]) == 2
+    count, windows = told(capsys)
+    assert "never final" in count["error"] and "--mode changes" in count["error"]
+    assert windows["answers"] == [{"ts": 2, "row": [3, 2], "count": 1}]
+    # Of a window its times, a count and the time that was seen.
+    assert windows["peak_units"] <= 4
+
+
+def test_a_text_says_its_mode_and_an_option_another(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "corpus.jsonl"
+    line = {"id": "q", "streams": {"S": STREAM}, "sql": f"-- mode: final\n{WINDOWS}", "events": EVENTS}
+    path.write_text(json.dumps(line))
+    for options, number in (([], 1), (["--mode", "final"], 1), (["--mode", "changes"], 4)):
+        assert main(["run", "--corpus", str(path), "--engine", "onepass", *options]) == 0
+        assert len(told(capsys)[0]["answers"]) == number
+    path.write_text(json.dumps({**line, "sql": f"-- mode: once\n{COUNT}"}))
+    assert main(["run", "--corpus", str(path), "--engine", "onepass"]) == 2
+    assert "accepted: changes, final" in told(capsys)[0]["error"]

@@ -33,7 +33,7 @@ def equal(statement: Statement, events: list[dict[str, Any]]) -> FlowPass:
     return made
 
 
-@given(case=statements_beyond("guards", "outer joins", "sets", "as-of"))
+@given(case=statements_beyond("guards", "outer joins", "sets", "as-of", "closing"))
 def test_changes_are_those_of_the_definition(case: Beyond) -> None:
     try:
         statement = read(case.line.sql, case.line.catalog).statement
@@ -63,6 +63,11 @@ PLANNED = [
     # Within a time: any columns.
     "SELECT S.A FROM S WHERE {} (SELECT 1 FROM T WHERE T.B = S.B AND T.ts BETWEEN S.ts AND S.ts + 3)",
     "SELECT S.A FROM S WHERE {} (SELECT 1 FROM T WHERE T.A <= S.B AND T.ts BETWEEN S.ts - 2 AND S.ts)",
+    # What is grouped or ranked by time waits as long as its rows do.
+    "SELECT S.ts, COUNT(*) AS n FROM S WHERE {} (SELECT 1 FROM T WHERE T.K = S.K AND T.ts BETWEEN S.ts"
+    " AND S.ts + 3) GROUP BY S.ts",
+    "SELECT S.ts, S.A FROM S WHERE {} (SELECT 1 FROM T WHERE T.B = S.B AND T.ts BETWEEN S.ts AND S.ts + 2)"
+    " QUALIFY RANK() OVER (PARTITION BY S.ts ORDER BY S.A) = 1",
     # The past: what matters of it is kept.
     "SELECT S.A FROM S WHERE {} (SELECT 1 FROM T WHERE T.K = S.K AND T.ts < S.ts)",
     "SELECT S.A FROM S WHERE {} (SELECT 1 FROM T WHERE S.A < T.B AND T.ts <= S.ts)",

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.beyond import TIME, Beyond, statements_beyond
+from tests.beyond import TIME, Beyond, statements_beyond, told_at_once
 from tests.history.test_nights import DAYS, World
 from tests.spark import histories
 from tests.spark.histories import Registered
@@ -23,6 +23,7 @@ from tests.spark.nights import from_scratch, left, night
 from streambound.compiler import compile
 from streambound.errors import StreamboundError
 from streambound.evaluation.events import batches, timed
+from streambound.evaluation.finality import finals
 from streambound.evaluation.flow import statement_pass
 from streambound.evaluation.reference import initial, reference
 from streambound.query.catalog import Catalog, catalog_from_mapping
@@ -32,19 +33,22 @@ from streambound.query.parse.corpus import CorpusLine
 from streambound.query.statement import Statement
 from streambound.tasks.emit import TOTAL
 
+# Statements that may have final rows.
+CLOSING = ("closing", "closing", "windows", "sessions", "ranks", "guards", "outer joins", "sets", "as-of")
 Rows = list[dict[str, Any]]
 Changes = dict[str, Counter[tuple[Any, ...]]]
 
 
-def planned(line: CorpusLine) -> Statement:
+def planned(line: CorpusLine, mode: str | None = None) -> Statement:
     """The statement of a line; the test is abandoned if it is not evaluated (tests/evaluation holds when)."""
     assert line.catalog is not None
     try:
         made = compile(line.sql, line.catalog, line.id)
-        assume(made.verdict.bounded and made.unplanned is None)
-        for _ in statement_pass(made.statement, {}).run(batches(made.statement, line.events)):
+        statement = made.statement.in_mode(mode)
+        assume(statement.final or (made.verdict.bounded and made.unplanned is None))
+        for _ in statement_pass(statement, {}).run(batches(statement, line.events)):
             pass
-        return defined(line.sql, line.catalog, line.id, line.dialect)
+        return defined(line.sql, line.catalog, line.id, line.dialect).in_mode(mode)
     except StreamboundError:
         assume(False)
         raise
@@ -79,7 +83,8 @@ def expected(statement: Statement, parts: list[Rows]) -> Changes:
     every = [(str(number), row) for number, rows in enumerate(parts) for row in rows]
     place = {row[TIME] if timed(statement) else at: number for at, (number, row) in enumerate(every)}
     found: Changes = {}
-    for answers in reference(statement, batches(statement, [row for _, row in every]), {}):
+    tells = finals if statement.final else reference
+    for answers in tells(statement, batches(statement, [row for _, row in every]), {}):
         for one in answers:
             found.setdefault(place[one.marker], Counter())[encoded(statement, one.row)] += one.count
     return standing(found)
@@ -95,10 +100,10 @@ def rows_in(statement: Statement, file: Path) -> Counter[tuple[Any, ...]]:
     return Counter({encoded(statement, row): int(n) for *row, n in zip(*columns, strict=True)})
 
 
-def agrees(data: st.DataObject, case: Beyond | CorpusLine) -> None:
-    """Night by night the changes are the definition's; state and answer do not depend on the cut."""
+def agrees(data: st.DataObject, case: Beyond | CorpusLine, mode: str | None = None) -> None:
+    """Night by night the answers are the definition's; state and answer do not depend on the cut."""
     line = case.line if isinstance(case, Beyond) else case
-    statement, query = planned(line), Registered("q", line.sql)
+    statement, query = planned(line, mode), Registered("q", line.sql, mode)
     assert line.catalog is not None
     boundaries = []
     for parts in (cut(data, statement, line.events), cut(data, statement, line.events)):
@@ -114,7 +119,8 @@ def agrees(data: st.DataObject, case: Beyond | CorpusLine) -> None:
             out = folder / "nightly" / "answers" / "q"
             files = {file.parent.name.partition("=")[2]: file for file in out.glob("*=*/*.parquet")}
             assert {part: rows_in(statement, file) for part, file in files.items()} == changes, case
-            total = Counter({encoded(statement, one.row): one.count for one in initial(statement, {})})
+            first = [] if statement.final else initial(statement, {})
+            total = Counter({encoded(statement, one.row): one.count for one in first})
             for rows in changes.values():
                 total.update(rows)
             total = Counter({row: n for row, n in total.items() if n})
@@ -131,6 +137,13 @@ def agrees(data: st.DataObject, case: Beyond | CorpusLine) -> None:
 @given(statements_beyond(), st.data())
 def test_random_statements(case: Beyond, data: st.DataObject) -> None:
     agrees(data, case)
+
+
+@settings(max_examples=settings.default.max_examples // 4)
+@given(statements_beyond(*CLOSING), st.data())
+def test_rows_that_are_told_once(case: Beyond, data: st.DataObject) -> None:
+    assume(told_at_once(case.line.sql))
+    agrees(data, case, "final")
 
 
 TREES = [
@@ -218,3 +231,31 @@ def test_static_relations(sql: str, expected: list[tuple[int, ...]], tmp_path: P
         assert answer.error is None, answer.error
     total = pq.read_table(tmp_path / "nightly" / "answers" / "q" / TOTAL).to_pylist()
     assert sorted(tuple(row.values()) for row in total) == expected
+
+
+PER_TEN = "SELECT window(ts, 10).start AS w, COUNT(*) AS n FROM S GROUP BY (window(ts, 10))"
+
+
+@pytest.mark.parametrize(
+    ("sql", "second", "told"),
+    [
+        (PER_TEN, [12, 20], None),
+        (PER_TEN, [9, 12], "answered once and for all is taken back"),
+        ("SELECT COUNT(*) AS n FROM S", [12], "never final: every row may be taken back"),
+        ("SELECT A, MAX(B) AS m FROM S WHERE A IN (1, 2) AND B < 5 GROUP BY A", [12], "no time closes"),
+    ],
+)
+def test_what_cannot_be_told_once(sql: str, second: list[int], told: str | None, tmp_path: Path) -> None:
+    """A tuple of a time that was settled, rows that never are, and those that a value alone settles."""
+    columns = {"ts": "int", "A": "int", "B": "int"}
+    given = catalog_from_mapping({"S": {"columns": columns, "timestamp": "ts"}})
+    for part, times in enumerate([[3, 9], second]):
+        rows = [{"ts": ts, "A": 1, "B": 2} for ts in times]
+        histories.write(given.relations[0], rows, tmp_path, part)
+    catalog = histories.placed(given, tmp_path)
+    answer = night([Registered("q", sql, "final")], catalog, tmp_path / "nightly")["q"]
+    if told is not None:
+        assert answer.error is not None and told in answer.error.message
+        return
+    rows = pq.read_table(tmp_path / "nightly" / "answers" / "q" / TOTAL).to_pylist()
+    assert sorted(tuple(row.values()) for row in rows) == [(0, 2, 1), (10, 1, 1)]

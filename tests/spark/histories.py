@@ -41,6 +41,7 @@ class Registered:
 
     name: str
     sql: str
+    mode: str | None = None
 
 
 def compact_plan(query: Query, values: StaticValues | None = None) -> Plan:

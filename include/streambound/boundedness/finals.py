@@ -11,9 +11,12 @@ from streambound.boundedness.verdict import Outcome, Verdict
 from streambound.constraints.cases import cases
 from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
-from streambound.query.formula import all_of, conjunction
-from streambound.query.model import Output, Query
-from streambound.query.statement import Guard, Selection, Statement
+from streambound.query.formula import all_of, any_of, conjunction
+from streambound.query.model import NullTest, Output, Query
+from streambound.query.statement import Block, Guard, Selection, Statement
+
+# No row is.
+NEVER = "never-final"
 
 
 def final_of(statement: Statement, found: Verdict) -> str | None:
@@ -29,7 +32,7 @@ def final_of(statement: Statement, found: Verdict) -> str | None:
     for word in ("unbounded", "bounded"):
         if word in finals:
             return word
-    return "never-final"
+    return NEVER
 
 
 def _final(statement: Statement, selection: Selection) -> str | None:
@@ -38,27 +41,68 @@ def _final(statement: Statement, selection: Selection) -> str | None:
     negative = tuple(g for g in alone.guards if g.negated)
     if not negative:
         return _word(judged(of_one(statement, selection)))
-    outer = {o.alias for o in alone.base.occurrences}
     kept = []
     for guard in negative:
-        parts = [q for case in cases(joined(alone, [guard])) for q in case.parts]
-        if not parts:
-            continue
-        before = {_preceding(query, outer) for query in parts}
-        inner = {o.alias for o in guard.base.streams}
-        if len(before) > 1:
-            return None
-        (found,) = before
-        if inner <= found:
-            kept.append(guard)
-        elif not inner & found:
-            return None if any(_excludes(alone, query) for query in parts) else "never-final"
-        elif (less := _lessened(guard, found)) is not None:
-            kept.append(less)
-        else:
-            return None
+        less = _reduced(alone, guard)
+        if not isinstance(less, Guard):
+            return less
+        kept.append(less)
     positive = tuple(g for g in alone.guards if not g.negated)
     return _word(judged(of_one(statement, replace(alone, guards=(*positive, *kept)))))
+
+
+def _reduced(selection: Selection, guard: Guard) -> Guard | str | None:
+    """What keeps the rows of a selection from being final as a guard does: with the streams alone that
+    precede one outside. A word where it keeps all of them from it, None where that is not settled.
+    """
+    parts = [q for case in cases(joined(selection, [guard])) for q in case.parts]
+    outer = {o.alias for o in selection.base.occurrences}
+    before = {_preceding(query, outer) for query in parts}
+    inner = {o.alias for o in guard.base.streams}
+    if not before or all(inner <= found for found in before):
+        return guard
+    if len(before) > 1:
+        return None
+    (found,) = before
+    if not inner & found:
+        return None if any(_excludes(selection, query) for query in parts) else NEVER
+    return _lessened(guard, found)
+
+
+def with_final_rows(statement: Statement) -> Statement:
+    """A statement with the same final rows, of what can have any: see ``final_of``."""
+    blocks = []
+    for block in statement.blocks:
+        blocks += [block] if block.then is not None else _with_final_rows(statement, block)
+    return replace(statement, blocks=tuple(blocks)) if blocks else statement
+
+
+def _with_final_rows(statement: Statement, block: Block) -> list[Block]:
+    kept = []
+    for selection in block.selections:
+        wide = widened(selection)
+        reduced = [_reduced(wide, guard) if guard.negated else guard for guard in selection.guards]
+        if NEVER in reduced and not judged(of_one(statement, selection)).bounded:
+            never = [g for g, less in zip(selection.guards, reduced, strict=True) if less == NEVER]
+            kept += [s for s in _without_match(selection, never) if judged(of_one(statement, s)).bounded]
+            continue
+        pairs = zip(selection.guards, reduced, strict=True)
+        guards = tuple(less if isinstance(less, Guard) else guard for guard, less in pairs)
+        kept.append(replace(selection, guards=guards))
+    return [replace(block, selections=tuple(kept))] if kept else []
+
+
+def _without_match(selection: Selection, guards: list[Guard]) -> list[Selection]:
+    """The rows that guards find no match for whatever comes: what they compare is NULL. None, or one."""
+    formula = selection.formula
+    for guard in guards:
+        atoms = conjunction(guard.formula) or ()
+        compared = (a for atom in atoms if not isinstance(atom, NullTest) for a in atom.attributes)
+        mine = {o.alias for o in selection.base.occurrences}
+        nulls = dict.fromkeys(a for a in compared if a.occurrence in mine and selection.base.nullable(a))
+        formula = all_of([formula, any_of([NullTest(a, True) for a in nulls])])
+    rest = tuple(guard for guard in selection.guards if guard not in guards)
+    return [replace(selection, formula=formula, guards=rest)]
 
 
 def _word(verdict: Verdict) -> str | None:

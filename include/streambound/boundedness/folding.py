@@ -15,7 +15,18 @@ from dataclasses import replace
 from streambound.constraints.closure import Difference, at_least, at_most
 from streambound.constraints.search import Choice
 from streambound.constraints.system import System, constraints_of, shifted, system, unconstrained
-from streambound.query.model import Atom, Attribute, Filter, Join, Membership, Never, NullTest, Op, Query
+from streambound.query.model import (
+    Atom,
+    Attribute,
+    Filter,
+    Join,
+    Membership,
+    Never,
+    NullTest,
+    Op,
+    Query,
+    Relation,
+)
 from streambound.query.renaming import renamed, renamed_atom
 
 
@@ -23,6 +34,7 @@ def folded(query: Query) -> Query:
     """The duplicate-eliminating query without occurrences that fold; others as they are."""
     if not query.ring.idempotent or not any(_pairs(query)):
         return query
+    query = _alike(query)
     # What is implied between the occurrences that are left is what the whole query implies: a tuple that
     # plays both parts is one match. From what contradicts itself everything follows: nothing may be left out.
     facts = system(query)
@@ -31,6 +43,17 @@ def folded(query: Query) -> Query:
     while (pair := next((p for p in _pairs(query) if _folds(facts, query, *p)), None)) is not None:
         query = _substituted(query, *pair)
     return query
+
+
+def _alike(query: Query) -> Query:
+    """The query whose occurrences of one stream all have what is computed of the columns of any."""
+    known: dict[str, Relation] = {}
+    for one in query.occurrences:
+        known[one.relation.name] = known.get(one.relation.name, one.relation).with_computed(one.relation)
+    occurrences = (
+        replace(o, relation=o.relation.with_computed(known[o.relation.name])) for o in query.occurrences
+    )
+    return replace(query, occurrences=tuple(occurrences))
 
 
 def _pairs(query: Query) -> Iterator[tuple[str, str]]:

@@ -132,7 +132,15 @@ class _Frames:
         outcome = None if found.outcome is Outcome.UNKNOWN else found.outcome.value
         if not any(s.base.streams for s in self.selections):
             return outcome
-        seen = {number for s in self.then.shown for number in s.values}
-        if any(self._frame(self.then.functions[number]) is None for number in seen):
+        seen = [self.then.functions[n] for n in {number for s in self.then.shown for number in s.values}]
+        if any(self._frame(over) is None and not self._closes(over) for over in seen):
             return "never-final" if outcome else None
         return outcome
+
+    def _closes(self, over: Over) -> bool:
+        """Whether its partitions end: they have a time of streams that complete the rows."""
+        places = [[(s, s.base.select[p].term, top) for p in over.partition] for s, top in self.tops]
+        return all(
+            any(isinstance(t, Attribute) and s.base.is_time(t) and t.occurrence in top for s, t, top in place)
+            for place in places
+        )

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from streambound import settings
 from streambound.cli import live, relations
 from streambound.cli.options import add_text, command, refuse_file, refuse_ignored
 from streambound.errors import QueryError, UnsupportedError
+from streambound.query.modes import MODES
 
 if TYPE_CHECKING:
     from streambound.history.executor import Executor
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
 # The engines that evaluate partitions, keep checkpoints and write answers; the others print them.
 EXECUTORS = ("spark", "local")
 ENGINES = (*EXECUTORS, "onepass", "reference")
-MODES = ("changes", "final")
 
 
 def add_parser(commands: Any) -> None:
@@ -41,8 +42,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--mode",
         choices=MODES,
-        default="changes",
-        help="changes: answers are taken back; final: a row once, when nothing takes it back",
+        help="changes (default): answers are taken back; final: each row once, when nothing takes it back",
     )
     parser.add_argument(
         "--from", dest="first", metavar="PARTITION", help="first partition, such as 2013-01-01"
@@ -89,6 +89,7 @@ def _run(options: argparse.Namespace) -> int:
     from streambound.cli.queries import registered_or_file
 
     query, catalog = registered_or_file(options.query, options.catalog, options.dialect, options.chosen)
+    query = replace(query, mode=options.mode)
     refuse_file("--output", options.output)
     _refuse_memory(options)
     if options.relations is not None:
@@ -116,10 +117,8 @@ def _refuse_recompute(options: argparse.Namespace) -> None:
 
 
 def _refuse_mode(options: argparse.Namespace) -> None:
-    if options.mode != "changes" and (options.engine != "reference" or options.live or options.relations):
-        raise UnsupportedError(
-            f"--mode {options.mode} is told by the definition alone", fix="give --engine reference as well"
-        )
+    if options.mode is not None and options.relations is not None:
+        raise QueryError("--mode is not for --relations: nothing comes later", fix="leave out --mode")
 
 
 def _refuse_memory(options: argparse.Namespace) -> None:
@@ -133,7 +132,7 @@ def _refuse_memory(options: argparse.Namespace) -> None:
         raise QueryError(f"--memory is not for --engine {options.engine}", accepted=accepted)
 
 
-def _run_corpus(path: Path, engine: str, mode: str) -> int:
+def _run_corpus(path: Path, engine: str, mode: str | None) -> int:
     from streambound.query.parse.corpus import queries_of, read_corpus
 
     lines = chain.from_iterable(map(queries_of, read_corpus(path)))
@@ -145,7 +144,7 @@ def _run_corpus(path: Path, engine: str, mode: str) -> int:
 
 
 def _corpus_answers(
-    lines: Iterable[CorpusLine], engine: str, mode: str
+    lines: Iterable[CorpusLine], engine: str, mode: str | None
 ) -> Iterable[tuple[dict[str, Any], int]]:
     if engine not in EXECUTORS:
         from streambound.evaluation.corpus import run_line
@@ -155,7 +154,7 @@ def _corpus_answers(
     from streambound.history.corpus import run_corpus
 
     with _executor(engine, "streambound run --corpus") as executor:
-        yield from run_corpus(executor, lines)
+        yield from run_corpus(executor, lines, mode)
 
 
 def _executor(engine: str, name: str) -> AbstractContextManager[Executor]:
@@ -234,14 +233,15 @@ def _run_in_order(query: RegisteredQuery, catalog: Catalog, options: argparse.Na
     from streambound.evaluation.output import write_document
 
     _use_input(options.input)
-    statement = parsed(query.sql, catalog, query.name, query.dialect, query.query).statement
+    read = parsed(query.sql, catalog, query.name, query.dialect, query.query)
+    statement = read.statement.in_mode(query.mode)
     by_definition = options.engine == "reference"
     if (why := statement.undefined if by_definition else statement.unevaluated) is not None:
         raise UnsupportedError(why, subject=query.name)
     batches = history_batches(statement, options.first, options.last, _tell)
     static = static_history(statement)
     if by_definition:
-        found = defined_document(statement, batches, static, options.mode)
+        found = defined_document(statement, batches, static)
     else:
         evaluation = statement_pass(statement, static)
         found = document(query.name, evaluation.run(batches), lambda: evaluation.peak_units)

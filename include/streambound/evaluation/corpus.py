@@ -18,7 +18,7 @@ from streambound.query.parse.corpus import CorpusLine
 from streambound.query.statement import Statement
 
 
-def run_line(line: CorpusLine, engine: str, mode: str = "changes") -> tuple[dict[str, Any], int]:
+def run_line(line: CorpusLine, engine: str, mode: str | None = None) -> tuple[dict[str, Any], int]:
     """The answers of one line by ``onepass`` or ``reference``, and the exit code that it asks for."""
     try:
         return evaluated(line, engine, mode), 0
@@ -31,11 +31,12 @@ def failed(query: str, error: StreamboundError) -> dict[str, Any]:
     return {"query": query, "answers": [], "peak_units": None, "error": error.about(query).one_line()}
 
 
-def evaluated(line: CorpusLine, engine: str, mode: str = "changes") -> dict[str, Any]:
+def evaluated(line: CorpusLine, engine: str, mode: str | None = None) -> dict[str, Any]:
     """The answers of one line by ``onepass`` or ``reference``.
 
     Args:
-        mode: ``changes``, or by ``reference`` ``final``: the rows that nothing takes back any more.
+        mode: ``changes``, or ``final``: each row once, when nothing takes it back any more; None: as the text
+            says (``-- mode:``), or else ``changes``.
 
     Raises:
         StreamboundError: the line, its query or its events are no good, or there is no bounded plan.
@@ -49,8 +50,9 @@ def evaluated(line: CorpusLine, engine: str, mode: str = "changes") -> dict[str,
     _refuse_unknown(line.events, [*dict.fromkeys((*line.catalog.names, *declared))])
     static = encode_static(query, line.static)
     arriving = batches(query, line.events)
+    query = query.in_mode(mode)
     if engine == "reference":
-        return defined_document(query, arriving, static, mode)
+        return defined_document(query, arriving, static)
     evaluation = statement_pass(query, static)
     found = document(line.id, evaluation.run(arriving), lambda: evaluation.peak_units)
     return with_initial(found, answers(query, None, evaluation.initial))
@@ -70,10 +72,10 @@ def _refuse_unknown(events: Iterable[Mapping[str, Any]], names: list[str]) -> No
 
 
 def defined_document(
-    query: Statement, arriving: Iterable[Batch], static: Mapping[str, list[Encoded]], mode: str
+    query: Statement, arriving: Iterable[Batch], static: Mapping[str, list[Encoded]]
 ) -> dict[str, Any]:
     """The JSON object of a query's answers by the definition, in mode ``changes`` or ``final``."""
-    if mode == "final":
+    if query.final:
         return document(query.name, finals(query, arriving, static), lambda: None)
     found = document(query.name, reference(query, arriving, static), lambda: None)
     return with_initial(found, initial(query, static))

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any, TypeAlias
@@ -52,7 +52,7 @@ from streambound.query.model import (
     Query,
     Relation,
 )
-from streambound.query.operators import Framing, Grouping, Over, Ranking
+from streambound.query.operators import Frame, Framing, Grouping, Over, Ranking
 from streambound.query.statement import Block, Guard, Selection, Statement
 from streambound.query.values import Family
 from streambound.query.windows import END
@@ -109,6 +109,9 @@ def _block(block: Block, seen: Relations, now: int) -> Flagged:
     if isinstance(then, Grouping):
         for group in groups_of(then, every):
             settled = _closed_group(block, then, group, now) and all(sure[id(row)] for row in group)
+            # Of a group that only shows that it is there one row is enough.
+            there = bool(then.keys) and not then.aggregates and any(sure[id(row)] for row in group)
+            settled = settled or there
             found += [(row, settled) for row in groups(then, group, types)]
         return found
     if isinstance(then, Ranking):
@@ -467,17 +470,27 @@ def _places(
 ) -> list[bool]:
     """Of each row whether what window functions say of it is settled."""
     found = {id(row): True for row in rows}
-    for over in then.functions:
+    for given in then.functions:
+        turned = bool(given.order) and given.order[0][1]
+        over = _turned(given) if turned else given
         for part in partitions(rows, over.partition):
             limits = {position: part[0].values[position] for position in over.partition}
             closed, first = _closed(block, limits, now), _first_by_time(block, over.order)
             safe = all(sure[id(row)] for row in part)
-            ordered = in_order(part, over.order)
+            ordered = in_order(part, given.order)[:: -1 if turned else 1]
             for place, row in enumerate(ordered):
                 last = None if first is None else _last_seen(over, ordered, place, first)
                 before = first is not None and last is not None and _closed(block, limits, now, (first, last))
                 found[id(row)] = found[id(row)] and safe and (closed or before)
     return [found[id(row)] and sure[id(row)] for row in rows]
+
+
+def _turned(over: Over) -> Over:
+    """A function of rows in the reverse order: what it sees is the same."""
+    names = {"LAG": "LEAD", "LEAD": "LAG", "ROW_NUMBER": "NTILE", "RANK": "NTILE", "DENSE_RANK": "NTILE"}
+    frame = Frame(over.frame.rows, over.frame.after, over.frame.before)
+    order = tuple((position, not descends) for position, descends in over.order)
+    return replace(over, name=names.get(over.name, over.name), order=order, frame=frame)
 
 
 def _last_seen(over: Over, ordered: Sequence[Row], place: int, first: int) -> Any:

@@ -17,7 +17,8 @@ from streambound.evaluation.onepass import static_values
 from streambound.evaluation.promises import require_units
 from streambound.evaluation.statement import StatementPass
 from streambound.operators.making import operator_of
-from streambound.operators.operator import Changes, Operator, Row
+from streambound.operators.operator import Changes, Operator, Row, added
+from streambound.operators.settled import Once
 from streambound.query.statement import Statement
 from streambound.synopsis.engine_state import EngineState
 from streambound.synopsis.flow import Applied, Leaf, Node, units_of
@@ -64,6 +65,9 @@ class Tree(Generic[Given]):
         self.names = [name for name, _ in node.fed] if isinstance(node, Leaf) else []
         self.node = node
         self.operator: Operator | None = operator_of(node) if isinstance(node, Applied) else None
+        self._nothing: Given | None = None
+        # What was standing below, to be found again from what is kept there.
+        self._standing: Changes | None = None
 
     @property
     def stored(self) -> int:
@@ -73,7 +77,10 @@ class Tree(Generic[Given]):
 
     def begin(self, nothing: Given) -> dict[Row, int]:
         """The rows before anything came; to be called once, of a tree that keeps nothing yet."""
+        self._nothing = nothing
         below = [tree.begin(nothing) for tree in self.below]
+        if isinstance(self.operator, Once):
+            return self.operator.take([below[0], {}, self.below[0].standing(None)])
         if self.leaf is not None:
             named = dict(zip(self.names, below, strict=True))
             return added([self.leaf.initial(), self.leaf.take(nothing, named) if any(below) else {}])
@@ -83,12 +90,35 @@ class Tree(Generic[Given]):
 
     def take(self, given: Given) -> dict[Row, int]:
         """The changes of the rows that follow from what is given."""
+        if isinstance(self.operator, Once):
+            return self._settled(self.operator, given)
         below = [tree.take(given) for tree in self.below]
         if self.leaf is not None:
             return dict(self.leaf.take(given, dict(zip(self.names, below, strict=True))))
         if self.operator is None:
             return added(below)
         return self.operator.take(below) if any(below) else {}
+
+    def _settled(self, once: Once, given: Given) -> dict[Row, int]:
+        rows, *clocks = self.below
+        before = rows.standing(once.now) if self._standing is None else self._standing
+        changes = rows.take(given)
+        once.see([clock.take(given) for clock in clocks])
+        self._standing = rows.standing(once.now)
+        return once.take([changes, before, self._standing])
+
+    def standing(self, now: int | None) -> Changes:
+        """The rows that may still be taken back, once all until a time (encoded) has come."""
+        if not self.node.retracts:
+            return {}
+        below = [tree.standing(now) for tree in self.below]
+        if self.operator is not None:
+            return self.operator.standing(now, below)
+        if self.leaf is None:
+            return added(below)
+        # It keeps nothing, so what it gives is no more than the rows of these.
+        assert self._nothing is not None
+        return self.leaf.take(self._nothing, dict(zip(self.names, below, strict=True)))
 
     def dump(self) -> Any:
         """What is kept, as plain JSON values."""
@@ -98,6 +128,7 @@ class Tree(Generic[Given]):
     def load(self, document: Any) -> None:
         """Take up what ``dump`` gave."""
         own, *below = document
+        self._standing = None
         if isinstance(self.node, Applied):
             # What it keeps of what is known beforehand is in the document as well.
             self.operator = operator_of(self.node)
@@ -105,19 +136,6 @@ class Tree(Generic[Given]):
             keeps.load(own)
         for tree, part in zip(self.below, below, strict=True):
             tree.load(part)
-
-
-def added(changes: Iterable[Changes]) -> dict[Row, int]:
-    """Changes together, without those that cancel.
-
-    >>> added([{("a",): 1, ("b",): 2}, {("a",): -1}])
-    {('b',): 2}
-    """
-    total: dict[Row, int] = {}
-    for one in changes:
-        for row, count in one.items():
-            total[row] = total.get(row, 0) + count
-    return {row: count for row, count in total.items() if count}
 
 
 def fed_batch(leaf: Leaf, given: Batch, fed: Mapping[str, Changes]) -> Batch:
@@ -228,7 +246,7 @@ def statement_pass(statement: Statement, static: Mapping[str, list[Encoded]]) ->
     Raises:
         PlanError: it is not bounded, or a part of it has no plan.
     """
-    if not statement.plain or changing(statement.occurrences):
+    if statement.final or not statement.plain or changing(statement.occurrences):
         # Of any other the plan asks the same.
         require_bounded(statement)
     return FlowPass(statement, flow(statement, partial(static_values, static=static)), static)

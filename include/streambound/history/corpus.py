@@ -31,17 +31,19 @@ from streambound.tasks.scratch import scratch
 KEY = "marker"
 
 
-def run_corpus(executor: Executor, lines: Iterable[CorpusLine]) -> Iterator[tuple[dict[str, Any], int]]:
+def run_corpus(
+    executor: Executor, lines: Iterable[CorpusLine], mode: str | None = None
+) -> Iterator[tuple[dict[str, Any], int]]:
     """The object and the exit code of each line, as ``evaluation.corpus.run_line`` gives them."""
     for line in lines:
         try:
             with scratch() as folder:
-                yield _evaluated(executor, line, folder), 0
+                yield _evaluated(executor, line, folder, mode), 0
         except StreamboundError as error:
             yield failed(line.id, error), error.exit_code
 
 
-def _evaluated(executor: Executor, line: CorpusLine, folder: Path) -> dict[str, Any]:
+def _evaluated(executor: Executor, line: CorpusLine, folder: Path, mode: str | None) -> dict[str, Any]:
     if line.error is not None or line.catalog is None:
         raise line.error or DataError("the line has no catalog")
     query = statement(line.sql, line.catalog, line.id, line.dialect, line.query)
@@ -51,7 +53,7 @@ def _evaluated(executor: Executor, line: CorpusLine, folder: Path) -> dict[str, 
     relations = {r.name: r for r in (*line.catalog.relations, *(o.relation for o in query.occurrences))}
     catalog = Catalog(tuple(_placed(relation, folder) for relation in relations.values()), line.id)
     # Ids are free text, and the name of a query is that of a folder.
-    registered = RegisteredQuery("query", line.sql, folder, dialect=line.dialect, query=line.query)
+    registered = RegisteredQuery("query", line.sql, folder, dialect=line.dialect, query=line.query, mode=mode)
     (answer,) = evaluate_history(executor, [registered], catalog, output=folder / "answers")
     if answer.error is not None:
         raise answer.error

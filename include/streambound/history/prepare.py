@@ -11,7 +11,7 @@ from typing import Protocol
 from streambound.approximate.plan import memory_plan
 from streambound.boundedness.statements import Part
 from streambound.boundedness.verdict import Verdict
-from streambound.compiler import judge, planned, unplanned
+from streambound.compiler import in_mode, judge, planned, unplanned
 from streambound.errors import DataError, PlanError, StreamboundError
 from streambound.evaluation.events import Encoded
 from streambound.evaluation.history import static_history
@@ -128,6 +128,7 @@ def draft(
     memory: Memory | None = None,
     dialect: str | None = None,
     query: str | None = None,
+    mode: str | None = None,
 ) -> Draft:
     """What is known of a query from its text and the catalog, before any folder is looked at.
 
@@ -136,11 +137,12 @@ def draft(
     Args:
         dialect: that of the text; without it what its first comments say, or a guess.
         query: which one, of a text of several.
+        mode: ``changes`` or ``final``; None: as the text says.
 
     Raises:
         StreamboundError: the query is invalid, or cannot be evaluated.
     """
-    found = judge(sql, catalog, name, dialect=dialect, query=query)
+    found = in_mode(judge(sql, catalog, name, dialect=dialect, query=query), mode)
     drafted = Draft(name, sql, found.verdict, found.statement, found.decision.parts)
     if not found.verdict.bounded and memory is None:
         return drafted
@@ -169,7 +171,7 @@ def draft_of(query: Registered, catalog: Catalog, memory: Memory | None = None) 
     """
     if isinstance(query, Draft):
         return query
-    return draft(query.name, query.sql, catalog, memory, *beside(query))
+    return draft(query.name, query.sql, catalog, memory, *beside(query), getattr(query, "mode", None))
 
 
 def beside(query: Registered) -> tuple[str | None, str | None]:

@@ -42,6 +42,14 @@ class Closing:
         """Whether anything is ever over."""
         return bool(self._parted)
 
+    def end(self, key: Row) -> int | None:
+        """After a row of which ``seen`` is greater, none of a partition comes; None: one always may."""
+        return self._parted.end(key)
+
+    def closed(self, key: Row, now: int | None) -> bool:
+        """Whether a partition is over once all until a time has come."""
+        return self._parted.over(key, now)
+
     def see(self, row: Row) -> None:
         """Take note of the time of a row."""
         if not self._parted:
@@ -56,7 +64,7 @@ class Closing:
         Raises:
             DataError: it was over before.
         """
-        end = self._parted.end(key)
+        end = self.end(key)
         if end is not None and self._over is not None and end < self._over:
             raise DataError(
                 f"a row comes for ({', '.join(map(str, key))}), of which none can come after those before it",

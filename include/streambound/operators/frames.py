@@ -65,6 +65,11 @@ class Frames(Operator):
             self._kept.pop(key, None)
         return shown(self._shown, difference(before, after))
 
+    def standing(self, now: int | None, below: Sequence[Changes]) -> dict[Row, int]:
+        """The rows of partitions that are not over."""
+        parts = (rows for key, rows in self._kept.items() if not self._closing.closed(key, now))
+        return shown(self._shown, difference((), (one for rows in parts for one in self._said(rows))))
+
     def _said(self, rows: Mapping[Row, int]) -> Iterable[tuple[Row, int]]:
         """Rows with what is said of them: of equal rows perhaps different things."""
         # Of each row what functions say of it and of those that equal it.

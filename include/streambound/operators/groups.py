@@ -15,7 +15,7 @@ from typing import Any
 from streambound.operators.aggregates import Accumulator, Settling, accumulators, of_column
 from streambound.operators.closing import Closing
 from streambound.operators.expressions import Computed, compiled
-from streambound.operators.operator import Changes, Operator, Row, difference, ordering
+from streambound.operators.operator import Changes, Operator, Row, added, difference, ordering
 from streambound.operators.projection import Projection
 from streambound.operators.weighed import Weighed
 from streambound.query.operators import Kind
@@ -87,6 +87,8 @@ class Groups(Operator):
         keys = list(zip(operation.keys, types[0], strict=False))
         self.shown = Projection(operation.then.shown, keys, values, operation.then.having)
         self.groups: dict[Row, _Group] = {}
+        # When groups are over, and their rows, as far as it was asked for since they changed.
+        self._said: dict[Row, tuple[int | None, list[tuple[Row, int]]]] = {}
         self.closing = Closing(times, times)
         # Of rows that may be taken back, until when; where nothing says so, for ever.
         self.settling = [Closing(t, t if r else Times()) for t, r in zip(rows, retracts, strict=True)]
@@ -114,6 +116,7 @@ class Groups(Operator):
                 key = row[:width]
                 if key not in before:
                     before[key] = self._standing(key)
+                    self._said.pop(key, None)
                     self.closing.see(key)
                 group = self._group(key)
                 # How many rows there were says nothing where the best of them is all that comes.
@@ -134,6 +137,7 @@ class Groups(Operator):
                 del self.groups[key]
         for key in self.closing.over():
             self.groups.pop(key, None)
+            self._said.pop(key, None)
         self._settle()
         return found
 
@@ -202,6 +206,25 @@ class Groups(Operator):
             found = self.groups[key] = self._empty()
             self.closing.open(key)
         return found
+
+    def standing(self, now: int | None, below: Sequence[Changes]) -> dict[Row, int]:
+        """The rows of groups into which rows may still come.
+
+        Where nothing is said of a group but that it is there, one row that stays is enough.
+        """
+        then = self.operation.then
+        if then.keys and not then.aggregates:
+            rows = added(below)
+            alone = [key for key, group in self.groups.items() if sum(group.counts) == rows.get(key, 0)]
+            return difference((), self._answers(map(self._standing, alone)))
+        found: list[tuple[Row, int]] = []
+        for key in self.groups if then.keys else [self.operation.alone]:
+            if key not in self._said:
+                self._said[key] = self.closing.end(key), self._answers([self._standing(key)])
+            end, said = self._said[key]
+            if end is None or now is None or now < end:
+                found += said
+        return difference((), found)
 
     def dump(self) -> Any:
         """The groups in the order of their texts, and the time that was seen."""

@@ -9,6 +9,7 @@ docs/theory.md).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
@@ -44,6 +45,8 @@ class Guards(Operator):
             _Guard(one, times[0], inner) for one, inner in zip(operation.sought, times[1:], strict=True)
         ]
         self._waiting: dict[Waiting, int] = {}
+        # Until when these may be taken back, as far as it was asked for.
+        self._until: dict[Waiting, float | None] = {}
         # Of different rows those that are hardest to match stand for all with the same values.
         alone = len(self._guards) == 1 and operation.sought[0].negated
         self._hardest = _Hardest(self._guards[0].tree) if operation.distinct and alone else None
@@ -77,6 +80,25 @@ class Guards(Operator):
                     steps[moment] = [{} for _ in inputs]
                 steps[moment][number][row] = count
         return sorted(steps.items(), key=lambda step: (step[0] is not None, step[0] or 0))
+
+    def standing(self, now: int | None, below: Sequence[Changes]) -> dict[Row, int]:
+        """The rows that pass while they have no match, and may still get one."""
+        found: dict[Row, int] = {}
+        for one, count in self._waiting.items():
+            if one not in self._until:
+                self._until[one] = self._last(one[1])
+            until = self._until[one]
+            if now is None or until is None or now < until:
+                found[one[0]] = found.get(one[0], 0) + count
+        return found
+
+    def _last(self, asked: Sequence[Any]) -> float | None:
+        """The time up to which a row that passes can be taken back, less than any if it never can."""
+        pairs = [(g, terms) for g, terms in zip(self._guards, asked, strict=True) if terms is not _PASSED]
+        if not all(guard.negated for guard, _ in pairs):
+            return -math.inf
+        ends = [guard.outlook.until(terms) for guard, terms in pairs]
+        return None if None in ends else max(end for end in ends if end is not None)
 
     def _step(self, rows: Sequence[Changes], found: dict[Row, int]) -> None:
         outer, *inner = rows
@@ -161,6 +183,7 @@ class Guards(Operator):
         for guard, terms in zip(self._guards, one[1], strict=True):
             if terms is not _PASSED:
                 guard.unfile(one, terms)
+        self._until.pop(one, None)
         return self._waiting.pop(one)
 
     def _keep(self, number: int, terms: Terms) -> None:

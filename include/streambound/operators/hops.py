@@ -30,6 +30,10 @@ class Hops(Operator):
                 found[one] = found.get(one, 0) + count
         return {row: count for row, count in found.items() if count}
 
+    def standing(self, now: int | None, below: Sequence[Changes]) -> dict[Row, int]:
+        """The rows in each window of those that are standing."""
+        return self.take(below)
+
     def _windows(self, row: Row) -> Iterator[Row]:
         made, at = self._made, row[self._made.time]
         values = list(row[: self._made.time])

@@ -46,6 +46,17 @@ class Joins(Operator):
         self._sides.drop()
         return {row: count for row, count in found.items() if count}
 
+    def standing(self, now: int | None, below: Sequence[Changes]) -> dict[Row, int]:
+        """The joined rows that would not be there without rows that are standing themselves."""
+        found: dict[Row, int] = {}
+        for number, rows in enumerate(below):
+            for row, count in rows.items():
+                self._extend(number, 0, dict(zip(self._columns[number], row, strict=True)), count, found)
+            self._sides.kept[number].take({row: -count for row, count in rows.items()})
+        for mine, rows in zip(self._sides.kept, below, strict=True):
+            mine.take(rows)
+        return found
+
     def _extend(
         self, first: int, depth: int, values: Mapping[Attribute, Any], weight: int, found: dict[Row, int]
     ) -> None:
@@ -113,6 +124,21 @@ class Meetings(Operator):
         self._sides.drop()
         self._met = {row: n for row, n in self._met.items() if row in self._sides.kept[0].rows}
         return {row: count for row, count in found.items() if count}
+
+    def standing(self, now: int | None, below: Sequence[Changes]) -> dict[Row, int]:
+        """The rows that pass and are standing themselves, or may meet others, or met none that stays."""
+        outside, inside = below
+        there, found = self._sides.kept[1].rows, dict[Row, int]()
+        for row, count in self._sides.kept[0].rows.items():
+            if not self._passes(row):
+                continue
+            met = self._meets(self._inward, 0, row)
+            stays = any(there[one] != inside.get(one, 0) for one in met) if self._wanted else False
+            if not stays and not self._sides.over(0, row, now):
+                self._put(found, row, count)
+            elif row in outside:
+                self._put(found, row, outside[row])
+        return found
 
     def _put(self, found: dict[Row, int], row: Row, count: int) -> None:
         shown = row[: self._width]
@@ -190,6 +216,10 @@ class _Sides:
     @property
     def units(self) -> int:
         return sum(len(one.rows) * (len(one.columns) + 1) for one in self.kept)
+
+    def over(self, number: int, row: Row, now: int | None) -> bool:
+        """Whether nothing that comes after all until a time can meet or change a row of a side."""
+        return self._closing[number].closed(row, now)
 
     def take(self, number: int, changes: Changes) -> None:
         """Take in changes of the rows of a side."""

@@ -10,9 +10,20 @@ from streambound.operators.joins import Joins, Meetings
 from streambound.operators.operator import Operator
 from streambound.operators.ranks import Ranks
 from streambound.operators.sessions import Sessions
+from streambound.operators.settled import Once
 from streambound.operators.timed_frames import TimedFrames
 from streambound.operators.versions import LastVersions
-from streambound.synopsis.flow import Applied, Framed, Grouped, Guarded, Hopped, Joined, LookedUp, Ranked
+from streambound.synopsis.flow import (
+    Applied,
+    Framed,
+    Grouped,
+    Guarded,
+    Hopped,
+    Joined,
+    LookedUp,
+    Ranked,
+    Settled,
+)
 
 
 def operator_of(node: Applied) -> Operator:
@@ -20,6 +31,8 @@ def operator_of(node: Applied) -> Operator:
     operation, times = node.operation, [one.times for one in node.inputs]
     if isinstance(operation, Guarded):
         return Guards(operation, times)
+    if isinstance(operation, Settled):
+        return Once(times[1:])
     if isinstance(operation, LookedUp):
         return LastVersions(operation, times)
     if isinstance(operation, Hopped):

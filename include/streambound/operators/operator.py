@@ -1,13 +1,14 @@
 """What every operation on rows is to those who run it: a fold over signed changes.
 
 Laws: the changes that an operator gives add up to its answer over all rows that it was given, however these
-came in batches; equal rows leave equal states; ``load`` of what ``dump`` gave goes on as if nothing had been.
+came in batches; equal rows leave equal states; ``load`` of what ``dump`` gave goes on as if nothing had been;
+what is not ``standing`` is never taken back.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 from streambound.synopsis.flow import Changes as Changes
@@ -41,6 +42,14 @@ class Operator(ABC):
         return {}
 
     @abstractmethod
+    def standing(self, now: int | None, below: Sequence[Changes]) -> Mapping[Row, int]:
+        """Of its rows those that may still be taken back, once all until a time (encoded) has come.
+
+        Args:
+            below: those of the rows of each input.
+        """
+
+    @abstractmethod
     def dump(self) -> Any:
         """What it keeps as plain JSON values (``synopsis.serial.plain``), in canonical order."""
 
@@ -60,6 +69,19 @@ def difference(before: Iterable[tuple[Row, int]], after: Iterable[tuple[Row, int
         for row, count in rows:
             found[row] = found.get(row, 0) + sign * count
     return {row: count for row, count in found.items() if count}
+
+
+def added(changes: Iterable[Changes]) -> dict[Row, int]:
+    """Changes together, without those that cancel.
+
+    >>> added([{("a",): 1, ("b",): 2}, {("a",): -1}])
+    {('b',): 2}
+    """
+    total: dict[Row, int] = {}
+    for one in changes:
+        for row, count in one.items():
+            total[row] = total.get(row, 0) + count
+    return {row: count for row, count in total.items() if count}
 
 
 def ordering(row: Iterable[Any]) -> tuple[tuple[bool, Any], ...]:

@@ -51,6 +51,9 @@ class Ranks(Operator):
         self._most = None if then.keeps_all(retracts) else then.last
         self._times, self._parted = times, times.among({p: n for n, p in enumerate(then.partition)})
         self._closing = Closing(self._times, self._parted)
+        # No row comes before one whose time is over, if they are in order of time.
+        first = [p for p, descends in then.order[:1] if not descends]
+        self._before = times.among({p: p for p in (*then.partition, *first)} if first else {})
         self._partitions: dict[Row, list[Ranked]] = {}
 
     @property
@@ -138,6 +141,17 @@ class Ranks(Operator):
             if row is not None:
                 made[row] = made.get(row, 0) + count
         return {row: count for row, count in made.items() if count}
+
+    def standing(self, now: int | None, below: Sequence[Changes]) -> dict[Row, int]:
+        """Those before which rows may still come: of what is ordered by time first, those that are recent."""
+        found: dict[Row, int] = {}
+        for key, kept in self._partitions.items():
+            if self._closing.closed(key, now):
+                continue
+            for row, count in self._accepted(kept):
+                if not self._before.over(row, now):
+                    found[row] = found.get(row, 0) + count
+        return self._answers(found)
 
     def dump(self) -> Any:
         """The rows that are kept in their order, partition by partition, and the time that was seen."""

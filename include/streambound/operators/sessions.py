@@ -9,7 +9,7 @@ stays.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -163,9 +163,18 @@ class Sessions(Operator):
     def _answers(self, rows: Sequence[Row]) -> list[tuple[Row, int]]:
         return [(row, 1) for row in self._shown(rows) if row is not None]
 
+    def _sessions(self) -> Iterator[tuple[Row, Sequence[_Session]]]:
+        """The open sessions of each key."""
+        yield from self._open.items()
+        yield from ((key, self._swept((), rows)) for key, rows in self._rows.items())
+
+    def _edge(self, last: Any) -> Row:
+        """The latest time that a row of a session with this last time can have."""
+        return (last + self._gap - 1,)
+
     def _end(self, last: Any) -> int | None:
-        """The latest that the time of a row can be that belongs to a session with this last time."""
-        return self._ending.end((last + self._gap - 1,))
+        """After a row of which ``seen`` is greater, none of a session with this last time comes."""
+        return self._ending.end(self._edge(last))
 
     def _forget(self, key: Row) -> None:
         """Forget the sessions of a key that are over, and wait for the others."""
@@ -184,6 +193,14 @@ class Sessions(Operator):
     def _wait(self, key: Row, last: Any) -> None:
         """Look at a key when a session with this last time is over."""
         self._closing.until(key, self._end(last))
+
+    def standing(self, now: int | None, below: Sequence[Changes]) -> dict[Row, int]:
+        """The rows of sessions that may still get longer."""
+        found = [(key, one) for key, sessions in self._sessions() for one in sessions]
+        rows = [
+            self._values(key, one) for key, one in found if not self._ending.over(self._edge(one.last), now)
+        ]
+        return difference((), self._answers(rows))
 
     def _lasts(self, session: _Session) -> bool:
         end, seen = self._end(session.last), self._closing.seen
@@ -213,6 +230,6 @@ class Sessions(Operator):
         for *values, count in document["rows"]:
             row = decoded(values)
             self._rows.setdefault(row[: len(self._operation.keys)], {})[row] = count
-        for key in (*self._open, *self._rows):
-            for session in self._open[key] if key in self._open else self._swept((), self._rows[key]):
+        for key, open_ in self._sessions():
+            for session in open_:
                 self._wait(key, session.last)

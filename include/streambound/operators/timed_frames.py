@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import takewhile
 from typing import Any, TypeAlias
 
@@ -59,7 +60,8 @@ class _Lane:
         # Keys with rows that are not settled.
         self.open: set[Row] = set()
         ahead, back, after, before = zip(*(one.looks for one in functions.values()), strict=True)
-        self.rows_after, self.rows_before, self.after = max(ahead), max(back), max(after)
+        self.rows_after: int = max(ahead)
+        self.rows_before, self.after = max(back), max(after)
         self.before = max((length for length in before if length is not None), default=None)
 
     def key(self, row: Row) -> Row:
@@ -79,8 +81,12 @@ class _Lane:
     def elements(self, part: _Part) -> list[Element]:
         return apart(part.kept) if self.placed else part.kept
 
-    def said(self, key: Row) -> Iterator[tuple[Row, Said]]:
-        """What is said of the rows of a key that are not settled: of equal ones in the order of OVER."""
+    def said(self, key: Row, after: int = 0) -> Iterator[tuple[Row, Said]]:
+        """What is said of the rows of a key that are not settled: of equal ones in the order of OVER.
+
+        Args:
+            after: so many of the first of them are left out.
+        """
         part = self.parts.get(key)
         if part is None:
             return
@@ -90,16 +96,21 @@ class _Lane:
             for one, past in zip(self.functions.values(), part.pasts, strict=True)
         ]
         values = list(zip(*columns, strict=True))
-        found = list(zip(elements[part.settled :], values, strict=True))
+        found = list(zip(elements[part.settled :], values, strict=True))[after:]
         for (_, row, count), said in reversed(found) if self.turned else found:
             yield row, (dict(zip(self.functions, said, strict=True)), count)
+
+    def settled(self, elements: Sequence[Element], over: Callable[[Any], bool], after: Any) -> int:
+        """How many of the first rows nothing that comes can change."""
+        times = [row[self.time] for _, row, _ in elements]
+        seen = _leading(times, over) - self.rows_after
+        return max(0, min(seen, _leading(times, lambda time: over(time + after))))
 
     def settle(self, part: _Part, over: Callable[[Any], bool], after: Any) -> None:
         """Find the rows that are settled, and forget those that no frame sees any more."""
         elements = self.elements(part)
         times = [row[self.time] for _, row, _ in elements]
-        fixed = _leading(times, over)
-        settled = max(0, min(fixed - self.rows_after, _leading(times, lambda t: over(t + after))))
+        settled = self.settled(elements, over, after)
         unseen = settled - self.rows_before
         if self.before is not None:
             length, following = self.before, times[settled : settled + 1]
@@ -169,7 +180,7 @@ class TimedFrames(Operator):
                 self._closing.see(row)
         new = [self._new(lane, arrived) for lane in self._lanes]
         touched = [
-            {*rows, *(lane.open if len(self._lanes) > 1 else ())}
+            dict.fromkeys((*rows, *(lane.open if len(self._lanes) > 1 else ())), 0)
             for lane, rows in zip(self._lanes, new, strict=True)
         ]
         before = self._said(touched)
@@ -190,13 +201,34 @@ class TimedFrames(Operator):
             found.setdefault(lane.key(element[1]), []).append(element)
         return found
 
-    def _said(self, keys: Sequence[Iterable[Row]]) -> list[tuple[Row, int]]:
-        """Rows with what is said of them in all lanes, of some keys in each."""
+    def standing(self, now: int | None, below: Sequence[Changes]) -> dict[Row, int]:
+        """The rows that are not settled by then."""
+        first, parted, over = self._lanes[0], self._parted[0], partial(self._over_by, now)
+        if len(self._lanes) > 1:
+            # Time alone settles them, in each lane by itself.
+            rows = self._said([dict.fromkeys(lane.open, 0) for lane in self._lanes])
+            return shown(self._shown, difference((), (one for one in rows if not self._fixed(one[0], now))))
+        parts = ((key, first.parts[key]) for key in first.open if not parted.over(key, now))
+        keys = {key: first.settled(first.elements(p), over, self._after) - p.settled for key, p in parts}
+        return shown(self._shown, difference((), self._said([keys])))
+
+    def _fixed(self, row: Row, now: int | None) -> bool:
+        """Whether a row is settled in all lanes once all until a time has come."""
+        return all(
+            parted.over(lane.key(row), now) or self._over_by(now, row[lane.time] + lane.after)
+            for lane, parted in zip(self._lanes, self._parted, strict=True)
+        )
+
+    def _over_by(self, now: int | None, time: Any) -> bool:
+        return self._ending.over((time,), now)
+
+    def _said(self, keys: Sequence[Mapping[Row, int]]) -> list[tuple[Row, int]]:
+        """Rows with what is said of them in all lanes, of some keys in each, of which some are left out."""
         lanes: list[dict[Row, list[Said]]] = []
         for lane, own in zip(self._lanes, keys, strict=True):
             rows: dict[Row, list[Said]] = {}
-            for key in own:
-                for data, said in lane.said(key):
+            for key, after in own.items():
+                for data, said in lane.said(key, after):
                     rows.setdefault(self._functions.row(data), []).append(said)
             lanes.append(rows)
         found = []

@@ -83,6 +83,10 @@ class LastVersions(Operator):
             self._forget(*place)
         return {row: count for row, count in found.items() if count}
 
+    def standing(self, now: int | None, below: Sequence[Changes]) -> dict[Row, int]:
+        """None: a row is answered when all before it is there."""
+        return {}
+
     def _put(self, row: Row, count: int) -> tuple[Row, Terms] | None:
         key, terms = tuple([row[p] for p in self._theirs]), self._offers(row)
         outside = (not r.holds(value) for r, value in zip(self._operation.ranges, key, strict=True))

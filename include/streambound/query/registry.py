@@ -19,7 +19,8 @@ class RegisteredQuery:
     """A query file: its name (the file's, without .sql), its text and where it lies.
 
     ``error`` says why the file cannot be read; its text is empty then. ``dialect`` is what is said beside the
-    text, and ``query`` which one is meant, of a text of several.
+    text, ``query`` which one is meant, of a text of several, and ``mode`` how its answers are told (see
+    ``modes``).
     """
 
     name: str
@@ -28,6 +29,7 @@ class RegisteredQuery:
     error: StreamboundError | None = None
     dialect: str | None = None
     query: str | None = None
+    mode: str | None = None
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from streambound.query.model import (
     Query,
     Relation,
 )
+from streambound.query.modes import FINAL
 from streambound.query.operators import Operator
 from streambound.query.ring import Ring
 from streambound.query.values import Type
@@ -138,7 +139,8 @@ class Statement:
 
     ``bare`` is the same query as one statement of Spark SQL over streams, where ``sql`` is more or otherwise;
     ``unevaluated`` says why its answers cannot be computed although it is decided; ``undefined`` why not even
-    by the definition: what was read is wider than what was written.
+    by the definition: what was read is wider than what was written. ``final`` asks for each row once, when
+    nothing takes it back any more.
     """
 
     name: str
@@ -149,12 +151,17 @@ class Statement:
     bare: str | None = None
     unevaluated: str | None = None
     undefined: str | None = None
+    final: bool = False
 
     @classmethod
     def of(cls, query: Query) -> Statement:
         """A conjunctive query as a statement of one block."""
         block = Block(query.ring, (Selection(replace(query, where=()), all_of(query.where)),))
         return cls(query.name, query.sql, (block,), query.outputs, query.metadata)
+
+    def in_mode(self, mode: str | None) -> Statement:
+        """The statement in a mode of answers (``modes.MODES``); None: as it is."""
+        return self if mode is None else replace(self, final=mode == FINAL)
 
     @property
     def projection(self) -> str:
@@ -245,11 +252,12 @@ class Statement:
     def reads_time(self, relation: Relation) -> bool:
         """Whether the answer depends on the application timestamps of a relation.
 
-        It does if they are named; and if a condition or a distinct row names those of any stream, since
-        tuples of all streams are then put in order.
+        It does if they are named; if a condition or a distinct row names those of any stream, since tuples
+        of all streams are then put in order; and if they tell when rows are settled.
         """
         return relation.timestamp is not None and (
-            relation.timestamp in self.reads(relation)
+            self.final
+            or relation.timestamp in self.reads(relation)
             or self.timed
             or any(
                 block.ring.idempotent and any(map(s.base.is_timestamp, s.base.projected))

@@ -14,12 +14,16 @@ from streambound.report.layouts import all_text, end_text, extremum_text, filter
 from streambound.report.operations import operations, said_of, size_text
 from streambound.report.sizes import units_text
 from streambound.synopsis.ending import EndingPlan
-from streambound.synopsis.flow import Applied, Leaf, Node, nodes
+from streambound.synopsis.flow import Applied, Leaf, Node, Settled, nodes
 from streambound.synopsis.plan import Cell, Plan, Remembered, StreamSynopsis, TablePlan, Window
 from streambound.synopsis.planner import AnyPlan
 
 EMPTY = "The conditions contradict each other: nothing is read, nothing is kept."
 STATELESS = "Nothing is kept: each tuple is tested when it arrives and answered at once."
+
+
+_CHANGES = "Where a row of these changes, its old answer is taken back and the new one is given."
+_ONCE = "A row is answered once, when nothing can change it any more; what may still change it is kept above."
 
 
 class What(Enum):
@@ -154,7 +158,8 @@ def _tree_words(node: Node) -> PlanWords:
     kept = dict.fromkeys(kept for one in words for kept in one.kept)
     filters = {alias: given for one in words for alias, given in one.filters.items()}
     said = [_of_operation(one) for one in operations(node)]
-    answer = "Where a row of these changes, its old answer is taken back and the new one is given."
+    once = isinstance(node, Applied) and isinstance(node.operation, Settled)
+    answer = _ONCE if once else _CHANGES
     read = frozenset[str]().union(*(one.read for one in words))
     return PlanWords(read, (*kept, *said), filters, answer=answer, timed=True)
 

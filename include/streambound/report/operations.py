@@ -20,6 +20,7 @@ from streambound.synopsis.flow import (
     LookedUp,
     Node,
     Ranked,
+    Settled,
     Times,
     nodes,
 )
@@ -162,6 +163,10 @@ def _of_versions(node: Applied, operation: LookedUp) -> tuple[str, tuple[str, ..
     return "the last row of each key that is looked up", ()
 
 
+def _of_settled(node: Applied, operation: Settled) -> tuple[str, tuple[str, ...]]:
+    return "how far time is: it tells which rows nothing takes back any more", ()
+
+
 _SAID: dict[type, Callable[[Applied, Any], tuple[str, tuple[str, ...]]]] = {
     Grouped: _of_groups,
     Ranked: _of_ranks,
@@ -170,6 +175,7 @@ _SAID: dict[type, Callable[[Applied, Any], tuple[str, tuple[str, ...]]]] = {
     Joined: _of_joins,
     Hopped: _of_hops,
     LookedUp: _of_versions,
+    Settled: _of_settled,
 }
 
 

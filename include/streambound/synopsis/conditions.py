@@ -283,6 +283,12 @@ class Outlook:
         )
         return min(found, default=None)
 
+    def until(self, terms: Terms) -> int | None:
+        """The least time after which ``rest`` is None; None if there is none."""
+        pairs = (pair for some in self._of_column for pair in some)
+        limits = {limit for pair in pairs for limit in self._limits(pair, terms[pair.mine])}
+        return next((n for n in sorted(limits) if not self._possible(self._tree, terms, n + 1)), None)
+
     def _limits(self, pair: Pair, value: Any) -> Iterable[int]:
         """The times after which a comparison with what comes is false, and after which it is as of BELOW."""
         coming = self._coming[pair.theirs]
@@ -300,12 +306,22 @@ class Outlook:
         if isinstance(tree, Flag):
             return not tree.mine or bool(terms[tree.term])
         value = terms[tree.mine]
-        if value is None:
+        if value is None or self._excluded(tree, value):
             return False
         if tree.op is Op.GT and seen is not None and any(seen > limit for limit in self._limits(tree, value)):
             return False
         stands = self._stands(tree, value, seen)
         return stands is None or tree.op.holds(stands[0], 0)
+
+    def _excluded(self, pair: Pair, value: Any) -> bool:
+        """Whether no value of the other column's range is strictly on the side that is asked for."""
+        low, high = self._coming[pair.theirs].range.low, self._coming[pair.theirs].range.high
+        if type(value) is tuple or pair.offset:
+            return False
+        if pair.op is Op.NE:
+            return low is not None and bool(low == high == value)
+        above, below = pair.op is Op.GT and low is not None, pair.op is Op.LT and high is not None
+        return bool((above and value <= low) or (below and value >= high))
 
     def _clipped(self, number: int, value: Any, seen: int | None) -> Any:
         if value is None or type(value) is tuple:

@@ -72,6 +72,11 @@ class Times:
                     found = most
         return found
 
+    def over(self, row: tuple[Any, ...], now: int | None) -> bool:
+        """Whether no row with these times comes after all that there is until a time (encoded)."""
+        end = self.end(row)
+        return end is not None and now is not None and end <= now
+
     def among(self, positions: Mapping[int, int]) -> Times:
         """The times of rows of which only some positions are left, under other numbers."""
         spans = {positions[p]: span for p, span in self.spans.items() if p in positions}
@@ -353,7 +358,14 @@ class Hopped:
     cumulative: bool = False
 
 
-Operation: TypeAlias = Grouped | Ranked | Framed | Guarded | LookedUp | Joined | Hopped
+@dataclass(frozen=True)
+class Settled:
+    """The rows of the first input, each once: when nothing takes it back any more (see
+    ``operators.settled``). The rows of the others have their times alone, and tell how far time is.
+    """
+
+
+Operation: TypeAlias = Grouped | Ranked | Framed | Guarded | LookedUp | Joined | Hopped | Settled
 
 
 def nodes(node: Node) -> Iterator[Node]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from streambound.boundedness.finals import with_final_rows
 from streambound.boundedness.ranges import with_ranges
 from streambound.errors import PlanError
 from streambound.query.model import Query
@@ -22,11 +23,12 @@ from streambound.synopsis.order_planner import framed, ranked, shown_alone
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import AnyPlan
 from streambound.synopsis.row_planner import Planning, changes, leaf, rows
+from streambound.synopsis.settled import settled
 from streambound.synopsis.table_planner import StaticValues, window
 
 
 def flow(statement: Statement, values: Callable[[Query], StaticValues] | None = None) -> Node:
-    """What is evaluated of a bounded statement.
+    """What is evaluated of a bounded statement; of one that is ``final`` the rows that are settled.
 
     Args:
         values: gives the values of the static relations of a query, if they are known.
@@ -34,9 +36,12 @@ def flow(statement: Statement, values: Callable[[Query], StaticValues] | None = 
     Raises:
         PlanError: something of it has no plan.
     """
-    node = _flow(with_ranges(statement), Planning(_flow, values))
+    planning = Planning(_flow, values)
+    asked = replace(with_final_rows(statement), final=False) if statement.final else statement
+    node = _flow(with_ranges(asked), planning)
     if all(one.known for one in nodes(node) if isinstance(one, Leaf)):
         raise PlanError("only static relations are queried: the answer never changes", subject=statement.name)
+    node = settled(node, statement, planning) if statement.final else node
     return _waiting(node) if any(one.times for one in nodes(node)) else node
 
 

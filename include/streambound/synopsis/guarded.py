@@ -33,7 +33,7 @@ from streambound.synopsis.conditions import (
     pairs_of,
     serving,
 )
-from streambound.synopsis.flow import Applied, Guarded, Leaf, Node, Size, Sought, together
+from streambound.synopsis.flow import Applied, Guarded, Leaf, Node, Size, Sought, Times, together
 from streambound.synopsis.looked_up import Leaves, looked_up, of_one, showing
 from streambound.synopsis.sizes import Values, columns_of, rows_within, values_of
 
@@ -75,7 +75,7 @@ def guarded(statement: Statement, selection: Selection, leaf: Leaves) -> Node:
             "guards over rows that are taken back cannot be evaluated yet", subject=statement.name
         )
     size = _units(statement.name, outside, shown, found)
-    times = outside.times.among({p: p for p in shown})
+    times = _late(outside.times.among({p: p for p in shown}), found)
     retracts = any(guard.negated for guard in selection.guards)
     operation = Guarded(shown, tuple(one.sought for one in found), distinct, _known_rows(outside))
     return Applied(operation, nodes, selection.base.outputs, times, retracts, size.number, size.formula)
@@ -270,6 +270,14 @@ def _units(name: str, outside: Node, shown: Sequence[int], guards: Sequence[_Pla
     rows = _BEFOREHAND if _known_rows(outside) else together([Size(number), rows_within(outside, last)])
     waiting = rows.times(width)
     return together([waiting, *(one.kept for one in guards)])
+
+
+def _late(times: Times, guards: Sequence[_Planned]) -> Times:
+    """The times of rows that come, or are taken back, while they wait."""
+    if any(one.lasting is not None for one in guards):
+        return Times()
+    life = max(window for one in guards for window in one.windows)
+    return replace(times, delay=times.delay + max(0, life))
 
 
 def _known_rows(node: Node) -> bool:

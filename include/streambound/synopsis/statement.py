@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from streambound.boundedness.statements import Decision, Part, decide
+from streambound.boundedness.verdict import Verdict
 from streambound.errors import PlanError
 from streambound.query.model import Query
 from streambound.query.statement import Statement
@@ -15,19 +16,43 @@ from streambound.synopsis.table_planner import StaticValues
 
 
 def require_bounded(statement: Statement) -> Decision:
-    """The decision on a statement that is bounded.
+    """The decision on a statement that is bounded, in the mode that is asked for.
 
     Raises:
         PlanError: it is not.
     """
     decision = decide(statement)
-    if not decision.verdict.bounded:
+    if statement.final:
+        require_final(statement.name, decision.verdict)
+    elif not decision.verdict.bounded:
         raise PlanError(
             f"the query is {decision.verdict.outcome.value}: {decision.verdict.reasons[0].message}",
             subject=statement.name,
             fix="see streambound check",
         )
     return decision
+
+
+def require_final(name: str, verdict: Verdict) -> None:
+    """Refuse what cannot be evaluated in mode final, by the verdict on a query.
+
+    Raises:
+        PlanError: it is never final, or not known to be bounded in that mode.
+    """
+    if verdict.final == "bounded":
+        return
+    if verdict.final == "never-final":
+        raise PlanError(
+            "never final: every row may be taken back for ever, so none is answered once and for all",
+            subject=name,
+            fix="use --mode changes, or group by a window of time, which ends",
+        )
+    said = "unbounded" if verdict.final else "not known to be bounded"
+    raise PlanError(
+        f"the query is {said} in mode final",
+        subject=name,
+        fix="use --mode changes" if verdict.bounded else "see streambound check",
+    )
 
 
 def bounded_parts(statement: Statement) -> tuple[Part, ...]:

@@ -21,6 +21,7 @@ from streambound.query.expressions.derived import aligned
 from streambound.query.expressions.independence import not_computed
 from streambound.query.formula import atoms_of
 from streambound.query.model import Join, Query
+from streambound.query.modes import mode_of
 from streambound.query.operators import Grouping
 from streambound.query.parse.script import CLOCKED, Script, script
 from streambound.query.parse.union import blocks_of, blocks_of_rows, outputs
@@ -77,6 +78,7 @@ def read(
         )
         blocks = aligned(found, sql)
         made = Statement(name, sql, blocks, outputs(blocks), metadata(sql), unevaluated=unevaluated)
+        made = made.in_mode(mode_of(made.metadata))
         if unevaluated is not None and unevaluated != CLOCKED:
             made = replace(made, undefined=unevaluated)
         if _follows(made) and unevaluated is None:
