@@ -159,7 +159,11 @@ class _World:
     def __init__(self, r: Random, kind: str) -> None:
         self.r = r
         timed = kind in ("windows", "sessions", "as-of")
-        self.time = r.choice(["int", "int", "timestamp", *([] if timed else ["", ""])])
+        self.time = (
+            "timestamp"
+            if kind == "present"
+            else r.choice(["int", "int", "timestamp", *([] if timed else ["", ""])])
+        )
         self.kinds = {"K": "int", "A": "int", "B": r.choice(["int", "int", *VALUES])}
         columns = {**self.kinds, **({TIME: self.time} if self.time else {})}
         body: dict[str, Any] = {"columns": columns, "domains": {"K": {"min": 0, "max": 1}}}
@@ -422,9 +426,9 @@ def _order(world: _World, columns: Sequence[str], whole: bool) -> str:
     return ", ".join(f"{name}{world.r.choice(['', '', ' DESC'])}{world.r.choice(nulls)}" for name in names)
 
 
-def _ranks(world: _World) -> str:
+def _ranks(world: _World, body: _Body | None = None) -> str:
     """The rows of some ranks, and ORDER BY with LIMIT."""
-    r, body = world.r, world.body()
+    r, body = world.r, body or world.body()
     columns = [str(c) for c in r.sample(body.columns, r.choice([2, 3]))] + world.moments(body)[:1]
     inner = ", ".join(f"{c} AS c{n}" for n, c in enumerate(columns))
     names = [f"c{n}" for n in range(len(columns))]
@@ -550,6 +554,31 @@ def _outer_joins(world: _World) -> str:
     return f"SELECT {'DISTINCT ' if r.random() < 0.2 else ''}{', '.join(names)} {source}"
 
 
+def _present(world: _World) -> str:
+    """Conditions on the present time: of rows, sets, groups and ranks."""
+    r, body = world.r, world.body()
+    latest = " UNION ALL ".join(f"SELECT {TIME} FROM {name}" for name in body.aliases.values())
+    now = _either("NOW()", f"(SELECT MAX({TIME}) FROM ({latest}) every)")
+    conditions = []
+    for alias in r.sample(list(body.aliases), r.randint(1, len(body.aliases))):
+        for op in r.sample([">", ">=", "<", "<="], r.choice([1, 1, 2])):
+            written = [f"{alias}.{TIME} {op} {now}{world.offset(r.choice([0, 1, 2, 4]), '-')}"]
+            if op[0] == ">":
+                written.append(
+                    f"{now} {op.replace('>', '<')} {alias}.{TIME} + {world.span(r.choice([1, 3]))}"
+                )
+            conditions.append(r.choice(written))
+    made = _Body(body.aliases, body.columns, [*body.conditions, *conditions])
+    shape = r.random()
+    if shape < 0.35:
+        return _groups(world, made)
+    if shape < 0.5:
+        return _ranks(world, made)
+    every = [*body.columns, *world.moments(body)]
+    shown = ", ".join(f"{c} AS c{n}" for n, c in enumerate(r.sample(every, r.choice([1, 2]))))
+    return f"SELECT {'DISTINCT ' if shape < 0.65 else ''}{shown} {made.text()}"
+
+
 def _sets(world: _World) -> str:
     """EXCEPT, INTERSECT, and unions of what is grouped."""
     r = world.r
@@ -629,6 +658,7 @@ KINDS: dict[str, Callable[[_World], str]] = {
     "sets": _sets,
     "as-of": _as_of,
     "sub-queries": _sub_queries,
+    "present": _present,
 }
 
 

@@ -80,10 +80,21 @@ def finals(
 
 def _answer(query: Statement, seen: Relations, now: int) -> Flagged:
     """The rows of the answer, each with whether it is settled."""
-    if any(one.name == CLOCK.name for one in query.scanned):
+    if _ends(query):
         # Time alone takes rows back.
         return [(row, False) for block in query.blocks for row in done(block, _rows(block, seen))]
     return [pair for block in query.blocks for pair in _block(block, seen, now)]
+
+
+def _ends(query: Statement) -> bool:
+    """Whether a condition on the present time ends, here or in a sub-query."""
+    return any(_ends(o.relation.fed) for o in query.occurrences if o.relation.fed is not None) or any(
+        isinstance(atom, Join)
+        and CLOCK.name in (atom.left.occurrence, atom.right.occurrence)
+        and atom.op in ((Op.LT, Op.LE) if atom.left.occurrence == CLOCK.name else (Op.GT, Op.GE))
+        for selection in query.selections
+        for atom in selection.atoms
+    )
 
 
 def _rows(block: Block, seen: Relations) -> list[Row]:

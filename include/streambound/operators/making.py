@@ -10,9 +10,20 @@ from streambound.operators.joins import Joins, Meetings
 from streambound.operators.operator import Operator
 from streambound.operators.ranks import Ranks
 from streambound.operators.sessions import Sessions
+from streambound.operators.time_filters import TimeFilters
 from streambound.operators.timed_frames import TimedFrames
 from streambound.operators.versions import LastVersions
-from streambound.synopsis.flow import Applied, Framed, Grouped, Guarded, Hopped, Joined, LookedUp, Ranked
+from streambound.synopsis.flow import (
+    Applied,
+    Framed,
+    Grouped,
+    Guarded,
+    Hopped,
+    Joined,
+    LookedUp,
+    Ranked,
+    TimeFiltered,
+)
 
 
 def operator_of(node: Applied) -> Operator:
@@ -24,6 +35,8 @@ def operator_of(node: Applied) -> Operator:
         return LastVersions(operation, times)
     if isinstance(operation, Hopped):
         return Hops(operation)
+    if isinstance(operation, TimeFiltered):
+        return TimeFilters(operation)
     if isinstance(operation, Joined):
         return Joins(operation) if operation.matched is None else Meetings(operation)
     types = [[kind for _, kind in one.outputs] for one in node.inputs]

@@ -20,7 +20,6 @@ from streambound.query.catalog import Catalog, NamedQuery
 from streambound.query.clock import (
     CLOCK,
     bounds_clock,
-    clock_column,
     clocked,
     conjuncts,
     is_clock,
@@ -236,7 +235,7 @@ class Inliner:
         return statement_tree(blocks) if blocks and own else blocks
 
     def _timed(self, block: Rows) -> Rows:
-        """A block with the clock in FROM of those whose answers it ends."""
+        """A block with the clock in FROM of those that read it."""
         made = []
         for part in block.parts:
             conditions = [one for condition in part.conditions for one in conjuncts(condition)]
@@ -259,11 +258,8 @@ class Inliner:
                     )
             if block.distinct and len(block.parts) > 1:
                 self._missing.append(blockers.blocker("NOW() in a UNION", conditions[0], self._sql))
-            tables, conditions = clocked(part.tables, conditions, sorted(stamps), shown)
-            columns = part.columns
-            if block.distinct and len(tables) > len(part.tables):
-                columns = (*columns, Item(CLOCK.name, CLOCK.name, clock_column()))
-            made.append(replace(part, tables=tables, conditions=tuple(conditions), columns=columns))
+            tables, conditions = clocked(part.tables, conditions, sorted(stamps))
+            made.append(replace(part, tables=tables, conditions=tuple(conditions)))
         return replace(block, parts=tuple(made))
 
     def missing(self, tree: exp.Expr) -> tuple[UnsupportedError, ...]:

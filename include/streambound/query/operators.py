@@ -7,7 +7,7 @@ same in each selection. What is shown may be computed from several of them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
 from math import prod
@@ -177,6 +177,23 @@ class Grouping:
     session: int | None = None
     # The greatest length of a session, where it has one.
     longest: int | None = None
+
+    def with_key(self) -> Grouping:
+        """The grouping with one more key, after the others; what is shown keeps its old positions."""
+
+        def at(position: int) -> int:
+            return position if position < self.keys else position + 1
+
+        def of(aggregate: Aggregate) -> Aggregate:
+            polynomial = aggregate.polynomial
+            return replace(
+                aggregate,
+                arguments=tuple(map(at, aggregate.arguments)),
+                by=None if aggregate.by is None else at(aggregate.by),
+                polynomial=polynomial and tuple((f, tuple(map(at, ps))) for f, ps in polynomial),
+            )
+
+        return replace(self, keys=self.keys + 1, aggregates=tuple(map(of, self.aggregates)))
 
 
 @dataclass(frozen=True)

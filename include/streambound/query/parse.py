@@ -22,7 +22,7 @@ from streambound.query.formula import atoms_of
 from streambound.query.model import Join, Query
 from streambound.query.operators import Grouping
 from streambound.query.registry import metadata
-from streambound.query.script import CLOCKED, Script, script
+from streambound.query.script import Script, script
 from streambound.query.statement import Statement
 from streambound.query.union import blocks_of, blocks_of_rows, outputs
 from streambound.query.values import shown
@@ -75,9 +75,15 @@ def read(
             else blocks_of(tree, sql, known, name)
         )
         blocks = aligned(found, sql)
-        made = Statement(name, sql, blocks, outputs(blocks, sql), metadata(sql), unevaluated=unevaluated)
-        if unevaluated is not None and unevaluated != CLOCKED:
-            made = replace(made, undefined=unevaluated)
+        made = Statement(
+            name,
+            sql,
+            blocks,
+            outputs(blocks, sql),
+            metadata(sql),
+            unevaluated=unevaluated,
+            undefined=unevaluated,
+        )
         if _follows(made) and unevaluated is None:
             made = replace(made, unevaluated=_FOLLOWS, undefined=_FOLLOWS)
         elif unevaluated is None and _cut_short(made):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from streambound.errors import Place
+from streambound.query.clock import CLOCK
 from streambound.query.formula import ALWAYS, Formula, all_of, atoms_of, conjunction
 from streambound.query.model import (
     Atom,
@@ -178,7 +179,7 @@ class Statement:
         A relation has all columns that are computed from its own, wherever they are read.
         """
         found: dict[str, Relation] = {}
-        for relation in (o.relation for o in self.occurrences):
+        for relation in (o.relation for o in self.occurrences if o.relation != CLOCK):
             for one in (relation,) if relation.fed is None else relation.fed.scanned:
                 found[one.name] = found[one.name].with_computed(one) if one.name in found else one
         return tuple(found.values())
@@ -186,7 +187,9 @@ class Statement:
     @property
     def plain(self) -> bool:
         """Whether it is made of joins, filters, DISTINCT and UNION over relations of the catalog alone."""
-        return all(block.plain for block in self.blocks) and not any(o.relation.fed for o in self.occurrences)
+        return all(block.plain for block in self.blocks) and not any(
+            o.relation.fed or o.relation == CLOCK for o in self.occurrences
+        )
 
     @property
     def streams(self) -> tuple[Occurrence, ...]:

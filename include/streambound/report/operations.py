@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from streambound.query.model import Op
 from streambound.query.operators import Aggregate, Framing, Kind, Ranking
 from streambound.query.values import Family
 from streambound.query.windows import SESSIONS
@@ -20,6 +21,7 @@ from streambound.synopsis.flow import (
     LookedUp,
     Node,
     Ranked,
+    TimeFiltered,
     Times,
     nodes,
 )
@@ -158,6 +160,12 @@ def _of_hops(node: Applied, operation: Hopped) -> tuple[str, tuple[str, ...]]:
     return f"nothing, for each row is in up to {windows:,} windows", ()
 
 
+def _of_time_filters(node: Applied, operation: TimeFiltered) -> tuple[str, tuple[str, ...]]:
+    leaves = any(moment.op in (Op.GT, Op.GE) for moment in operation.moments)
+    note = "A row is dropped when it has left the answer." if leaves else "A row that is shown is not kept."
+    return "rows that the present time has yet to show, or to take back", (note,)
+
+
 def _of_versions(node: Applied, operation: LookedUp) -> tuple[str, tuple[str, ...]]:
     return "the last row of each key that is looked up", ()
 
@@ -170,6 +178,7 @@ _SAID: dict[type, Callable[[Applied, Any], tuple[str, tuple[str, ...]]]] = {
     Joined: _of_joins,
     Hopped: _of_hops,
     LookedUp: _of_versions,
+    TimeFiltered: _of_time_filters,
 }
 
 

@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from streambound.query.formula import Formula
-from streambound.query.model import Attribute, Term
+from streambound.query.model import Attribute, Op, Term
 from streambound.query.operators import Framing, Grouping, Ranking
 from streambound.query.statement import Statement
 from streambound.query.values import Type, Value
@@ -347,7 +347,27 @@ class Hopped:
     cumulative: bool = False
 
 
-Operation: TypeAlias = Grouped | Ranked | Framed | Guarded | LookedUp | Joined | Hopped
+@dataclass(frozen=True)
+class Moment:
+    """A comparison of the time at a position of a row with the present time, plus an offset."""
+
+    position: int
+    op: Op
+    offset: int
+
+
+@dataclass(frozen=True)
+class TimeFiltered:
+    """The rows of the first input while all ``moments`` hold; see ``operators.time_filters``.
+
+    The second has the present time, the greatest of its rows. Of a row the first ``width`` columns are shown.
+    """
+
+    moments: tuple[Moment, ...]
+    width: int
+
+
+Operation: TypeAlias = TimeFiltered | Grouped | Ranked | Framed | Guarded | LookedUp | Joined | Hopped
 
 
 def nodes(node: Node) -> Iterator[Node]:

@@ -11,8 +11,10 @@ from fractions import Fraction
 from typing import Any
 
 from streambound.boundedness.polynomials import Nature, nature
+from streambound.boundedness.present import reads_present
 from streambound.boundedness.questions import filtered, of_rows
 from streambound.errors import PlanError
+from streambound.query.clock import CLOCK
 from streambound.query.model import Attribute, Constant, NullTest, Output
 from streambound.query.operators import Aggregate, Grouping, Kind, Shown
 from streambound.query.ring import BOOLEANS, INTEGERS, Ring
@@ -149,8 +151,9 @@ def _with_time(block: Block, then: Grouping) -> tuple[Block, int | None]:
     made = []
     for selection in block.selections:
         base = selection.base
-        stamps = [o for o in base.occurrences if o.relation.timestamp is not None]
-        if len(base.occurrences) != 1 or not stamps:
+        occurrences = [o for o in base.occurrences if o.relation != CLOCK]
+        stamps = [o for o in occurrences if o.relation.timestamp is not None]
+        if len(occurrences) != 1 or not stamps:
             what = "what is first or last" if first else "a session"
             raise PlanError(f"{what} over a join cannot be evaluated yet", subject=base.name)
         time = Output("time", Attribute(stamps[0].alias, str(stamps[0].relation.timestamp)))
@@ -305,7 +308,7 @@ class _Inputs:
         try:
             return self._of(positions, self.rows(positions, BOOLEANS))
         except PlanError:
-            if not one.idempotent or one.by is not None:
+            if not one.idempotent or one.by is not None or any(map(reads_present, self.block.selections)):
                 raise
         parts, order = extreme_rows(
             self.statement, self.block.selections, one, self.keys, self.planning.values

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from streambound.boundedness.present import reads_present
 from streambound.boundedness.questions import of_rows
 from streambound.errors import PlanError
-from streambound.query.model import Attribute, Column, Constant, Output, Query
+from streambound.query.model import Attribute, Column, Constant, Output, Query, Relation
 from streambound.query.model import Kind as RelationKind
 from streambound.query.ring import INTEGERS, Ring
 from streambound.query.statement import Selection, Statement
@@ -30,6 +31,7 @@ from streambound.synopsis.joined import changing, guarded_rows, joined_rows
 from streambound.synopsis.sizes import groups
 from streambound.synopsis.statement import PlannedPart, bounded_parts, planned_parts
 from streambound.synopsis.table_planner import StaticValues
+from streambound.synopsis.time_filters import present_of, time_filtered
 
 # Microseconds of a day.
 _DAY = 86_400_000_000
@@ -41,6 +43,8 @@ class Planning:
 
     flow: Callable[[Statement, Planning], Node]
     values: Callable[[Query], StaticValues] | None = None
+    # The relations of the whole statement: their tuples tell what the present time is.
+    scanned: tuple[Relation, ...] = ()
 
 
 def leaf(statement: Statement, planning: Planning) -> Leaf:
@@ -170,8 +174,11 @@ def _hopped(
 
 
 def changes(selection: Selection) -> bool:
-    """Whether rows of several relations are joined, of which some change."""
-    return len(selection.base.occurrences) > 1 and bool(changing(selection.base.occurrences))
+    """Whether rows come and go with the present time, or rows of several relations are joined, of which some
+    change.
+    """
+    several = len(selection.base.occurrences) > 1 and bool(changing(selection.base.occurrences))
+    return several or reads_present(selection)
 
 
 def _of_selection(statement: Statement, planning: Planning, selection: Selection) -> Node:
@@ -222,7 +229,10 @@ def _rows(
         made = replace(selection, base=fewer)
         inner = partial(_of_selection, statement, planning)
         changed = changing(selection.occurrences)
-        if changed and selection.guards and not selection.as_of:
+        if reads_present(selection):
+            present = present_of(statement, planning.scanned, leaves)
+            nodes.append(time_filtered(made, inner, present, _kept))
+        elif changed and selection.guards and not selection.as_of:
             nodes.append(guarded_rows(made, inner, _kept))
         elif selection.guards or selection.as_of:
             nodes.append(guarded(statement, made, leaves))

@@ -17,6 +17,7 @@ from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.facts import Facts, facts_of
 from streambound.synopsis.flow import (
     Applied,
+    Grouped,
     Guarded,
     Hopped,
     Leaf,
@@ -25,6 +26,7 @@ from streambound.synopsis.flow import (
     Range,
     Size,
     Sum,
+    TimeFiltered,
     Times,
     together,
 )
@@ -111,7 +113,11 @@ def _of_term(facts: Facts, query: Query, term: Attribute | Constant) -> Values:
 
 def nothing(node: Node) -> bool:
     """Whether a node never has a row."""
-    return isinstance(node, Leaf) and all(part.plan.empty for part in node.parts)
+    if isinstance(node, Leaf):
+        return all(part.plan.empty for part in node.parts)
+    if isinstance(node, Applied) and not isinstance(node.operation, Grouped):
+        return nothing(node.inputs[0])
+    return isinstance(node, Sum) and all(map(nothing, node.inputs))
 
 
 def rows_within(node: Node, length: int) -> Size:
@@ -180,6 +186,14 @@ def _of_operation(node: Applied, times: Times, positions: tuple[int, ...]) -> Si
         return groups(node.inputs[0], times.among(places), places.values())
     if isinstance(node.operation, Hopped):
         return groups(node.inputs[0], times, positions)
+    if isinstance(node.operation, TimeFiltered):
+        try:
+            return groups(node.inputs[0], times, positions)
+        except PlanError:
+            if node.standing is None:
+                raise
+            # There are no more of them than rows that have not left.
+            return node.standing
     lasting = [p for p in positions if p in node.times.spans and p in times.spans]
     if isinstance(node.operation, LookedUp):
         shown, width = node.operation.shown, len(node.inputs[0].outputs)
