@@ -1,4 +1,4 @@
-"""Filters on the present time: the rows that hold now, however the changes came; what is kept is what changes."""
+"""Filters on the present time: the rows that hold now, however changes came; what is kept is what changes."""
 
 from __future__ import annotations
 
