@@ -350,6 +350,11 @@ def _groups(world: _World, body: _Body | None = None, further: Sequence[tuple[st
     whole = r.choice([str(c) for c in body.columns if c.kind == "int"])
     if r.random() < 0.15:
         computed = [f"{whole} + 1", f"{whole} % 2", f"CASE WHEN {whole} > 1 THEN 'high' ELSE 'low' END"]
+        if world.time == "timestamp":
+            moment = r.choice(moments)
+            fine, letters = r.choice([("%M", "mm"), ("%M:%S", "mm:ss")])
+            spark, judge = f"DATE_FORMAT({moment}, 'yyyy-MM-dd HH:{letters}')", f"'%Y-%m-%d %H:{fine}'"
+            computed = [_either(spark, f"STRFTIME({moment}, {judge})"), f"YEAR({moment})"]
         keys = [*keys[:1], r.choice(computed)]
     shown = [key for key in keys if r.random() < 0.8] + [r.choice(parts) for _, parts in further]
     values = [world.aggregate(body, moments) for _ in range(r.choice([1, 1, 2, 3]))]

@@ -118,3 +118,12 @@ def test_many_random_self_joins() -> None:
     found = [judge(seed) for seed in range(1_000)]
     assert found.count(Outcome.UNKNOWN) <= 20
     assert min(found.count(Outcome.BOUNDED), found.count(Outcome.UNBOUNDED)) > 100
+
+
+def test_a_column_that_is_computed_of_one_occurrence_alone() -> None:
+    columns = {"K": "int", "B": "int", "ts": "timestamp"}
+    catalog = catalog_from_mapping({"S": {"columns": columns, "timestamp": "ts"}})
+    key = "DATE_FORMAT(x.ts, 'yyyy-MM-dd')"
+    guard = "EXISTS (SELECT 1 FROM S y WHERE x.ts <= y.ts + INTERVAL 2 SECOND)"
+    sql = f"SELECT x.B, {key} AS d, SUM(x.K) FROM S x WHERE {guard} GROUP BY ROLLUP (x.B, {key})"
+    assert decide(read(sql, catalog, "q").statement).verdict.outcome is not Outcome.BOUNDED

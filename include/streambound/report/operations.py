@@ -85,13 +85,13 @@ def _ends(node: Node, names: Sequence[str]) -> tuple[str, ...]:
     times = node.times.among({p: p for p in range(len(names))})
     if not times:
         return ()
-    name = names[min(times.spans)]
+    name = names[min(times.every)]
     after = f" for {_length(node, times)}" if _length(node, times) else ""
     return (f"Dropped when {name} is over{after}: no row comes into it any more, and its answer stays.",)
 
 
 def _length(node: Node, times: Times) -> str:
-    return _duration(times.delay, node.outputs[min(times.spans)][1].family) if times.delay else ""
+    return _duration(times.delay, node.outputs[min(times.every)][1].family) if times.delay else ""
 
 
 def _span(node: Applied, length: int) -> str:
@@ -123,7 +123,7 @@ def _parted(node: Applied, partition: tuple[int, ...]) -> tuple[str, ...]:
     times = below.times.among({p: p for p in partition})
     if not times:
         return ()
-    return (f"Dropped when {below.outputs[min(times.spans)][0]} is over.",)
+    return (f"Dropped when {below.outputs[min(times.every)][0]} is over.",)
 
 
 def _of_frames(node: Applied, operation: Framed) -> tuple[str, tuple[str, ...]]:

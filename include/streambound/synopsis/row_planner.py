@@ -102,11 +102,7 @@ def _times_of_fed(statement: Statement, nodes: Mapping[str, Node]) -> Times:
 def times_of(parts: Sequence[PlannedPart]) -> Times:
     """The times of the rows of several parts: those of the streams that complete each match."""
     found = [times for part in parts if (times := _of_part(part)) is not None]
-    if not found:
-        return Times()
-    shared = set(found[0].spans).intersection(*(times.spans for times in found))
-    spans = {p: (max(t.spans[p][0] for t in found), max(t.spans[p][1] for t in found)) for p in shared}
-    return Times(spans, max(times.delay for times in found), found[0].scales)
+    return Times.of_any(found) if found else Times()
 
 
 def _of_part(part: PlannedPart) -> Times | None:
@@ -116,19 +112,25 @@ def _of_part(part: PlannedPart) -> Times | None:
     if plan.empty:
         return None
     query, spans, scales, delay = plan.query, {}, dict[int, int](), 0
+    written = dict[int, tuple[int, int]]()
     for position, output in enumerate(query.select):
         if isinstance(output.term, Constant) and output.term.value is None:
             # A row without this time: other rows may have it.
-            spans[position] = 0, 0
+            spans[position] = written[position] = 0, 0
         if not isinstance(output.term, Attribute) or not plan.clock.completes(output.term.occurrence):
             continue
-        span = query.span(output.term)
+        span, calendar = query.span(output.term), query.calendar(output.term)
+        if span is None and calendar is None:
+            continue
+        delay = max(delay, plan.clock.reach(output.term.occurrence))
+        if calendar is not None:
+            written[position] = calendar
         if span is None:
             continue
-        spans[position], delay = span, max(delay, plan.clock.reach(output.term.occurrence))
+        spans[position] = span
         if query.type_of(output.term).family is Family.DATE:
             scales[position] = _DAY
-    return Times(spans, delay, scales)
+    return Times(spans, delay, scales, written)
 
 
 def _rounded_span(

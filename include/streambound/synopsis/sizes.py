@@ -194,7 +194,7 @@ def _of_operation(node: Applied, times: Times, positions: tuple[int, ...]) -> Si
                 raise
             # There are no more of them than rows that have not left.
             return node.standing
-    lasting = [p for p in positions if p in node.times.spans and p in times.spans]
+    lasting = [p for p in positions if p in node.times.every and p in times.every]
     if isinstance(node.operation, LookedUp):
         shown, width = node.operation.shown, len(node.inputs[0].outputs)
         if all(shown[p] < width for p in positions):
@@ -208,16 +208,14 @@ def _of_operation(node: Applied, times: Times, positions: tuple[int, ...]) -> Si
             return groups(node.inputs[0], times.among(mine), mine.values()).times(number)
         if lasting:
             # What was looked up may be anything: a group for each row.
-            length = min(times.spans[p][0] + times.spans[p][1] + times.delay for p in lasting)
+            length = min(sum(times.every[p]) + times.delay for p in lasting)
             return rows_within(node, length)
     if node.standing is None or (node.times and not lasting):
         raise PlanError("what is grouped again has neither finitely many values nor an end", subject="query")
     if not lasting:
         return node.standing
     # In a longer time there are so many more of them.
-    own, asked = (
-        min(t.spans[p][0] + t.spans[p][1] + t.delay + 1 for p in lasting) for t in (node.times, times)
-    )
+    own, asked = (min(sum(t.every[p]) + t.delay + 1 for p in lasting) for t in (node.times, times))
     return node.standing.times(max(1, -(-asked // own)))
 
 
@@ -245,10 +243,10 @@ def _of_plan(part: PlannedPart, times: Times, positions: tuple[int, ...]) -> Siz
     number, recent, known, each_in = 1, dict[str, int](), dict[str, None](), 1
     terms = [(p, query.select[p].term) for p in positions]
     attributes = [(p, term) for p, term in terms if isinstance(term, Attribute)]
-    lasting = [(p, term) for p, term in attributes if p in times.spans]
-    open_for = min((times.spans[p][0] + times.spans[p][1] + times.delay for p, _ in lasting), default=0)
+    lasting = [(p, term) for p, term in attributes if p in times.every]
+    open_for = min((sum(times.every[p]) + times.delay for p, _ in lasting), default=0)
     for position, term in attributes:
-        if position in times.spans:
+        if position in times.every:
             continue
         if (key := exact_key(facts, facts.alone, term)) is not None:
             number *= key.size
@@ -260,7 +258,7 @@ def _of_plan(part: PlannedPart, times: Times, positions: tuple[int, ...]) -> Siz
             raise PlanError(f"no plan was found: {term} has no finite number of values", subject=query.name)
     counted = set[tuple[str, int, int | None]]()
     for position, term in lasting:
-        before, after = times.spans[position]
+        before, after = times.every[position]
         slide = query.column(term).slide
         # Both edges of a window are one time.
         if (window := (term.occurrence, before + after, slide)) in counted:
@@ -274,7 +272,7 @@ def _of_plan(part: PlannedPart, times: Times, positions: tuple[int, ...]) -> Siz
         each_in *= of_each
         length = before + after + 1 if before + after else _tick(query, term.occurrence)
         # A month may be shorter than another, but not by half.
-        step = slide or (-(-length // 2) if query.column(term).edge == "floor" else length)
+        step = slide or (-(-length // 2) if query.column(term).edge in ("floor", "digits") else length)
         number *= (before + after + times.delay) // step + 1
     if recent or known:
         return _of_rows(query, number, recent, known)
