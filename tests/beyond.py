@@ -229,6 +229,12 @@ class _World:
         name = r.choice(list(self.kinds))
         return f"{one}.{name} {r.choice(['=', '=', *OPS])} {other}.{name}"
 
+    def near(self, one: str, other: str) -> str:
+        """A condition that bounds how far an occurrence is before or after another."""
+        r, stamp = self.r, f"{other}.{TIME}"
+        before, after = (self.offset(r.choice([0, 0, 1, 3]), sign) for sign in "-+")
+        return f"{one}.{TIME} BETWEEN {stamp}{before} AND {stamp}{after}"
+
     def offset(self, number: int, sign: str = "+") -> str:
         """So many steps of time, to write behind a timestamp."""
         if not number:
@@ -521,6 +527,7 @@ def _guards(world: _World) -> str:
     columns = [*outer.columns, *inner.columns]
     if r.random() < 0.6:
         link = [world.comparison(columns, "s0", "t0") for _ in range(r.choice([0, 1, 1, 2]))]
+        link += [world.near("t0", "s0")] * (bool(world.time) and r.random() < 0.3)
         condition = f"{r.choice(['', 'NOT '])}EXISTS (SELECT 1 {inner.text(link)})"
     else:
         name = r.choice(list(world.kinds))
@@ -542,6 +549,7 @@ def _outer_joins(world: _World) -> str:
     both = [*columns["s0"], *columns["t0"]]
     on = [world.comparison(both, "s0", "t0") for _ in range(r.choice([1, 1, 2]))]
     on += [world.test(columns["t0"])] * (r.random() < 0.2)
+    on += [world.near("t0", "s0")] * (bool(world.time) and r.random() < 0.3)
     side = r.choice(["LEFT", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI"])
     if side == "FULL":
         # DuckDB joins so by equality alone.
@@ -552,7 +560,7 @@ def _outer_joins(world: _World) -> str:
     where = f" WHERE {world.test(known)}" if r.random() < 0.3 else ""
     source = f"FROM {one} s0 {join} JOIN {other} t0 ON {' AND '.join(on)}{where}"
     if r.random() < 0.3:
-        key = r.choice(known)
+        key = r.choice([*map(str, known), *([f"s0.{TIME}"] if world.time else [])])
         value = world.aggregate(_Body({}, known, []))
         return f"SELECT {key} AS c0, {value} AS c1 {source} GROUP BY {key}"
     names = (f"{c} AS c{n}" for n, c in enumerate(r.sample(known, r.choice([1, 2, 3]))))
@@ -631,6 +639,8 @@ def _sub_queries(world: _World) -> str:
         ["COUNT(*)", f"MAX({whole})", f"SUM({whole})", f"MIN({whole})", f"COUNT(DISTINCT {whole})"]
     )
     inner = f"SELECT {key} AS k, {value} AS m {body.text()} GROUP BY {key}"
+    if world.time and r.random() < 0.3:
+        return _again(world, body, f"{value} AS m", str(key))
     name = r.choice(list(world.streams))
     outer = f"s0.{key.name}"
     return r.choice(
@@ -648,6 +658,31 @@ def _sub_queries(world: _World) -> str:
             "SELECT SUM(m) AS c FROM (SELECT k, m, ROW_NUMBER() OVER (ORDER BY m, k) AS rn"
             f" FROM ({inner}) q) p WHERE rn <= 2",
             f"SELECT k, m, RANK() OVER (ORDER BY m) AS x FROM ({inner}) q",
+        ]
+    )
+
+
+def _again(world: _World, body: _Body, value: str, key: str) -> str:
+    """Queries over groups of a time: grouped by a longer one, and with what was before."""
+    r, size = world.r, world.r.choice([2, 3, 5])
+    ticks = world.time == "int"
+    call = f"window(w, {size if ticks else repr(f'{size} seconds')})"
+    start = f"(w // {size}) * {size}" if ticks else f"time_bucket({world.span(size)}, w)"
+    stamp = r.choice(world.moments(body))
+    alone = f"SELECT {stamp} AS w, {value} {body.text()} GROUP BY {stamp}"
+    keyed = f"SELECT {stamp} AS w, {key} AS k, {value} {body.text()} GROUP BY {stamp}, {key}"
+    longer, shown = _either(f"({call})", start), _either(f"{call}.start", start)
+    return r.choice(
+        [
+            f"SELECT {shown} AS c, SUM(m) AS s, COUNT(*) AS n FROM ({alone}) q GROUP BY {longer}",
+            f"SELECT {shown} AS c, k, MAX(m) AS s FROM ({keyed}) q GROUP BY {longer}, k",
+            f"SELECT w, MIN(m) AS s, COUNT(k) AS n FROM ({keyed}) q GROUP BY w",
+            f"SELECT w, m, LAG(m) OVER (ORDER BY w) AS p FROM ({alone}) q",
+            f"SELECT w, k, m, LAG(m, 2) OVER (PARTITION BY k ORDER BY w) AS p FROM ({keyed}) q",
+            "SELECT w, SUM(m) OVER (ORDER BY w ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS p"
+            f" FROM ({alone}) q",
+            f"SELECT w, k, m, LEAD(m) OVER (PARTITION BY k ORDER BY w) AS p FROM ({keyed}) q",
+            f"SELECT w, m, COUNT(*) OVER (ORDER BY w) AS p FROM ({alone}) q",
         ]
     )
 

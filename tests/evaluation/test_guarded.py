@@ -134,3 +134,26 @@ def test_what_has_no_plan_says_so(sql: str, told: str) -> None:
     assert decide(statement).verdict.bounded
     with pytest.raises(PlanError, match=told):
         flow(statement)
+
+
+@pytest.mark.parametrize("negation", ["", "NOT "])
+def test_groups_of_rows_that_a_later_match_may_change_wait_for_it(negation: str) -> None:
+    inner = "SELECT 1 FROM T WHERE T.K = S.K AND T.ts > S.ts AND T.ts < S.ts + 9"
+    sql = f"SELECT S.ts, S.K, COUNT(*) FROM S WHERE {negation}EXISTS ({inner}) GROUP BY S.ts, S.K"
+    made = equal(read(sql, CATALOG).statement, events(1, 40))
+    assert made.units is not None and 0 < made.peak_units <= made.units
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT window(w, 5).start AS c, SUM(n) AS s, COUNT(*) AS m FROM ({}) q GROUP BY (window(w, 5))",
+        "SELECT w, n, LAG(n) OVER (ORDER BY w) AS p FROM ({}) q",
+        "SELECT w, SUM(n) OVER (ORDER BY w ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS p FROM ({}) q",
+    ],
+)
+def test_what_is_done_to_groups_of_a_time(sql: str) -> None:
+    inner = "SELECT window(S.ts, 2).start AS w, COUNT(*) AS n FROM S GROUP BY (window(S.ts, 2))"
+    short, long = (equal(read(sql.format(inner), CATALOG).statement, events(1, n)) for n in (40, 80))
+    assert short.units is not None and 0 < short.peak_units <= short.units
+    assert long.peak_units <= short.peak_units + 8

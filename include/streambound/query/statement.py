@@ -185,6 +185,14 @@ class Statement:
         return tuple(found.values())
 
     @property
+    def fed(self) -> tuple[Relation, ...]:
+        """The relations whose rows are those of its sub-queries, each with what is computed from them."""
+        found: dict[str, Relation] = {}
+        for relation in (o.relation for o in self.occurrences if o.relation.fed is not None):
+            found[relation.name] = found.get(relation.name, relation).with_computed(relation)
+        return tuple(found.values())
+
+    @property
     def plain(self) -> bool:
         """Whether it is made of joins, filters, DISTINCT and UNION over relations of the catalog alone."""
         return all(block.plain for block in self.blocks) and not any(
@@ -242,8 +250,7 @@ class Statement:
     @property
     def _inner(self) -> tuple[Statement, ...]:
         """The sub-queries that are not written out."""
-        found = {o.relation.name: o.relation.fed for o in self.occurrences if o.relation.fed is not None}
-        return tuple(found.values())
+        return tuple(relation.fed for relation in self.fed if relation.fed is not None)
 
     def reads_time(self, relation: Relation) -> bool:
         """Whether the answer depends on the application timestamps of a relation.

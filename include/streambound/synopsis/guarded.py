@@ -33,7 +33,7 @@ from streambound.synopsis.conditions import (
     pairs_of,
     serving,
 )
-from streambound.synopsis.flow import Applied, Guarded, Leaf, Node, Size, Sought, together
+from streambound.synopsis.flow import Applied, Guarded, Leaf, Node, Size, Sought, Times, together
 from streambound.synopsis.looked_up import Leaves, looked_up, of_one, showing
 from streambound.synopsis.sizes import Values, columns_of, rows_within, values_of
 
@@ -75,10 +75,18 @@ def guarded(statement: Statement, selection: Selection, leaf: Leaves) -> Node:
             "guards over rows that are taken back cannot be evaluated yet", subject=statement.name
         )
     size = _units(statement.name, outside, shown, found)
-    times = outside.times.among({p: p for p in shown})
+    times = _settled(outside.times, found).among({p: p for p in shown})
     retracts = any(guard.negated for guard in selection.guards)
     operation = Guarded(shown, tuple(one.sought for one in found), distinct, _known_rows(outside))
     return Applied(operation, nodes, selection.base.outputs, times, retracts, size.number, size.formula)
+
+
+def _settled(times: Times, guards: Sequence[_Planned]) -> Times:
+    """The times of rows that guards may still let pass, or take back, after they came."""
+    if any(one.lasting is not None for one in guards):
+        return Times()
+    lives = (life for one in guards for life in one.windows)
+    return replace(times, delay=max(times.delay, *lives))
 
 
 def _possible(selection: Selection) -> Selection:

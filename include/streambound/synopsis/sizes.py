@@ -11,7 +11,7 @@ from math import prod
 
 from streambound.constraints.space import Space
 from streambound.errors import PlanError
-from streambound.query.model import Attribute, Constant, Query
+from streambound.query.model import Attribute, Column, Constant, Query
 from streambound.query.values import Value
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.facts import Facts, facts_of
@@ -222,12 +222,29 @@ def _of_operation(node: Applied, times: Times, positions: tuple[int, ...]) -> Si
 def _of_fed(node: Leaf, times: Times, positions: tuple[int, ...]) -> Size:
     found = []
     for selection in node.statement.selections:
-        inner = dict(node.fed)[selection.base.occurrences[0].relation.name]
-        columns = [c.name for c in selection.base.occurrences[0].relation.columns]
-        terms = [(p, selection.base.select[p].term) for p in positions]
-        places = {p: columns.index(t.column) for p, t in terms if isinstance(t, Attribute)}
-        found.append(groups(inner, times.among(places), places.values()))
+        base = selection.base
+        inner = dict(node.fed)[base.occurrences[0].relation.name]
+        columns = [c.name for c in base.occurrences[0].relation.columns]
+        terms = {p: t for p in positions if isinstance(t := base.select[p].term, Attribute)}
+        if all(p in times.every and base.column(t).bucket for p, t in terms.items()):
+            # Both edges of a window are one time.
+            buckets = {(base.moment(t), times.every[p]): base.column(t) for p, t in terms.items()}
+            number = prod(
+                (sum(span) + times.delay) // _shortest(column) + 1 for (_, span), column in buckets.items()
+            )
+            found.append(Size(number))
+            continue
+        # A bucket of a time has no more values than that.
+        stamps = {p: m[0] if (m := base.moment(t)) is not None else t for p, t in terms.items()}
+        places = {p: columns.index(t.column) for p, t in stamps.items()}
+        found.append(groups(inner, times.among(places), dict.fromkeys(places.values())))
     return together(found)
+
+
+def _shortest(column: Column) -> int:
+    """The least length of an interval of a bucket: a month may be shorter than another, but not by half."""
+    length = column.bucket or 1
+    return column.slide or (-(-length // 2) if column.edge in ("floor", "digits") else length)
 
 
 def _of_plan(part: PlannedPart, times: Times, positions: tuple[int, ...]) -> Size:
