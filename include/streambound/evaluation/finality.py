@@ -32,7 +32,14 @@ from streambound.evaluation.definition import (
     tuples,
 )
 from streambound.evaluation.definition_groups import groups, groups_of
-from streambound.evaluation.definition_orders import framed, in_order, is_kept, partitions, rank_of, ranked
+from streambound.evaluation.definition_orders import (
+    framed_each,
+    in_order,
+    is_kept,
+    partitions,
+    rank_of,
+    ranked,
+)
 from streambound.evaluation.definition_rows import Row
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.query.clock import CLOCK
@@ -128,7 +135,8 @@ def _block(block: Block, seen: Relations, now: int) -> Flagged:
             found += _ranks(block, then, part, now, safe, types)
         return found
     places = _places(block, then, every, now, sure)
-    return list(zip(framed(then, every, types), places, strict=True))
+    told = zip(framed_each(then, every, types), places, strict=True)
+    return [(row, settled) for row, settled in told if row is not None]
 
 
 # One SELECT.

@@ -137,7 +137,7 @@ class TimedFrames(Operator):
 
     def __init__(self, then: Framing, types: Sequence[Type], times: Times, time: int | None = None) -> None:
         self._functions = Functions([ascending(over) for over in then.functions], types, time)
-        self._shown = Projection(then.shown, list(enumerate(types)), self._functions.types)
+        self._shown = Projection(then.shown, list(enumerate(types)), self._functions.types, then.having)
         self._times, self._count, self._width = times, len(then.functions), len(types)
         lanes: dict[Any, list[int]] = {}
         for number, over in enumerate(then.functions):

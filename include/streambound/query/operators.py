@@ -201,8 +201,8 @@ class Ranking:
     """The rows whose rank among those with the same ``partition`` is ``op limit``; ORDER BY ... LIMIT too.
 
     ``function`` is ROW_NUMBER, RANK or DENSE_RANK; ``order`` are positions, each with whether it descends,
-    none where any rows will do. ``ranked`` says that the rank itself is shown. Ranks up to ``above`` are left
-    out: OFFSET.
+    none where any rows will do. ``ranked`` says that the rank itself is shown, of finitely many (else see
+    ``Framing``). Ranks up to ``above`` are left out: OFFSET.
     """
 
     function: str
@@ -240,9 +240,8 @@ class Ranking:
         return max((low - 1 if high is None else high for low, high in self.ranks), default=0)
 
     def keeps_all(self, retracts: bool) -> bool:
-        """Whether a row after ``last`` still matters: it can get another rank, or its rank is shown."""
-        told = self.last > 0 or self.ranked
-        return bool(self.ranks) and ((retracts and told) or (self.beyond and self.ranked))
+        """Whether a row after ``last`` still matters: it can get another rank."""
+        return bool(self.ranks) and retracts and (self.last > 0 or self.ranked)
 
 
 @dataclass(frozen=True)
@@ -280,6 +279,8 @@ class Framing:
 
     functions: tuple[Over, ...]
     shown: tuple[Shown, ...]
+    # Of a rank that is shown; the rows of which it does not hold are left out.
+    having: Having | None = None
 
 
 Operator: TypeAlias = Grouping | Ranking | Framing
