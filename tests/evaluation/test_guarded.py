@@ -157,3 +157,19 @@ def test_what_is_done_to_groups_of_a_time(sql: str) -> None:
     short, long = (equal(read(sql.format(inner), CATALOG).statement, events(1, n)) for n in (40, 80))
     assert short.units is not None and 0 < short.peak_units <= short.units
     assert long.peak_units <= short.peak_units + 8
+
+
+@pytest.mark.parametrize(
+    ("shown", "condition"),
+    [
+        ("MAX(T.A)", "T.K = S.K"),
+        ("MAX(T.A), COUNT(*)", "T.K = S.K AND T.ts BETWEEN S.ts - 3 AND S.ts"),
+        ("MIN(T.A), SUM(T.B)", "T.K = S.K AND T.ts >= S.ts AND T.ts < S.ts + 3"),
+        ("MAX(S.A), COUNT(DISTINCT T.K)", "T.K = S.K"),
+    ],
+)
+def test_groups_over_an_outer_join_keep_what_each_aggregate_needs(shown: str, condition: str) -> None:
+    sql = f"SELECT S.K, {shown} FROM S LEFT JOIN T ON {condition} GROUP BY S.K"
+    short, long = (equal(read(sql, CATALOG).statement, events(3, n)) for n in (12, 24))
+    assert short.units is not None and 0 < short.peak_units <= short.units
+    assert long.peak_units <= short.peak_units + 12

@@ -15,7 +15,8 @@ from streambound.boundedness.present import reads_present
 from streambound.boundedness.questions import filtered, of_rows
 from streambound.errors import PlanError
 from streambound.query.clock import CLOCK
-from streambound.query.model import Attribute, Constant, NullTest, Output
+from streambound.query.formula import all_of, conjunction
+from streambound.query.model import Attribute, Constant, NullTest, Output, Term
 from streambound.query.operators import Aggregate, Grouping, Kind, Shown
 from streambound.query.ring import BOOLEANS, INTEGERS, Ring
 from streambound.query.statement import Block, Selection, Statement
@@ -54,7 +55,22 @@ def grouped(statement: Statement, block: Block, then: Grouping, planning: Planni
     further = sorted({p for shown in then.shown for p in shown.outputs if p >= then.keys})
     keys = (*range(then.keys), *further)
     block, beside = _with_fed_times(block)
-    inputs, reads = _inputs(statement, block, then.aggregates, keys, time, beside, planning)
+    shared = _together(statement, block, then.aggregates, keys, time, beside, planning)
+    if shared is not None:
+        with suppress(PlanError):
+            return _grouped(block, then, keys, *shared)
+    inputs, reads = _apart(statement, block, then.aggregates, keys, time, planning)
+    return _grouped(block, then, keys, inputs, reads)
+
+
+def _grouped(
+    block: Block, then: Grouping, keys: tuple[int, ...], inputs: list[Node], reads: list[Reads]
+) -> Node:
+    """Groups of rows that aggregates are computed from.
+
+    Raises:
+        PlanError: what is kept has no bound.
+    """
     terms = [block.selections[0].base.select[p].term for p in keys]
     alone = () if then.keys else tuple(t.value for t in terms if isinstance(t, Constant))
     first = inputs[0]
@@ -174,7 +190,7 @@ def _with_fed_times(block: Block) -> tuple[Block, tuple[int, ...]]:
     return replace(block, selections=tuple(made)), (len(made[0].base.select) - 1,)
 
 
-def _inputs(
+def _together(
     statement: Statement,
     block: Block,
     aggregates: Sequence[Aggregate],
@@ -182,10 +198,9 @@ def _inputs(
     time: int | None,
     beside: tuple[int, ...],
     planning: Planning,
-) -> tuple[list[Node], list[Reads]]:
-    """The rows that aggregates are computed from, keys first, and from which of them each is.
-
-    They are all the same where those have a plan; else each has what the criterion says is bounded.
+) -> tuple[list[Node], list[Reads]] | None:
+    """The rows, keys first, that all aggregates are computed from, and from which of them each is; None if
+    those have no plan.
     """
     needed = {p for one in aggregates for p in _read(one)}.union(beside, () if time is None else (time,))
     places = [*keys, *sorted(needed.difference(keys))]
@@ -196,6 +211,18 @@ def _inputs(
                 return _summed(statement, block, aggregates, keys, planning)
         at = {p: n for n, p in enumerate(places)}
         return [node], [Reads(0, at, None if time is None else at[time])] * len(aggregates)
+    return None
+
+
+def _apart(
+    statement: Statement,
+    block: Block,
+    aggregates: Sequence[Aggregate],
+    keys: tuple[int, ...],
+    time: int | None,
+    planning: Planning,
+) -> tuple[list[Node], list[Reads]]:
+    """The rows that each aggregate is computed from by itself: what the criterion says is bounded."""
     if time is not None:
         raise PlanError("what is first or last over a join cannot be evaluated yet", subject=statement.name)
     made = _Inputs(statement, block, keys, planning)
@@ -294,11 +321,18 @@ class _Inputs:
     def rows(self, positions: tuple[int, ...], ring: Ring) -> int:
         """The input with some outputs beside the keys."""
         if (positions, ring) not in self.known:
-            places = (*self.keys, *positions)
-            self._put(
-                (positions, ring), rows(self.statement, self.block.selections, places, self.planning, ring)
-            )
+            places, selections = (*self.keys, *positions), self.block.selections
+            if ring.idempotent:
+                selections = _one_sided(self._present(positions), places)
+            self._put((positions, ring), rows(self.statement, selections, places, self.planning, ring))
         return self.known[positions, ring]
+
+    def _present(self, positions: tuple[int, ...]) -> tuple[Selection, ...]:
+        """The selections in which what an aggregate reads is not always NULL; all if there are none."""
+        found = (
+            s for s in self.block.selections if not any(_is_null(s.base.select[p].term) for p in positions)
+        )
+        return tuple(found) or self.block.selections
 
     def _put(self, key: Any, node: Node) -> None:
         self.known[key] = len(self.nodes)
@@ -310,10 +344,9 @@ class _Inputs:
         except PlanError:
             if not one.idempotent or one.by is not None or any(map(reads_present, self.block.selections)):
                 raise
-        parts, order = extreme_rows(
-            self.statement, self.block.selections, one, self.keys, self.planning.values
-        )
-        found = of_rows(self.statement, self.block.selections, BOOLEANS, (*self.keys, *order))
+        selections = _one_sided(self._present(positions), (*self.keys, *positions))
+        parts, order = extreme_rows(self.statement, selections, one, self.keys, self.planning.values)
+        found = of_rows(self.statement, selections, BOOLEANS, (*self.keys, *order))
         self._put(one, Leaf(found, parts, times_of(parts)))
         return self._of(order, self.known[one])
 
@@ -333,14 +366,35 @@ class _Inputs:
             return self.rows((), INTEGERS)
         key = (tuple(sorted(factors)), present)
         if key not in self.known:
-            made = [_weighing(s, factors, present) for s in self.block.selections]
-            node = rows(self.statement, [s for s in made if s is not None], self.keys, self.planning)
+            made = [_weighing(s, factors, present) for s in self._present((*factors, *present))]
+            node = rows(self.statement, made, self.keys, self.planning)
             self._put(key, node)
         return self.known[key]
 
 
-def _weighing(selection: Selection, factors: tuple[int, ...], present: tuple[int, ...]) -> Selection | None:
-    """A selection whose rows weigh a product of outputs; None where one of them is always NULL."""
+def _is_null(term: Term) -> bool:
+    return isinstance(term, Constant) and term.value is None
+
+
+def _one_sided(selections: Sequence[Selection], positions: Sequence[int]) -> tuple[Selection, ...]:
+    """Selections of which different rows are wanted: an outer join that shows one side is that side."""
+    found = list(selections)
+    for one in selections:
+        if len(one.guards) != 1 or not one.guards[0].outer:
+            continue
+        asked = set(conjunction(all_of((one.formula, one.guards[0].formula))) or ())
+        terms = [one.base.select[p].term for p in positions]
+        for other in found:
+            alike = [other.base.select[p].term for p in positions] == terms
+            if asked and alike and not other.guards and set(conjunction(other.formula) or ()) == asked:
+                found.remove(other)
+                found[found.index(one)] = replace(one, guards=())
+                break
+    return tuple(found)
+
+
+def _weighing(selection: Selection, factors: tuple[int, ...], present: tuple[int, ...]) -> Selection:
+    """A selection whose rows weigh a product of outputs."""
     base = selection.base
     terms = [base.select[p].term for p in (*factors, *present)]
     if any(not isinstance(term, Attribute) for term in terms):
