@@ -173,3 +173,23 @@ def test_groups_over_an_outer_join_keep_what_each_aggregate_needs(shown: str, co
     short, long = (equal(read(sql, CATALOG).statement, events(3, n)) for n in (12, 24))
     assert short.units is not None and 0 < short.peak_units <= short.units
     assert long.peak_units <= short.peak_units + 12
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT S.K, FIRST(S.A), LAST(S.A) FROM S, T WHERE S.K = T.K AND T.ts <= S.ts GROUP BY S.K",
+        "SELECT T.K, LAST(T.A), FIRST(S.B) FROM S, T WHERE S.K = T.K AND S.ts BETWEEN T.ts - 3 AND T.ts "
+        "GROUP BY T.K",
+    ],
+)
+def test_what_is_first_or_last_over_a_join_that_one_stream_completes(sql: str) -> None:
+    short, long = (equal(read(sql, CATALOG).statement, events(4, n)) for n in (12, 24))
+    assert short.units is not None and 0 < short.peak_units <= short.units
+    assert long.peak_units <= short.peak_units + 12
+
+
+def test_the_time_of_a_join_that_nothing_orders_is_not_known() -> None:
+    sql = "SELECT S.K, FIRST(S.A) FROM S, T WHERE S.K = T.K GROUP BY S.K"
+    with pytest.raises(PlanError, match="first or last over such a join"):
+        flow(read(sql, CATALOG).statement)

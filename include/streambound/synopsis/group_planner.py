@@ -17,6 +17,7 @@ from streambound.errors import PlanError
 from streambound.query.clock import CLOCK
 from streambound.query.formula import all_of, conjunction
 from streambound.query.model import Attribute, Constant, NullTest, Output, Term
+from streambound.query.model import Kind as RelationKind
 from streambound.query.operators import Aggregate, Grouping, Kind, Shown
 from streambound.query.ring import BOOLEANS, INTEGERS, Ring
 from streambound.query.statement import Block, Selection, Statement
@@ -34,6 +35,7 @@ from streambound.synopsis.flow import (
     Times,
     together,
 )
+from streambound.synopsis.guarded import implied_times
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.row_planner import Planning, rows, times_of
 from streambound.synopsis.sizes import each_of, groups
@@ -167,14 +169,35 @@ def _with_time(block: Block, then: Grouping) -> tuple[Block, int | None]:
     made = []
     for selection in block.selections:
         base = selection.base
-        occurrences = [o for o in base.occurrences if o.relation != CLOCK]
-        stamps = [o for o in occurrences if o.relation.timestamp is not None]
-        if len(occurrences) != 1 or not stamps:
+        stamp = _latest(selection, first)
+        if stamp is None:
             what = "what is first or last" if first else "a session"
-            raise PlanError(f"{what} over a join cannot be evaluated yet", subject=base.name)
-        time = Output("time", Attribute(stamps[0].alias, str(stamps[0].relation.timestamp)))
+            raise PlanError(f"{what} over such a join cannot be evaluated yet", subject=base.name)
+        time = Output("time", stamp)
         made.append(replace(selection, base=replace(base, select=(*base.select, time))))
     return replace(block, selections=tuple(made)), len(made[0].base.select) - 1
+
+
+def _latest(selection: Selection, joined: bool) -> Attribute | None:
+    """The time of the rows of a selection, the latest of their tuples'; None where no stream has it always.
+
+    Args:
+        joined: of a join too.
+    """
+    found = [o for o in selection.base.occurrences if o.relation != CLOCK]
+    arriving = [o for o in found if o.relation.kind is not RelationKind.STATIC]
+    stamps = [Attribute(o.alias, o.relation.timestamp) for o in arriving if o.relation.timestamp is not None]
+    if len(found) == len(stamps) == 1:
+        return stamps[0]
+    streams = all(o.relation.kind is RelationKind.STREAM and o.relation.fed is None for o in arriving)
+    if not joined or not streams or len(stamps) != len(arriving):
+        return None
+    known = {
+        (atom.left, atom.right)
+        for atom in implied_times(replace(selection, guards=(), as_of=()), selection.base)
+        if atom.offset <= 0
+    }
+    return next((one for one in stamps if all((o, one) in known for o in stamps if o != one)), None)
 
 
 def _with_fed_times(block: Block) -> tuple[Block, tuple[int, ...]]:
