@@ -167,7 +167,11 @@ class _World:
     def __init__(self, r: Random, kind: str) -> None:
         self.r = r
         timed = kind in ("windows", "sessions", "as-of", "closing")
-        self.time = r.choice(["int", "int", "timestamp", *([] if timed else ["", ""])])
+        self.time = (
+            "timestamp"
+            if kind == "present"
+            else r.choice(["int", "int", "timestamp", *([] if timed else ["", ""])])
+        )
         self.kinds = {"K": "int", "A": "int", "B": r.choice(["int", "int", *VALUES])}
         columns = {**self.kinds, **({TIME: self.time} if self.time else {})}
         body: dict[str, Any] = {"columns": columns, "domains": {"K": {"min": 0, "max": 1}}}
@@ -232,6 +236,12 @@ class _World:
             return f"{one}.{TIME} {r.choice(OPS[:4])} {other}.{TIME}{self.offset(offset)}"
         name = r.choice(list(self.kinds))
         return f"{one}.{name} {r.choice(['=', '=', *OPS])} {other}.{name}"
+
+    def near(self, one: str, other: str) -> str:
+        """A condition that bounds how far an occurrence is before or after another."""
+        r, stamp = self.r, f"{other}.{TIME}"
+        before, after = (self.offset(r.choice([0, 0, 1, 3]), sign) for sign in "-+")
+        return f"{one}.{TIME} BETWEEN {stamp}{before} AND {stamp}{after}"
 
     def offset(self, number: int, sign: str = "+") -> str:
         """So many steps of time, to write behind a timestamp."""
@@ -354,6 +364,11 @@ def _groups(world: _World, body: _Body | None = None, further: Sequence[tuple[st
     whole = r.choice([str(c) for c in body.columns if c.kind == "int"])
     if r.random() < 0.15:
         computed = [f"{whole} + 1", f"{whole} % 2", f"CASE WHEN {whole} > 1 THEN 'high' ELSE 'low' END"]
+        if world.time == "timestamp":
+            moment = r.choice(moments)
+            fine, letters = r.choice([("%M", "mm"), ("%M:%S", "mm:ss")])
+            spark, judge = f"DATE_FORMAT({moment}, 'yyyy-MM-dd HH:{letters}')", f"'%Y-%m-%d %H:{fine}'"
+            computed = [_either(spark, f"STRFTIME({moment}, {judge})"), f"YEAR({moment})"]
         keys = [*keys[:1], r.choice(computed)]
     shown = [key for key in keys if r.random() < 0.8] + [r.choice(parts) for _, parts in further]
     values = [world.aggregate(body, moments) for _ in range(r.choice([1, 1, 2, 3]))]
@@ -430,9 +445,9 @@ def _order(world: _World, columns: Sequence[str], whole: bool) -> str:
     return ", ".join(f"{name}{world.r.choice(['', '', ' DESC'])}{world.r.choice(nulls)}" for name in names)
 
 
-def _ranks(world: _World) -> str:
+def _ranks(world: _World, body: _Body | None = None) -> str:
     """The rows of some ranks, and ORDER BY with LIMIT."""
-    r, body = world.r, world.body()
+    r, body = world.r, body or world.body()
     columns = [str(c) for c in r.sample(body.columns, r.choice([2, 3]))] + world.moments(body)[:1]
     inner = ", ".join(f"{c} AS c{n}" for n, c in enumerate(columns))
     names = [f"c{n}" for n in range(len(columns))]
@@ -520,6 +535,7 @@ def _guards(world: _World) -> str:
     columns = [*outer.columns, *inner.columns]
     if r.random() < 0.6:
         link = [world.comparison(columns, "s0", "t0") for _ in range(r.choice([0, 1, 1, 2]))]
+        link += [world.near("t0", "s0")] * (bool(world.time) and r.random() < 0.3)
         condition = f"{r.choice(['', 'NOT '])}EXISTS (SELECT 1 {inner.text(link)})"
     else:
         name = r.choice(list(world.kinds))
@@ -541,6 +557,7 @@ def _outer_joins(world: _World) -> str:
     both = [*columns["s0"], *columns["t0"]]
     on = [world.comparison(both, "s0", "t0") for _ in range(r.choice([1, 1, 2]))]
     on += [world.test(columns["t0"])] * (r.random() < 0.2)
+    on += [world.near("t0", "s0")] * (bool(world.time) and r.random() < 0.3)
     side = r.choice(["LEFT", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI"])
     if side == "FULL":
         # DuckDB joins so by equality alone.
@@ -551,11 +568,36 @@ def _outer_joins(world: _World) -> str:
     where = f" WHERE {world.test(known)}" if r.random() < 0.3 else ""
     source = f"FROM {one} s0 {join} JOIN {other} t0 ON {' AND '.join(on)}{where}"
     if r.random() < 0.3:
-        key = r.choice(known)
+        key = r.choice([*map(str, known), *([f"s0.{TIME}"] if world.time else [])])
         value = world.aggregate(_Body({}, known, []))
         return f"SELECT {key} AS c0, {value} AS c1 {source} GROUP BY {key}"
     names = (f"{c} AS c{n}" for n, c in enumerate(r.sample(known, r.choice([1, 2, 3]))))
     return f"SELECT {'DISTINCT ' if r.random() < 0.2 else ''}{', '.join(names)} {source}"
+
+
+def _present(world: _World) -> str:
+    """Conditions on the present time: of rows, sets, groups and ranks."""
+    r, body = world.r, world.body()
+    latest = " UNION ALL ".join(f"SELECT {TIME} FROM {name}" for name in body.aliases.values())
+    now = _either("NOW()", f"(SELECT MAX({TIME}) FROM ({latest}) every)")
+    conditions = []
+    for alias in r.sample(list(body.aliases), r.randint(1, len(body.aliases))):
+        for op in r.sample([">", ">=", "<", "<="], r.choice([1, 1, 2])):
+            written = [f"{alias}.{TIME} {op} {now}{world.offset(r.choice([0, 1, 2, 4]), '-')}"]
+            if op[0] == ">":
+                written.append(
+                    f"{now} {op.replace('>', '<')} {alias}.{TIME} + {world.span(r.choice([1, 3]))}"
+                )
+            conditions.append(r.choice(written))
+    made = _Body(body.aliases, body.columns, [*body.conditions, *conditions])
+    shape = r.random()
+    if shape < 0.35:
+        return _groups(world, made)
+    if shape < 0.5:
+        return _ranks(world, made)
+    every = [*body.columns, *world.moments(body)]
+    shown = ", ".join(f"{c} AS c{n}" for n, c in enumerate(r.sample(every, r.choice([1, 2]))))
+    return f"SELECT {'DISTINCT ' if shape < 0.65 else ''}{shown} {made.text()}"
 
 
 def _sets(world: _World) -> str:
@@ -605,6 +647,8 @@ def _sub_queries(world: _World) -> str:
         ["COUNT(*)", f"MAX({whole})", f"SUM({whole})", f"MIN({whole})", f"COUNT(DISTINCT {whole})"]
     )
     inner = f"SELECT {key} AS k, {value} AS m {body.text()} GROUP BY {key}"
+    if world.time and r.random() < 0.3:
+        return _again(world, body, f"{value} AS m", str(key))
     name = r.choice(list(world.streams))
     outer = f"s0.{key.name}"
     return r.choice(
@@ -670,6 +714,31 @@ def _closing(world: _World) -> str:
     )
 
 
+def _again(world: _World, body: _Body, value: str, key: str) -> str:
+    """Queries over groups of a time: grouped by a longer one, and with what was before."""
+    r, size = world.r, world.r.choice([2, 3, 5])
+    ticks = world.time == "int"
+    call = f"window(w, {size if ticks else repr(f'{size} seconds')})"
+    start = f"(w // {size}) * {size}" if ticks else f"time_bucket({world.span(size)}, w)"
+    stamp = r.choice(world.moments(body))
+    alone = f"SELECT {stamp} AS w, {value} {body.text()} GROUP BY {stamp}"
+    keyed = f"SELECT {stamp} AS w, {key} AS k, {value} {body.text()} GROUP BY {stamp}, {key}"
+    longer, shown = _either(f"({call})", start), _either(f"{call}.start", start)
+    return r.choice(
+        [
+            f"SELECT {shown} AS c, SUM(m) AS s, COUNT(*) AS n FROM ({alone}) q GROUP BY {longer}",
+            f"SELECT {shown} AS c, k, MAX(m) AS s FROM ({keyed}) q GROUP BY {longer}, k",
+            f"SELECT w, MIN(m) AS s, COUNT(k) AS n FROM ({keyed}) q GROUP BY w",
+            f"SELECT w, m, LAG(m) OVER (ORDER BY w) AS p FROM ({alone}) q",
+            f"SELECT w, k, m, LAG(m, 2) OVER (PARTITION BY k ORDER BY w) AS p FROM ({keyed}) q",
+            "SELECT w, SUM(m) OVER (ORDER BY w ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS p"
+            f" FROM ({alone}) q",
+            f"SELECT w, k, m, LEAD(m) OVER (PARTITION BY k ORDER BY w) AS p FROM ({keyed}) q",
+            f"SELECT w, m, COUNT(*) OVER (ORDER BY w) AS p FROM ({alone}) q",
+        ]
+    )
+
+
 def _near(world: _World) -> str:
     """A condition that keeps the time of t0 near that of s0: within, before, or after it."""
     r, one, other = world.r, f"s0.{TIME}", f"t0.{TIME}"
@@ -702,6 +771,7 @@ KINDS: dict[str, Callable[[_World], str]] = {
     "as-of": _as_of,
     "sub-queries": _sub_queries,
     "closing": _closing,
+    "present": _present,
 }
 
 

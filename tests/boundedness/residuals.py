@@ -88,9 +88,16 @@ class Shape:
             "full": f"SELECT 1 AS x FROM S FULL JOIN T ON {on}",
             "distinct 1": f"SELECT DISTINCT 1 {pairs}",
             "pairs": f"SELECT 1 {pairs}",
-            "lowest A": "SELECT A FROM (SELECT S.A AS A, ROW_NUMBER() OVER (ORDER BY S.A) AS n "
-            f"{pairs}) AS q WHERE n = 1",
+            "lowest A": f"SELECT A FROM {self._ranked} WHERE n = 1",
+            "higher A": f"SELECT A FROM {self._ranked} WHERE n > 1",
+            "higher A, rank": f"SELECT A, n FROM {self._ranked} WHERE n > 1",
+            "higher ranks": f"SELECT n FROM {self._ranked} WHERE n > 1",
         }[self.kind]
+
+    @property
+    def _ranked(self) -> str:
+        where = f" WHERE {self.condition}" if self.condition else ""
+        return f"(SELECT S.A AS A, ROW_NUMBER() OVER (ORDER BY S.A) AS n FROM S, T{where}) AS q"
 
     def answer(self, arrivals: tuple[Arrival, ...]) -> Counter[Row]:
         """The definition: the answer over all that came."""
@@ -190,6 +197,11 @@ _ANSWERS: dict[str, Callable[[list[_Tuple], list[_Tuple], _Pairs], Counter[Row]]
     "distinct 1": lambda rows, others, p: Counter([(1,)] if p else []),
     "pairs": lambda rows, others, p: Counter({(1,): len(p)}),
     "lowest A": lambda rows, others, p: Counter([(min(s[0] for s, _ in p),)] if p else []),
+    "higher A": lambda rows, others, p: Counter((a,) for a in sorted(s[0] for s, _ in p)[1:]),
+    "higher A, rank": lambda rows, others, p: Counter(
+        (a, n) for n, a in enumerate(sorted(s[0] for s, _ in p)) if n
+    ),
+    "higher ranks": lambda rows, others, p: Counter((n,) for n in range(1, len(p))),
 }
 KINDS, OPS, ORDERS = tuple(_ANSWERS), tuple(_OPS), tuple(_ORDERS)
 

@@ -32,6 +32,32 @@ from tests.boundedness.statement_cases import said
             "bounded",
             "bounded",
         ),
+        # A better row changes every later rank; one that is hidden is passed on for good.
+        (
+            "SELECT A, n FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY K ORDER BY A) n FROM S) WHERE n > 2",
+            "unbounded",
+            "never-final",
+        ),
+        (
+            "SELECT A, n FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY K ORDER BY ts) n FROM S) "
+            "WHERE n <> 2",
+            "bounded",
+            "bounded",
+        ),
+        ("SELECT *, ROW_NUMBER() OVER (ORDER BY A) n FROM S QUALIFY n >= 2", "unbounded", "never-final"),
+        # Of the ranks alone a number is known.
+        (
+            "SELECT n FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY K ORDER BY A) n FROM S) WHERE n > 2",
+            "bounded",
+            "never-final",
+        ),
+        # With the first one the later ones are all pairs.
+        (
+            "SELECT A FROM (SELECT S.A, ROW_NUMBER() OVER (ORDER BY S.A) n FROM S, T WHERE S.A < T.B) "
+            "WHERE n > 1",
+            "unbounded",
+            "unbounded",
+        ),
         ("SELECT P FROM (SELECT *, RANK() OVER (ORDER BY K DESC) n FROM S) WHERE n = 1", "unbounded", None),
         (
             "SELECT A FROM (SELECT *, RANK() OVER (ORDER BY A DESC) n FROM S) WHERE n = 1",

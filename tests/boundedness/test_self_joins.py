@@ -125,3 +125,12 @@ def test_what_is_computed_of_one_occurrence_alone() -> None:
     within = "A IN (SELECT t.A FROM S t)"
     found = verdict(f"SELECT B, K + 1, COUNT(*) FROM S WHERE {within} GROUP BY GROUPING SETS ((B), (K + 1))")
     assert found.outcome is Outcome.UNBOUNDED
+
+
+def test_a_column_that_is_computed_of_one_occurrence_alone() -> None:
+    columns = {"K": "int", "B": "int", "ts": "timestamp"}
+    catalog = catalog_from_mapping({"S": {"columns": columns, "timestamp": "ts"}})
+    key = "DATE_FORMAT(x.ts, 'yyyy-MM-dd')"
+    guard = "EXISTS (SELECT 1 FROM S y WHERE x.ts <= y.ts + INTERVAL 2 SECOND)"
+    sql = f"SELECT x.B, {key} AS d, SUM(x.K) FROM S x WHERE {guard} GROUP BY ROLLUP (x.B, {key})"
+    assert decide(read(sql, catalog, "q").statement).verdict.outcome is not Outcome.BOUNDED

@@ -150,6 +150,11 @@ def test_plans_tell_what_the_definition_tells(case: Beyond) -> None:
     if (found := both(case)) is None:
         return
     defines, tells = found
+    if "NOW()" in case.line.sql:
+        # The definition asks of tuples what may come, and not how long they stay.
+        arrived = list(batches(defined(case.line.sql, case.line.catalog, case.line.id), case.line.events))
+        assert sum(tells[:-1], Counter()) <= rows_that_hold(case, arrived), case
+        return
     if told_at_once(case.line.sql):
         assert tells == defines, case
     assert all(sum(tells[:n], Counter()) <= sum(defines[:n], Counter()) for n in range(1, len(tells) + 1)), (

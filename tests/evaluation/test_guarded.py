@@ -139,3 +139,62 @@ def test_what_has_no_plan_says_so(sql: str, told: str) -> None:
     assert decide(statement).verdict.bounded
     with pytest.raises(PlanError, match=told):
         flow(statement)
+
+
+@pytest.mark.parametrize("negation", ["", "NOT "])
+def test_groups_of_rows_that_a_later_match_may_change_wait_for_it(negation: str) -> None:
+    inner = "SELECT 1 FROM T WHERE T.K = S.K AND T.ts > S.ts AND T.ts < S.ts + 9"
+    sql = f"SELECT S.ts, S.K, COUNT(*) FROM S WHERE {negation}EXISTS ({inner}) GROUP BY S.ts, S.K"
+    made = equal(read(sql, CATALOG).statement, events(1, 40))
+    assert made.units is not None and 0 < made.peak_units <= made.units
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT window(w, 5).start AS c, SUM(n) AS s, COUNT(*) AS m FROM ({}) q GROUP BY (window(w, 5))",
+        "SELECT w, n, LAG(n) OVER (ORDER BY w) AS p FROM ({}) q",
+        "SELECT w, SUM(n) OVER (ORDER BY w ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS p FROM ({}) q",
+    ],
+)
+def test_what_is_done_to_groups_of_a_time(sql: str) -> None:
+    inner = "SELECT window(S.ts, 2).start AS w, COUNT(*) AS n FROM S GROUP BY (window(S.ts, 2))"
+    short, long = (equal(read(sql.format(inner), CATALOG).statement, events(1, n)) for n in (40, 80))
+    assert short.units is not None and 0 < short.peak_units <= short.units
+    assert long.peak_units <= short.peak_units + 8
+
+
+@pytest.mark.parametrize(
+    ("shown", "condition"),
+    [
+        ("MAX(T.A)", "T.K = S.K"),
+        ("MAX(T.A), COUNT(*)", "T.K = S.K AND T.ts BETWEEN S.ts - 3 AND S.ts"),
+        ("MIN(T.A), SUM(T.B)", "T.K = S.K AND T.ts >= S.ts AND T.ts < S.ts + 3"),
+        ("MAX(S.A), COUNT(DISTINCT T.K)", "T.K = S.K"),
+    ],
+)
+def test_groups_over_an_outer_join_keep_what_each_aggregate_needs(shown: str, condition: str) -> None:
+    sql = f"SELECT S.K, {shown} FROM S LEFT JOIN T ON {condition} GROUP BY S.K"
+    short, long = (equal(read(sql, CATALOG).statement, events(3, n)) for n in (12, 24))
+    assert short.units is not None and 0 < short.peak_units <= short.units
+    assert long.peak_units <= short.peak_units + 12
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT S.K, FIRST(S.A), LAST(S.A) FROM S, T WHERE S.K = T.K AND T.ts <= S.ts GROUP BY S.K",
+        "SELECT T.K, LAST(T.A), FIRST(S.B) FROM S, T WHERE S.K = T.K AND S.ts BETWEEN T.ts - 3 AND T.ts "
+        "GROUP BY T.K",
+    ],
+)
+def test_what_is_first_or_last_over_a_join_that_one_stream_completes(sql: str) -> None:
+    short, long = (equal(read(sql, CATALOG).statement, events(4, n)) for n in (12, 24))
+    assert short.units is not None and 0 < short.peak_units <= short.units
+    assert long.peak_units <= short.peak_units + 12
+
+
+def test_the_time_of_a_join_that_nothing_orders_is_not_known() -> None:
+    sql = "SELECT S.K, FIRST(S.A) FROM S, T WHERE S.K = T.K GROUP BY S.K"
+    with pytest.raises(PlanError, match="first or last over such a join"):
+        flow(read(sql, CATALOG).statement)

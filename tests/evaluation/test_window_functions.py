@@ -179,3 +179,24 @@ def test_a_function_that_looks_ahead_beside_another_order_is_refused_by_name() -
 )
 def test_ticks_that_are_kept_in_part_or_as_a_whole(functions: str, rows: list[int]) -> None:
     check(f"SELECT {functions} FROM S", [(0, None, 0.5, "a", ts) for ts in rows])
+
+
+def test_later_ranks_by_time_keep_no_history() -> None:
+    """A rank that is shown does not change any more once its time is over."""
+    ranks = "SELECT A, K, ROW_NUMBER() OVER (PARTITION BY K ORDER BY ts, A) AS n FROM S"
+    catalog = catalog_from_mapping(
+        {
+            "S": {
+                "columns": {"A": "int", "K": "int", "ts": "int"},
+                "timestamp": "ts",
+                "not_null": ["A"],
+                "domains": {"K": {"min": 0, "max": 1}},
+                "max_rows_per_timestamp": 2,
+            }
+        }
+    )
+    events = [{"stream": "S", "A": n % 7, "K": n % 2, "ts": n // 2} for n in range(80)]
+    line = CorpusLine("q", f"SELECT A, n FROM ({ranks}) WHERE n > 2", catalog, tuple(events))
+    found, wanted = (evaluated(line, engine) for engine in ("onepass", "reference"))
+    assert found["answers"] == wanted["answers"] and len(found["answers"]) == 76
+    assert found["peak_units"] <= 18

@@ -95,7 +95,7 @@ def framing(functions: Sequence[Over]) -> Framing:
 
 def timed_framings(most: int) -> st.SearchStrategy[Framing]:
     found = st.lists(overs(True), min_size=1, max_size=most).map(framing)
-    return found.filter(lambda then: settles(then, Times({TIME: (0, 0)}), False))
+    return found.filter(lambda then: settles(then, Times({TIME: (0, 0)})))
 
 
 def defined(then: Framing, bag: Mapping[Row, int]) -> Counter[Row]:

@@ -58,7 +58,7 @@ def rankings(draw: st.DrawFn) -> Ranking:
         draw(st.sampled_from(["ROW_NUMBER", "RANK", "DENSE_RANK"])),
         tuple(draw(st.lists(st.sampled_from([TIME, KEY, WORD]), max_size=2, unique=True))),
         tuple(order),
-        draw(st.sampled_from(list(Op))),
+        draw(st.sampled_from([Op.LT, Op.LE, Op.EQ] if is_ranked else list(Op))),
         draw(st.integers(-1, 4)),
         tuple(shown),
         is_ranked,

@@ -56,7 +56,7 @@ def grouped(statement: Statement, selections: tuple[Selection, ...], then: Group
     """The verdict on the groups of some selections, in changes and in final mode."""
     if then.session is not None:
         selections = tuple(s for one, top in by_top(selections) for s in _in_session(one, top, then.keys))
-        then = _shifted(then)
+        then = then.with_key()
     groups = _Groups(statement, by_top(selections), then)
     if groups.having.never and then.keys:
         message = "no number of rows meets HAVING: the answer is always empty"
@@ -227,24 +227,6 @@ def _in_session(selection: Selection, top: frozenset[str], keys: int) -> Iterato
         term = Attribute(stamp.alias, str(stamp.relation.timestamp))
     select = (*base.select[:keys], Output("session", term), *base.select[keys:])
     yield replace(selection, base=replace(base, select=select))
-
-
-def _shifted(then: Grouping) -> Grouping:
-    """A grouping with one more key."""
-
-    def at(position: int) -> int:
-        return position if position < then.keys else position + 1
-
-    def of(aggregate: Aggregate) -> Aggregate:
-        polynomial = aggregate.polynomial
-        return replace(
-            aggregate,
-            arguments=tuple(map(at, aggregate.arguments)),
-            by=None if aggregate.by is None else at(aggregate.by),
-            polynomial=polynomial and tuple((f, tuple(map(at, ps))) for f, ps in polynomial),
-        )
-
-    return replace(then, keys=then.keys + 1, aggregates=tuple(map(of, then.aggregates)))
 
 
 def _counted(selection: Selection, aggregate: Aggregate) -> list[NullTest]:

@@ -8,10 +8,11 @@ tables are one stream: between them everything is computed again.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
+from streambound.boundedness.present import leaves
 from streambound.boundedness.verdict import Reason
 from streambound.constraints.space import Space
 from streambound.constraints.system import finite, system
@@ -75,7 +76,7 @@ def as_streams(query: Query) -> Query:
     if not tables:
         return query
     names = {o.alias: f"{o.alias}, keys" for o in tables}
-    keys = {o.alias: frozenset(o.relation.primary_key) for o in tables}
+    keys = {o.alias: frozenset(_known(query, o)) for o in tables}
 
     def of(attribute: Attribute) -> Attribute:
         if attribute.column in keys.get(attribute.occurrence, ()):
@@ -105,6 +106,20 @@ def as_streams(query: Query) -> Query:
     return replace(
         query, select=tuple(map(output, query.select)), occurrences=tuple(occurrences), where=where
     )
+
+
+def _known(query: Query, table: Occurrence) -> Iterator[str]:
+    """The keys of a table that are as good as known beforehand."""
+    fed = table.relation.fed
+    for name in table.relation.primary_key:
+        key = Attribute(table.alias, name)
+        if fed is None or not leaves(fed) or query.numbered(key) or _finite(query, key):
+            yield name
+
+
+def _finite(query: Query, attribute: Attribute) -> bool:
+    facts = system(replace(query, select=(*query.select, Output("", attribute))))
+    return facts.closure is None or finite(Space(facts.query), facts.closure, attribute)
 
 
 def _stamped(relation: Relation, kind: Kind, timed: bool) -> Relation:

@@ -65,9 +65,13 @@ def _pairs(query: Query) -> Iterator[tuple[str, str]]:
 
 
 def _folds(facts: System, query: Query, gone: str, kept: str) -> bool:
+    known = {column.name for column in query.occurrence(kept).relation.columns}
     for atom in query.where:
         if not any(a.occurrence == gone for a in atom.attributes):
             continue
+        if any(a.occurrence == gone and a.column not in known for a in atom.attributes):
+            # It is computed of one occurrence alone.
+            return False
         moved = renamed_atom(atom, {gone: kept})
         if not entailed(facts, moved):
             return False

@@ -4,7 +4,8 @@ The n best rows of each key are what DISTINCT keeps for MIN or MAX of what they 
 else they show (``extrema``): ties are broken as the engine likes. Of a prescribed order the first column
 without finitely many values waits, in each stream that has one; what comes after it in its stream is
 decided by then. RANK and DENSE_RANK keep all rows of a tie, so what they show must have finitely many
-values, or be the order itself. Without an order any n rows are an answer.
+values, or be the order itself. Without an order any n rows are an answer. Those of all later ranks are
+with the n best all rows there are, so these must be bounded as a bag.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from streambound.boundedness.questions import (
     filtered,
     keyed,
     lasting,
+    of_rows,
     shows_time,
     worst,
 )
@@ -31,6 +33,7 @@ from streambound.constraints.system import finite, system
 from streambound.query.formula import Formula
 from streambound.query.model import Attribute, Constant, Filter, Membership, Op, Output, Query
 from streambound.query.operators import Ranking
+from streambound.query.ring import INTEGERS
 from streambound.query.statement import Selection, Statement
 
 _OPEN = "the rank is a part of what is computed, and whether it can be told from that is open"
@@ -87,6 +90,12 @@ class _Ranks:
                 yield Question(distinct(self.statement, group, self.keys), "ORDER BY", True)
         if self.ties and not self._batch():
             yield from self._tied()
+        if self.then.beyond:
+            # With the first ones they are all rows.
+            shown = dict.fromkeys(p for s in self.then.shown for p in s.outputs)
+            plain = all(s.plain for s in self.then.shown)
+            asks = of_rows(self.statement, self.selections, INTEGERS, shown)
+            yield Question(asks, "rows of all later ranks", plain)
 
     def _tied(self) -> Iterator[Question]:
         order = {p for p, _ in self.then.order}

@@ -21,6 +21,7 @@ from streambound.boundedness.finals import final_of
 from streambound.boundedness.guards import guarded, judged
 from streambound.boundedness.limits import within_limits
 from streambound.boundedness.ordered import ranked
+from streambound.boundedness.present import criterion_of
 from streambound.boundedness.questions import filtered
 from streambound.boundedness.ranges import with_ranges
 from streambound.boundedness.times import with_plain_times
@@ -40,7 +41,7 @@ _SETS = 16
 
 def decide(statement: Statement) -> Decision:
     """The exact criterion on a statement, in changes mode and (``Verdict.final``) in final mode."""
-    statement = with_ranges(with_plain_times(statement))
+    statement = with_ranges(with_plain_times(criterion_of(statement)))
     inner = [(relation, decide(made).verdict) for relation, made in fed(statement)]
     if not all(verdict.bounded for _, verdict in inner):
         return Decision(inherited(statement, inner, lambda other: decide(other).verdict), ())

@@ -82,7 +82,8 @@ class _Frames:
             if all(shows_time(s, top, over.partition) for s, top in self.tops):
                 # A partition ends, and is forgotten then.
                 return
-            positions = (*positions, *self.shown, *(p for p, _ in over.order))
+            if over.name != "ROW_NUMBER" or not set(self.shown) <= set(over.partition):
+                positions = (*positions, *self.shown, *(p for p, _ in over.order))
             if over.aggregate is not None and (over.aggregate.distinct or over.aggregate.kind is Kind.LIST):
                 positions = (*positions, *over.aggregate.arguments)
             for asked in lasting(self.statement, self.selections, dict.fromkeys(positions)):

@@ -10,7 +10,7 @@ guard looks for a match among every combination of its own, groups, ranks and fr
 - An as-of join takes all tuples of the last time that fits, if several have it.
 - Of a table that changes there is, of each primary key, the row of the greatest time; of several the
   greatest row.
-- ``NOW()`` is the marker's time.
+- ``NOW()`` is the marker's time, and says nothing of a row's own.
 
 It shares no code with plans and engines.
 """
@@ -28,6 +28,7 @@ from streambound.evaluation.definition_groups import groups
 from streambound.evaluation.definition_orders import framed, ranked
 from streambound.evaluation.definition_rows import HOLDS, Row, computed, row_key
 from streambound.evaluation.events import Encoded
+from streambound.query.clock import CLOCK
 from streambound.query.formula import holds
 from streambound.query.model import (
     Atom,
@@ -126,7 +127,8 @@ def columns_read(selection: Selection) -> frozenset[tuple[str, str]]:
 
 def _moment(selection: Selection, match: Match) -> int | None:
     """The time of a row; None where a tuple of it has none."""
-    known = [_time(o.relation, match[o.alias]) for o in selection.base.occurrences if match[o.alias]]
+    dated = [o for o in selection.base.occurrences if o.relation != CLOCK]
+    known = [_time(o.relation, match[o.alias]) for o in dated if match[o.alias]]
     return None if None in known else max((m for m in known if m is not None), default=None)
 
 

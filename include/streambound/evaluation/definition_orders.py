@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 
 from streambound.errors import UnsupportedError
 from streambound.evaluation.definition_groups import Aggregated, aggregated, value_type
-from streambound.evaluation.definition_rows import HOLDS, Row, row_key, shown
+from streambound.evaluation.definition_rows import HOLDS, Row, over_values, row_key, shown
 from streambound.query.operators import Framing, Over, Ranking
-from streambound.query.scope import INTEGER
+from streambound.query.scope import BOOLEAN, INTEGER
 from streambound.query.values import Family, Type
 
 Order: TypeAlias = Sequence[tuple[int, bool]]
@@ -43,7 +43,12 @@ def is_kept(then: Ranking, rank: int) -> bool:
 
 
 def framed(then: Framing, rows: Sequence[Row], types: Sequence[Type]) -> Iterator[Row]:
-    """Each row with what the functions say of those around it."""
+    """Each row with what the functions say of those around it; of a rank perhaps only some."""
+    return (row for row in framed_each(then, rows, types) if row is not None)
+
+
+def framed_each(then: Framing, rows: Sequence[Row], types: Sequence[Type]) -> Iterator[Row | None]:
+    """For each row what is shown of it; None of one that is left out."""
     of = [_aggregated(over, types) for over in then.functions]
     # Equal rows are told apart: each has its own place in an order.
     own = [Row(row.values, row.moment) for row in rows]
@@ -55,8 +60,10 @@ def framed(then: Framing, rows: Sequence[Row], types: Sequence[Type]) -> Iterato
                 said[id(row)].append(_value(over, value, ordered, place, types))
     pairs = [(row.values, tuple(said[id(row)])) for row in own]
     kinds = [value_type(over, types) for over in then.functions]
-    for row, values in zip(own, shown(then.shown, types, kinds, pairs), strict=True):
-        yield Row(values, row.moment)
+    formula = None if then.having is None else str(then.having.formula)
+    kept = [True] * len(pairs) if formula is None else over_values(formula, types, kinds, BOOLEAN, pairs)
+    for row, values, holds in zip(own, shown(then.shown, types, kinds, pairs), kept, strict=True):
+        yield Row(values, row.moment) if holds else None
 
 
 def _aggregated(over: Over, types: Sequence[Type]) -> Aggregated | None:

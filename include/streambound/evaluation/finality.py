@@ -32,7 +32,14 @@ from streambound.evaluation.definition import (
     tuples,
 )
 from streambound.evaluation.definition_groups import groups, groups_of
-from streambound.evaluation.definition_orders import framed, in_order, is_kept, partitions, rank_of, ranked
+from streambound.evaluation.definition_orders import (
+    framed_each,
+    in_order,
+    is_kept,
+    partitions,
+    rank_of,
+    ranked,
+)
 from streambound.evaluation.definition_rows import Row
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.query.clock import CLOCK
@@ -80,10 +87,21 @@ def finals(
 
 def _answer(query: Statement, seen: Relations, now: int) -> Flagged:
     """The rows of the answer, each with whether it is settled."""
-    if any(one.name == CLOCK.name for one in query.scanned):
+    if _ends(query):
         # Time alone takes rows back.
         return [(row, False) for block in query.blocks for row in done(block, _rows(block, seen))]
     return [pair for block in query.blocks for pair in _block(block, seen, now)]
+
+
+def _ends(query: Statement) -> bool:
+    """Whether a condition on the present time ends, here or in a sub-query."""
+    return any(_ends(o.relation.fed) for o in query.occurrences if o.relation.fed is not None) or any(
+        isinstance(atom, Join)
+        and CLOCK.name in (atom.left.occurrence, atom.right.occurrence)
+        and atom.op in ((Op.LT, Op.LE) if atom.left.occurrence == CLOCK.name else (Op.GT, Op.GE))
+        for selection in query.selections
+        for atom in selection.atoms
+    )
 
 
 def _rows(block: Block, seen: Relations) -> list[Row]:
@@ -120,7 +138,8 @@ def _block(block: Block, seen: Relations, now: int) -> Flagged:
             found += _ranks(block, then, part, now, safe, types)
         return found
     places = _places(block, then, every, now, sure)
-    return list(zip(framed(then, every, types), places, strict=True))
+    told = zip(framed_each(then, every, types), places, strict=True)
+    return [(row, settled) for row, settled in told if row is not None]
 
 
 # One SELECT.

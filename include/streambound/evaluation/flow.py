@@ -16,6 +16,7 @@ from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.onepass import static_values
 from streambound.evaluation.promises import require_units
 from streambound.evaluation.statement import StatementPass
+from streambound.operators.expressions import complete
 from streambound.operators.making import operator_of
 from streambound.operators.operator import Changes, Operator, Row, added
 from streambound.operators.settled import Once
@@ -140,11 +141,13 @@ class Tree(Generic[Given]):
 
 def fed_batch(leaf: Leaf, given: Batch, fed: Mapping[str, Changes]) -> Batch:
     """A batch with the changes of the rows that a leaf is fed with."""
-    columns = {o.relation.name: [c.name for c in o.relation.columns] for o in leaf.statement.occurrences}
+    relations = {relation.name: relation for relation in leaf.statement.fed}
     tuples, weights = dict(given.tuples), dict(given.weights)
     for name, changes in fed.items():
-        tuples[name] = [dict(zip(columns[name], row, strict=True)) for row in changes]
-        weights[name] = list(changes.values())
+        columns = [column.name for column in relations[name].own]
+        rows = [dict(zip(columns, row, strict=True)) for row in changes]
+        complete(relations[name], rows)
+        tuples[name], weights[name] = rows, list(changes.values())
     return replace(given, tuples=tuples, weights=weights)
 
 

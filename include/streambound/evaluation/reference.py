@@ -49,5 +49,5 @@ def _starting(query: Statement, nothing: Mapping[str, list[Encoded]]) -> Counter
 
 
 def _relations(query: Statement, static: Mapping[str, list[Encoded]]) -> dict[str, list[Encoded]]:
-    seen: dict[str, list[Encoded]] = {relation.name: [] for relation in query.scanned}
+    seen: dict[str, list[Encoded]] = {relation.name: [] for relation in (*query.scanned, CLOCK)}
     return {**seen, **{name: list(rows) for name, rows in static.items()}}

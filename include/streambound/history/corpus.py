@@ -50,7 +50,7 @@ def _evaluated(executor: Executor, line: CorpusLine, folder: Path, mode: str | N
     markers = _write_streams(query, line, folder)
     _write_statics(query, line, folder)
     # A text may declare relations beside those of the catalog.
-    relations = {r.name: r for r in (*line.catalog.relations, *(o.relation for o in query.occurrences))}
+    relations = {relation.name: relation for relation in (*line.catalog.relations, *query.scanned)}
     catalog = Catalog(tuple(_placed(relation, folder) for relation in relations.values()), line.id)
     # Ids are free text, and the name of a query is that of a folder.
     registered = RegisteredQuery("query", line.sql, folder, dialect=line.dialect, query=line.query, mode=mode)

@@ -32,7 +32,7 @@ class Frames(Operator):
 
     def __init__(self, then: Framing, types: Sequence[Type], times: Times, time: int | None = None) -> None:
         self._then, self._functions = then, Functions(then.functions, types, time)
-        self._shown = Projection(then.shown, list(enumerate(types)), self._functions.types)
+        self._shown = Projection(then.shown, list(enumerate(types)), self._functions.types, then.having)
         every = [set(over.partition) for over in then.functions]
         self._keys = tuple(sorted(set.intersection(*every))) if every else ()
         self._times, self._parted = times, times.among({p: n for n, p in enumerate(self._keys)})

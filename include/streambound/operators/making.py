@@ -11,6 +11,7 @@ from streambound.operators.operator import Operator
 from streambound.operators.ranks import Ranks
 from streambound.operators.sessions import Sessions
 from streambound.operators.settled import Once
+from streambound.operators.time_filters import TimeFilters
 from streambound.operators.timed_frames import TimedFrames
 from streambound.operators.versions import LastVersions
 from streambound.synopsis.flow import (
@@ -23,6 +24,7 @@ from streambound.synopsis.flow import (
     LookedUp,
     Ranked,
     Settled,
+    TimeFiltered,
 )
 
 
@@ -37,6 +39,8 @@ def operator_of(node: Applied) -> Operator:
         return LastVersions(operation, times)
     if isinstance(operation, Hopped):
         return Hops(operation)
+    if isinstance(operation, TimeFiltered):
+        return TimeFilters(operation)
     if isinstance(operation, Joined):
         return Joins(operation) if operation.matched is None else Meetings(operation)
     types = [[kind for _, kind in one.outputs] for one in node.inputs]

@@ -1,4 +1,6 @@
-"""OVER ordered by time, where no row is taken back: what is said of a row is settled soon (docs/theory.md).
+"""OVER ordered by time: what is said of a row is settled soon (docs/theory.md).
+
+Rows may be taken back until their time is over.
 
 A row is settled when no row can come any more that its frames see: none of its time, none of the range after
 it, and when as many rows after it as are looked at have come. Rows that are not settled are kept, and so are
@@ -146,7 +148,7 @@ class TimedFrames(Operator):
 
     def __init__(self, then: Framing, types: Sequence[Type], times: Times, time: int | None = None) -> None:
         self._functions = Functions([ascending(over) for over in then.functions], types, time)
-        self._shown = Projection(then.shown, list(enumerate(types)), self._functions.types)
+        self._shown = Projection(then.shown, list(enumerate(types)), self._functions.types, then.having)
         self._times, self._count, self._width = times, len(then.functions), len(types)
         lanes: dict[Any, list[int]] = {}
         for number, over in enumerate(then.functions):

@@ -3,8 +3,7 @@
 An answer at a time has the rows whose conditions hold then. So a condition that ends, ``ts > NOW() - INTERVAL
 '1' HOUR``, is a join with a clock: of each row with the times from its own on for which it holds. Rows that
 leave are taken back, which needs what they were. A condition that only begins, ``ts < NOW() - INTERVAL '1'
-HOUR``, delays a row for a finite time and then holds for ever: what must be remembered for ever is the same
-without it.
+HOUR``, delays a row for a finite time and then holds for ever.
 """
 
 from __future__ import annotations
@@ -27,8 +26,7 @@ CLOCK = Relation(
 _CALLS = frozenset(
     ("NOW", "NOW64", "MZ_NOW", "PROCTIME", "GETDATE", "SYSDATE", "SYSUTCDATETIME", "CURRENT_TIMESTAMP")
 )
-_BELOW = (exp.LT, exp.LTE)
-_ABOVE = (exp.GT, exp.GTE)
+_ORDERS = (exp.LT, exp.LTE, exp.GT, exp.GTE)
 
 
 def is_clock(node: exp.Expr) -> bool:
@@ -82,31 +80,19 @@ def conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
 
 def bounds_clock(condition: exp.Expr, stamps: Iterable[tuple[str, str]]) -> bool:
     """Whether a condition compares the clock with one of the application timestamps (alias and column)."""
-    if type(condition) not in (*_BELOW, *_ABOVE):
+    if type(condition) not in _ORDERS:
         return False
     found = list(condition.find_all(exp.Column))
     others = {(column.table, column.name) for column in found if column.table != CLOCK.name}
     return len(found) == 2 and len(others) == 1 and others <= set(stamps)
 
 
-def ends(condition: exp.Expr) -> bool:
-    """Whether a condition that bounds the clock bounds it from above."""
-    left = reads_clock(condition.this)
-    return isinstance(condition, _BELOW if left else _ABOVE)
-
-
 def clocked(
-    tables: Sequence[exp.Table],
-    conditions: Sequence[exp.Expr],
-    stamps: Iterable[tuple[str, str]],
-    shown: bool = False,
+    tables: Sequence[exp.Table], conditions: Sequence[exp.Expr], stamps: Iterable[tuple[str, str]]
 ) -> tuple[tuple[exp.Table, ...], list[exp.Expr]]:
-    """FROM and WHERE with the clock where a condition ends or it is shown, else without what only begins."""
-    if not shown and not any(reads_clock(condition) and ends(condition) for condition in conditions):
-        return tuple(tables), [condition for condition in conditions if not reads_clock(condition)]
+    """FROM and WHERE with the clock; the answer at a time is of what has arrived until then."""
     clock = exp.Table(this=exp.to_identifier(CLOCK.name, quoted=True))
     clock.set("alias", exp.TableAlias(this=exp.to_identifier(CLOCK.name, quoted=True)))
-    # The answer at a time is of what has arrived until then.
     arrived = [
         exp.GTE(
             this=clock_column(),

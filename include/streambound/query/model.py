@@ -588,6 +588,17 @@ class Query:
         last = near[1] - 1
         return (near[1], -1) if column.edge == "end" else (0, last) if column.edge else (near[1], near[1])
 
+    def calendar(self, attribute: Attribute) -> tuple[int, int] | None:
+        """As ``span``, of a bucket that is written as digits of the calendar, the year first; else None."""
+        near, column = self.moment(attribute), self.column(attribute)
+        if (
+            near is None
+            or column.edge != "digits"
+            or self.column(near[0]).type.family is not Family.TIMESTAMP
+        ):
+            return None
+        return 0, near[1] - 1
+
     def nullable(self, attribute: Attribute) -> bool:
         """Whether the attribute may be NULL; an application timestamp never is."""
         return self.column(attribute).nullable and not self.is_timestamp(attribute)

@@ -7,7 +7,7 @@ same in each selection. What is shown may be computed from several of them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
 from math import prod
@@ -178,14 +178,31 @@ class Grouping:
     # The greatest length of a session, where it has one.
     longest: int | None = None
 
+    def with_key(self) -> Grouping:
+        """The grouping with one more key, after the others; what is shown keeps its old positions."""
+
+        def at(position: int) -> int:
+            return position if position < self.keys else position + 1
+
+        def of(aggregate: Aggregate) -> Aggregate:
+            polynomial = aggregate.polynomial
+            return replace(
+                aggregate,
+                arguments=tuple(map(at, aggregate.arguments)),
+                by=None if aggregate.by is None else at(aggregate.by),
+                polynomial=polynomial and tuple((f, tuple(map(at, ps))) for f, ps in polynomial),
+            )
+
+        return replace(self, keys=self.keys + 1, aggregates=tuple(map(of, self.aggregates)))
+
 
 @dataclass(frozen=True)
 class Ranking:
     """The rows whose rank among those with the same ``partition`` is ``op limit``; ORDER BY ... LIMIT too.
 
     ``function`` is ROW_NUMBER, RANK or DENSE_RANK; ``order`` are positions, each with whether it descends,
-    none where any rows will do. ``ranked`` says that the rank itself is shown. Ranks up to ``above`` are left
-    out: OFFSET.
+    none where any rows will do. ``ranked`` says that the rank itself is shown, of finitely many (else see
+    ``Framing``). Ranks up to ``above`` are left out: OFFSET.
     """
 
     function: str
@@ -223,9 +240,8 @@ class Ranking:
         return max((low - 1 if high is None else high for low, high in self.ranks), default=0)
 
     def keeps_all(self, retracts: bool) -> bool:
-        """Whether a row after ``last`` still matters: it can get another rank, or its rank is shown."""
-        told = self.last > 0 or self.ranked
-        return bool(self.ranks) and ((retracts and told) or (self.beyond and self.ranked))
+        """Whether a row after ``last`` still matters: it can get another rank."""
+        return bool(self.ranks) and retracts and (self.last > 0 or self.ranked)
 
 
 @dataclass(frozen=True)
@@ -263,6 +279,8 @@ class Framing:
 
     functions: tuple[Over, ...]
     shown: tuple[Shown, ...]
+    # Of a rank that is shown; the rows of which it does not hold are left out.
+    having: Having | None = None
 
 
 Operator: TypeAlias = Grouping | Ranking | Framing

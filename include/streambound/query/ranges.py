@@ -272,6 +272,8 @@ def _part_of_time(node: exp.Expr) -> str | None:
 
 def _is_moment(node: exp.Expr, column: Callable[[exp.Column], Column | None]) -> bool:
     """Whether an expression is a date or timestamp; an interval has any number of hours."""
+    while isinstance(node, (exp.Paren, exp.TsOrDsToDate, exp.TimeStrToTime)):
+        node = node.this
     if isinstance(node, exp.Cast):
         return node.to.this in (*exp.DataType.TEMPORAL_TYPES,)
     found = column(node) if isinstance(node, exp.Column) else None

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from streambound.errors import Place
+from streambound.query.clock import CLOCK
 from streambound.query.formula import ALWAYS, Formula, all_of, atoms_of, conjunction
 from streambound.query.model import (
     Atom,
@@ -185,15 +186,25 @@ class Statement:
         A relation has all columns that are computed from its own, wherever they are read.
         """
         found: dict[str, Relation] = {}
-        for relation in (o.relation for o in self.occurrences):
+        for relation in (o.relation for o in self.occurrences if o.relation != CLOCK):
             for one in (relation,) if relation.fed is None else relation.fed.scanned:
                 found[one.name] = found[one.name].with_computed(one) if one.name in found else one
         return tuple(found.values())
 
     @property
+    def fed(self) -> tuple[Relation, ...]:
+        """The relations whose rows are those of its sub-queries, each with what is computed from them."""
+        found: dict[str, Relation] = {}
+        for relation in (o.relation for o in self.occurrences if o.relation.fed is not None):
+            found[relation.name] = found.get(relation.name, relation).with_computed(relation)
+        return tuple(found.values())
+
+    @property
     def plain(self) -> bool:
         """Whether it is made of joins, filters, DISTINCT and UNION over relations of the catalog alone."""
-        return all(block.plain for block in self.blocks) and not any(o.relation.fed for o in self.occurrences)
+        return all(block.plain for block in self.blocks) and not any(
+            o.relation.fed or o.relation == CLOCK for o in self.occurrences
+        )
 
     @property
     def streams(self) -> tuple[Occurrence, ...]:
@@ -246,8 +257,7 @@ class Statement:
     @property
     def _inner(self) -> tuple[Statement, ...]:
         """The sub-queries that are not written out."""
-        found = {o.relation.name: o.relation.fed for o in self.occurrences if o.relation.fed is not None}
-        return tuple(found.values())
+        return tuple(relation.fed for relation in self.fed if relation.fed is not None)
 
     def reads_time(self, relation: Relation) -> bool:
         """Whether the answer depends on the application timestamps of a relation.

@@ -226,13 +226,25 @@ def bucket(node: exp.Expr) -> tuple[exp.Expr, int] | None:
 
 def edge_of(node: exp.Expr) -> str:
     """Whether a bucket is the ``start`` or ``end`` of a window in which the moment lies, or the ``floor`` of
-    a calendar's interval, which may be shorter than another; else empty."""
+    a calendar's interval, which may be shorter than another, or its ``digits``; else empty."""
     node = node.unnest()
     if isinstance(node, exp.Anonymous) and str(node.this).upper() in (START, END):
         return "end" if str(node.this).upper() == END else "start"
     rounds = (exp.TimestampTrunc, exp.DateTrunc, exp.TsOrDsToDate, exp.Date)
     to_day = isinstance(node, exp.Cast) and node.to.this == exp.DType.DATE
-    return "floor" if isinstance(node, rounds) or to_day else ""
+    if isinstance(node, rounds) or to_day:
+        return "floor"
+    if isinstance(node, exp.TimeToStr):
+        return _digits(node.args["format"])
+    if isinstance(node, exp.Anonymous) and str(node.this).upper() in _FORMATS:
+        return _digits(node.expressions[1])
+    year = isinstance(node, exp.Year) or (isinstance(node, exp.Extract) and node.this.name.upper() == "YEAR")
+    return "digits" if year else ""
+
+
+def _digits(pattern: exp.Expr) -> str:
+    """The edge of what is written by a pattern: only its letters make digits."""
+    return "" if re.search(r"\d", pattern.name) else "digits"
 
 
 def _rounded(node: exp.Expr, unit: str) -> tuple[exp.Expr, int] | None:

@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from streambound.query.model import Op
 from streambound.query.operators import Aggregate, Framing, Kind, Ranking
 from streambound.query.values import Family
 from streambound.query.windows import SESSIONS
@@ -21,6 +22,7 @@ from streambound.synopsis.flow import (
     Node,
     Ranked,
     Settled,
+    TimeFiltered,
     Times,
     nodes,
 )
@@ -84,13 +86,13 @@ def _ends(node: Node, names: Sequence[str]) -> tuple[str, ...]:
     times = node.times.among({p: p for p in range(len(names))})
     if not times:
         return ()
-    name = names[min(times.spans)]
+    name = names[min(times.every)]
     after = f" for {_length(node, times)}" if _length(node, times) else ""
     return (f"Dropped when {name} is over{after}: no row comes into it any more, and its answer stays.",)
 
 
 def _length(node: Node, times: Times) -> str:
-    return _duration(times.delay, node.outputs[min(times.spans)][1].family) if times.delay else ""
+    return _duration(times.delay, node.outputs[min(times.every)][1].family) if times.delay else ""
 
 
 def _span(node: Applied, length: int) -> str:
@@ -122,7 +124,7 @@ def _parted(node: Applied, partition: tuple[int, ...]) -> tuple[str, ...]:
     times = below.times.among({p: p for p in partition})
     if not times:
         return ()
-    return (f"Dropped when {below.outputs[min(times.spans)][0]} is over.",)
+    return (f"Dropped when {below.outputs[min(times.every)][0]} is over.",)
 
 
 def _of_frames(node: Applied, operation: Framed) -> tuple[str, tuple[str, ...]]:
@@ -159,6 +161,12 @@ def _of_hops(node: Applied, operation: Hopped) -> tuple[str, tuple[str, ...]]:
     return f"nothing, for each row is in up to {windows:,} windows", ()
 
 
+def _of_time_filters(node: Applied, operation: TimeFiltered) -> tuple[str, tuple[str, ...]]:
+    leaves = any(moment.op in (Op.GT, Op.GE) for moment in operation.moments)
+    note = "A row is dropped when it has left the answer." if leaves else "A row that is shown is not kept."
+    return "rows that the present time has yet to show, or to take back", (note,)
+
+
 def _of_versions(node: Applied, operation: LookedUp) -> tuple[str, tuple[str, ...]]:
     return "the last row of each key that is looked up", ()
 
@@ -176,6 +184,7 @@ _SAID: dict[type, Callable[[Applied, Any], tuple[str, tuple[str, ...]]]] = {
     Hopped: _of_hops,
     LookedUp: _of_versions,
     Settled: _of_settled,
+    TimeFiltered: _of_time_filters,
 }
 
 

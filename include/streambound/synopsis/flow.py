@@ -13,13 +13,15 @@ they are cut.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import datetime as dt
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from streambound.query.formula import Formula
-from streambound.query.model import Attribute, Term
+from streambound.query.model import Attribute, Op, Term
 from streambound.query.operators import Framing, Grouping, Ranking
 from streambound.query.statement import Statement
 from streambound.query.values import Type, Value
@@ -37,22 +39,29 @@ class Times:
 
     ``spans`` has for a position how far before and after its time the timestamp of the row can be. The row
     may come up to ``delay`` after one with a later timestamp. All are encoded: microseconds, or ticks; what
-    is encoded otherwise (days) has its ``scales``.
+    is encoded otherwise (days) has its ``scales``. ``written`` has the spans of times that are no such number
+    but digits of the calendar, of the year first: ``2026-01``, or 2026.
     """
 
     spans: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     delay: int = 0
     scales: Mapping[int, int] = field(default_factory=dict)
+    written: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.spans)
+        return bool(self.spans) or bool(self.written)
+
+    @property
+    def every(self) -> Mapping[int, tuple[int, int]]:
+        """The spans of all positions that hold a time."""
+        return {**self.spans, **self.written} if self.written else self.spans
 
     def seen(self, row: tuple[Any, ...]) -> int | None:
         """The least that the timestamp of a row (encoded) can be, as far as its times tell; None: nothing."""
         found = None
-        for position, (before, _) in self.spans.items():
+        for position, (before, _) in self.every.items():
             if (value := row[position]) is not None:
-                least = int(value) * self.scales.get(position, 1) - before
+                least = self._at(value, position) - before
                 if found is None or least > found:
                     found = least
         return found
@@ -65,9 +74,9 @@ class Times:
     def end(self, row: tuple[Any, ...]) -> int | None:
         """After a row of which ``seen`` is greater, none with these times comes; None: one always may."""
         found = None
-        for position, (_, after) in self.spans.items():
+        for position, (_, after) in self.every.items():
             if (value := row[position]) is not None:
-                most = int(value) * self.scales.get(position, 1) + after + self.delay
+                most = self._at(value, position) + after + self.delay
                 if found is None or most < found:
                     found = most
         return found
@@ -77,10 +86,47 @@ class Times:
         end = self.end(row)
         return end is not None and now is not None and end <= now
 
+    def _at(self, value: Any, position: int) -> int:
+        if position in self.written:
+            return microseconds_of(str(value))
+        return int(value) * self.scales.get(position, 1)
+
     def among(self, positions: Mapping[int, int]) -> Times:
         """The times of rows of which only some positions are left, under other numbers."""
-        spans = {positions[p]: span for p, span in self.spans.items() if p in positions}
-        return Times(spans, self.delay, {positions[p]: n for p, n in self.scales.items() if p in positions})
+        spans, written = (
+            {positions[p]: span for p, span in found.items() if p in positions}
+            for found in (self.spans, self.written)
+        )
+        scales = {positions[p]: n for p, n in self.scales.items() if p in positions}
+        return Times(spans, self.delay, scales, written)
+
+    @classmethod
+    def of_any(cls, every: Sequence[Times]) -> Times:
+        """The times of rows of which each has some of these: the positions that all have."""
+
+        def widest(found: Sequence[Mapping[int, tuple[int, int]]]) -> dict[int, tuple[int, int]]:
+            shared = set(found[0]).intersection(*found)
+            return {p: (max(one[p][0] for one in found), max(one[p][1] for one in found)) for p in shared}
+
+        return cls(
+            widest([times.spans for times in every]),
+            max(times.delay for times in every),
+            every[0].scales,
+            widest([times.written for times in every]),
+        )
+
+
+@lru_cache(maxsize=4096)
+def microseconds_of(written: str) -> int:
+    """The moment at which what is written as digits of the calendar begins, the year first.
+
+    >>> microseconds_of("1970-01-02 03"), microseconds_of("1970")
+    (97200000000, 0)
+    """
+    digits = "".join(c for c in written if c.isdigit())
+    parts = [int(digits[:4])] + [int(digits[n : n + 2]) for n in range(4, len(digits), 2)]
+    moment = dt.datetime(*(*parts, 1, 1)[: max(3, len(parts))])  # type: ignore[arg-type]
+    return (moment - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1)
 
 
 @dataclass(frozen=True)
@@ -160,10 +206,7 @@ class Sum:
     @property
     def times(self) -> Times:
         """The positions that hold a time in the rows of each node."""
-        every = [node.times for node in self.inputs]
-        shared = set(every[0].spans).intersection(*(times.spans for times in every))
-        spans = {p: (max(t.spans[p][0] for t in every), max(t.spans[p][1] for t in every)) for p in shared}
-        return Times(spans, max(times.delay for times in every), every[0].scales)
+        return Times.of_any([node.times for node in self.inputs])
 
     @property
     def retracts(self) -> bool:
@@ -365,7 +408,29 @@ class Settled:
     """
 
 
-Operation: TypeAlias = Grouped | Ranked | Framed | Guarded | LookedUp | Joined | Hopped | Settled
+@dataclass(frozen=True)
+class Moment:
+    """A comparison of the time at a position of a row with the present time, plus an offset."""
+
+    position: int
+    op: Op
+    offset: int
+
+
+@dataclass(frozen=True)
+class TimeFiltered:
+    """The rows of the first input while all ``moments`` hold; see ``operators.time_filters``.
+
+    The second has the present time, the greatest of its rows. Of a row the first ``width`` columns are shown.
+    """
+
+    moments: tuple[Moment, ...]
+    width: int
+
+
+Operation: TypeAlias = (
+    Grouped | Ranked | Framed | Guarded | LookedUp | Joined | Hopped | TimeFiltered | Settled
+)
 
 
 def nodes(node: Node) -> Iterator[Node]:

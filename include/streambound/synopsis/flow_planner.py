@@ -8,6 +8,7 @@ from dataclasses import replace
 from streambound.boundedness.finals import with_final_rows
 from streambound.boundedness.ranges import with_ranges
 from streambound.errors import PlanError
+from streambound.query.clock import CLOCK
 from streambound.query.model import Query
 from streambound.query.operators import Framing, Grouping, Ranking
 from streambound.query.ring import INTEGERS
@@ -36,7 +37,7 @@ def flow(statement: Statement, values: Callable[[Query], StaticValues] | None = 
     Raises:
         PlanError: something of it has no plan.
     """
-    planning = Planning(_flow, values)
+    planning = Planning(_flow, values, statement.scanned)
     asked = replace(with_final_rows(statement), final=False) if statement.final else statement
     node = _flow(with_ranges(asked), planning)
     if all(one.known for one in nodes(node) if isinstance(one, Leaf)):
@@ -81,7 +82,7 @@ def _flow(statement: Statement, planning: Planning) -> Node:
 def _over_changes(block: Block) -> bool:
     """Whether the different rows are asked of rows that may be taken back."""
     relations = (o.relation for s in block.selections for o in s.base.occurrences)
-    return block.ring.idempotent and any(relation.fed for relation in relations)
+    return block.ring.idempotent and any(relation.fed or relation == CLOCK for relation in relations)
 
 
 def _block(statement: Statement, block: Block, planning: Planning) -> Node:

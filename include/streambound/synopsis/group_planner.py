@@ -11,9 +11,13 @@ from fractions import Fraction
 from typing import Any
 
 from streambound.boundedness.polynomials import Nature, nature
+from streambound.boundedness.present import reads_present
 from streambound.boundedness.questions import filtered, of_rows
 from streambound.errors import PlanError
-from streambound.query.model import Attribute, Constant, NullTest, Output
+from streambound.query.clock import CLOCK
+from streambound.query.formula import all_of, conjunction
+from streambound.query.model import Attribute, Constant, NullTest, Output, Term
+from streambound.query.model import Kind as RelationKind
 from streambound.query.operators import Aggregate, Grouping, Kind, Shown
 from streambound.query.ring import BOOLEANS, INTEGERS, Ring
 from streambound.query.statement import Block, Selection, Statement
@@ -31,6 +35,7 @@ from streambound.synopsis.flow import (
     Times,
     together,
 )
+from streambound.synopsis.guarded import implied_times
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.row_planner import Planning, rows, times_of
 from streambound.synopsis.sizes import each_of, groups
@@ -52,7 +57,22 @@ def grouped(statement: Statement, block: Block, then: Grouping, planning: Planni
     further = sorted({p for shown in then.shown for p in shown.outputs if p >= then.keys})
     keys = (*range(then.keys), *further)
     block, beside = _with_fed_times(block)
-    inputs, reads = _inputs(statement, block, then.aggregates, keys, time, beside, planning)
+    shared = _together(statement, block, then.aggregates, keys, time, beside, planning)
+    if shared is not None:
+        with suppress(PlanError):
+            return _grouped(block, then, keys, *shared)
+    inputs, reads = _apart(statement, block, then.aggregates, keys, time, planning)
+    return _grouped(block, then, keys, inputs, reads)
+
+
+def _grouped(
+    block: Block, then: Grouping, keys: tuple[int, ...], inputs: list[Node], reads: list[Reads]
+) -> Node:
+    """Groups of rows that aggregates are computed from.
+
+    Raises:
+        PlanError: what is kept has no bound.
+    """
     terms = [block.selections[0].base.select[p].term for p in keys]
     alone = () if then.keys else tuple(t.value for t in terms if isinstance(t, Constant))
     first = inputs[0]
@@ -149,13 +169,35 @@ def _with_time(block: Block, then: Grouping) -> tuple[Block, int | None]:
     made = []
     for selection in block.selections:
         base = selection.base
-        stamps = [o for o in base.occurrences if o.relation.timestamp is not None]
-        if len(base.occurrences) != 1 or not stamps:
+        stamp = _latest(selection, first)
+        if stamp is None:
             what = "what is first or last" if first else "a session"
-            raise PlanError(f"{what} over a join cannot be evaluated yet", subject=base.name)
-        time = Output("time", Attribute(stamps[0].alias, str(stamps[0].relation.timestamp)))
+            raise PlanError(f"{what} over such a join cannot be evaluated yet", subject=base.name)
+        time = Output("time", stamp)
         made.append(replace(selection, base=replace(base, select=(*base.select, time))))
     return replace(block, selections=tuple(made)), len(made[0].base.select) - 1
+
+
+def _latest(selection: Selection, joined: bool) -> Attribute | None:
+    """The time of the rows of a selection, the latest of their tuples'; None where no stream has it always.
+
+    Args:
+        joined: of a join too.
+    """
+    found = [o for o in selection.base.occurrences if o.relation != CLOCK]
+    arriving = [o for o in found if o.relation.kind is not RelationKind.STATIC]
+    stamps = [Attribute(o.alias, o.relation.timestamp) for o in arriving if o.relation.timestamp is not None]
+    if len(found) == len(stamps) == 1:
+        return stamps[0]
+    streams = all(o.relation.kind is RelationKind.STREAM and o.relation.fed is None for o in arriving)
+    if not joined or not streams or len(stamps) != len(arriving):
+        return None
+    known = {
+        (atom.left, atom.right)
+        for atom in implied_times(replace(selection, guards=(), as_of=()), selection.base)
+        if atom.offset <= 0
+    }
+    return next((one for one in stamps if all((o, one) in known for o in stamps if o != one)), None)
 
 
 def _with_fed_times(block: Block) -> tuple[Block, tuple[int, ...]]:
@@ -171,7 +213,7 @@ def _with_fed_times(block: Block) -> tuple[Block, tuple[int, ...]]:
     return replace(block, selections=tuple(made)), (len(made[0].base.select) - 1,)
 
 
-def _inputs(
+def _together(
     statement: Statement,
     block: Block,
     aggregates: Sequence[Aggregate],
@@ -179,10 +221,9 @@ def _inputs(
     time: int | None,
     beside: tuple[int, ...],
     planning: Planning,
-) -> tuple[list[Node], list[Reads]]:
-    """The rows that aggregates are computed from, keys first, and from which of them each is.
-
-    They are all the same where those have a plan; else each has what the criterion says is bounded.
+) -> tuple[list[Node], list[Reads]] | None:
+    """The rows, keys first, that all aggregates are computed from, and from which of them each is; None if
+    those have no plan.
     """
     needed = {p for one in aggregates for p in _read(one)}.union(beside, () if time is None else (time,))
     places = [*keys, *sorted(needed.difference(keys))]
@@ -193,6 +234,18 @@ def _inputs(
                 return _summed(statement, block, aggregates, keys, planning)
         at = {p: n for n, p in enumerate(places)}
         return [node], [Reads(0, at, None if time is None else at[time])] * len(aggregates)
+    return None
+
+
+def _apart(
+    statement: Statement,
+    block: Block,
+    aggregates: Sequence[Aggregate],
+    keys: tuple[int, ...],
+    time: int | None,
+    planning: Planning,
+) -> tuple[list[Node], list[Reads]]:
+    """The rows that each aggregate is computed from by itself: what the criterion says is bounded."""
     if time is not None:
         raise PlanError("what is first or last over a join cannot be evaluated yet", subject=statement.name)
     made = _Inputs(statement, block, keys, planning)
@@ -291,11 +344,18 @@ class _Inputs:
     def rows(self, positions: tuple[int, ...], ring: Ring) -> int:
         """The input with some outputs beside the keys."""
         if (positions, ring) not in self.known:
-            places = (*self.keys, *positions)
-            self._put(
-                (positions, ring), rows(self.statement, self.block.selections, places, self.planning, ring)
-            )
+            places, selections = (*self.keys, *positions), self.block.selections
+            if ring.idempotent:
+                selections = _one_sided(self._present(positions), places)
+            self._put((positions, ring), rows(self.statement, selections, places, self.planning, ring))
         return self.known[positions, ring]
+
+    def _present(self, positions: tuple[int, ...]) -> tuple[Selection, ...]:
+        """The selections in which what an aggregate reads is not always NULL; all if there are none."""
+        found = (
+            s for s in self.block.selections if not any(_is_null(s.base.select[p].term) for p in positions)
+        )
+        return tuple(found) or self.block.selections
 
     def _put(self, key: Any, node: Node) -> None:
         self.known[key] = len(self.nodes)
@@ -305,12 +365,11 @@ class _Inputs:
         try:
             return self._of(positions, self.rows(positions, BOOLEANS))
         except PlanError:
-            if not one.idempotent or one.by is not None:
+            if not one.idempotent or one.by is not None or any(map(reads_present, self.block.selections)):
                 raise
-        parts, order = extreme_rows(
-            self.statement, self.block.selections, one, self.keys, self.planning.values
-        )
-        found = of_rows(self.statement, self.block.selections, BOOLEANS, (*self.keys, *order))
+        selections = _one_sided(self._present(positions), (*self.keys, *positions))
+        parts, order = extreme_rows(self.statement, selections, one, self.keys, self.planning.values)
+        found = of_rows(self.statement, selections, BOOLEANS, (*self.keys, *order))
         self._put(one, Leaf(found, parts, times_of(parts)))
         return self._of(order, self.known[one])
 
@@ -330,14 +389,35 @@ class _Inputs:
             return self.rows((), INTEGERS)
         key = (tuple(sorted(factors)), present)
         if key not in self.known:
-            made = [_weighing(s, factors, present) for s in self.block.selections]
-            node = rows(self.statement, [s for s in made if s is not None], self.keys, self.planning)
+            made = [_weighing(s, factors, present) for s in self._present((*factors, *present))]
+            node = rows(self.statement, made, self.keys, self.planning)
             self._put(key, node)
         return self.known[key]
 
 
-def _weighing(selection: Selection, factors: tuple[int, ...], present: tuple[int, ...]) -> Selection | None:
-    """A selection whose rows weigh a product of outputs; None where one of them is always NULL."""
+def _is_null(term: Term) -> bool:
+    return isinstance(term, Constant) and term.value is None
+
+
+def _one_sided(selections: Sequence[Selection], positions: Sequence[int]) -> tuple[Selection, ...]:
+    """Selections of which different rows are wanted: an outer join that shows one side is that side."""
+    found = list(selections)
+    for one in selections:
+        if len(one.guards) != 1 or not one.guards[0].outer:
+            continue
+        asked = set(conjunction(all_of((one.formula, one.guards[0].formula))) or ())
+        terms = [one.base.select[p].term for p in positions]
+        for other in found:
+            alike = [other.base.select[p].term for p in positions] == terms
+            if asked and alike and not other.guards and set(conjunction(other.formula) or ()) == asked:
+                found.remove(other)
+                found[found.index(one)] = replace(one, guards=())
+                break
+    return tuple(found)
+
+
+def _weighing(selection: Selection, factors: tuple[int, ...], present: tuple[int, ...]) -> Selection:
+    """A selection whose rows weigh a product of outputs."""
     base = selection.base
     terms = [base.select[p].term for p in (*factors, *present)]
     if any(not isinstance(term, Attribute) for term in terms):

@@ -137,7 +137,7 @@ def _outside(statement: Statement, selection: Selection, leaf: Leaves) -> tuple[
         asked.update(dict.fromkeys(_stamps(selection, ())))
     rows, places = showing(selection.base, list(asked))
     positive = [g for g in selection.guards if not g.negated]
-    within = _within(joined(selection, positive), selection.base) if positive else ()
+    within = implied_times(joined(selection, positive), selection.base) if positive else ()
     formula = all_of((selection.formula, *within))
     return looked_up(statement, replace(selection, base=rows, formula=formula, guards=()), leaf), places
 
@@ -154,7 +154,7 @@ def _stamps(selection: Selection, guards: Sequence[Guard]) -> list[Attribute]:
     ]
 
 
-def _within(whole: Selection, base: Query) -> tuple[Join, ...]:
+def implied_times(whole: Selection, base: Query) -> tuple[Join, ...]:
     """What the conditions of a SELECT imply between timestamps of some of its streams."""
     parts = [system(query).closure for case in cases(whole) for query in case.parts]
     stamps = [Attribute(o.alias, o.relation.timestamp) for o in base.streams if o.relation.timestamp]
@@ -304,7 +304,7 @@ def _sought(
     read = dict.fromkeys(a for atom in atoms_of(between) for a in atom.attributes)
     # Whether there is a match is all that counts; of one stream nothing need be kept to tell how often.
     arriving = sum(o.relation.kind is not Kind.STATIC for o in guard.base.occurrences)
-    within = _within(joined(selection, [guard]), guard.base) if arriving > 1 else ()
+    within = implied_times(joined(selection, [guard]), guard.base) if arriving > 1 else ()
     ring = INTEGERS if arriving < 2 else BOOLEANS
     base, mine = showing(replace(guard.base, select=(), ring=ring), [a for a in read if a in inner])
     node = leaf(of_one(statement, Selection(base, all_of((*own, *within)))))

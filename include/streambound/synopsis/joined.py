@@ -144,8 +144,7 @@ def _sides(
         for n in others:
             before, after = inputs[n].times.spans[at[n] or 0]
             ends.append(later[n, number] + before + after + inputs[n].times.delay)
-        before, after = node.times.spans[own]
-        life = Times({own: (before, after + max(ends))}, 0, node.times.scales)
+        life = Times({own: node.times.spans[own]}, max(ends), node.times.scales)
         found.append(Side(columns[number], life))
     return found
 
@@ -169,5 +168,5 @@ def _applied(
             spans[position] = sides[place[0]].times.spans[place[1]]
             if place[1] in sides[place[0]].times.scales:
                 scales[position] = sides[place[0]].times.scales[place[1]]
-    times = Times(spans, 0, scales)
+    times = Times(spans, max((side.times.delay for side in sides), default=0), scales)
     return Applied(operation, tuple(inputs), outputs, times, True, size.number, size.formula)  # type: ignore[arg-type]

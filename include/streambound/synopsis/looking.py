@@ -17,9 +17,9 @@ _TURNED = {"LAG": "LEAD", "LEAD": "LAG", "FIRST_VALUE": "LAST_VALUE", "LAST_VALU
 _DAY = 86_400_000_000
 
 
-def settles(then: Framing, times: Times, retracts: bool) -> bool:
+def settles(then: Framing, times: Times) -> bool:
     """Whether what functions say of rows with such times is settled: no row that comes later changes it."""
-    return not retracts and all(_settles(over, times) for over in then.functions)
+    return all(_settles(over, times) for over in then.functions)
 
 
 def _settles(over: Over, times: Times) -> bool:

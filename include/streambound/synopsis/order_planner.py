@@ -80,7 +80,7 @@ def _tied(node: Node, then: Ranking, kept: Sequence[int]) -> Size:
 
 def framed(node: Node, then: Framing) -> Node:
     columns = len(node.outputs)
-    settled = settles(then, node.times, node.retracts)
+    settled = settles(then, node.times)
     if settled and len({(over.partition, over.order) for over in then.functions}) > 1:
         _require_alike(node, then)
     sizes = _of_lanes(node, then) if settled else [_of_partitions(node, then).times(columns + 1)]

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from streambound.boundedness.present import reads_present
 from streambound.boundedness.questions import of_rows
 from streambound.errors import PlanError
-from streambound.query.model import Attribute, Column, Constant, Output, Query
+from streambound.query.model import Attribute, Column, Constant, Output, Query, Relation
 from streambound.query.model import Kind as RelationKind
 from streambound.query.ring import INTEGERS, Ring
 from streambound.query.statement import Selection, Statement
@@ -30,6 +31,7 @@ from streambound.synopsis.joined import changing, guarded_rows, joined_rows
 from streambound.synopsis.sizes import groups
 from streambound.synopsis.statement import PlannedPart, bounded_parts, planned_parts
 from streambound.synopsis.table_planner import StaticValues
+from streambound.synopsis.time_filters import present_of, time_filtered
 
 # Microseconds of a day.
 _DAY = 86_400_000_000
@@ -41,6 +43,8 @@ class Planning:
 
     flow: Callable[[Statement, Planning], Node]
     values: Callable[[Query], StaticValues] | None = None
+    # The relations of the whole statement: their tuples tell what the present time is.
+    scanned: tuple[Relation, ...] = ()
 
 
 def leaf(statement: Statement, planning: Planning) -> Leaf:
@@ -98,11 +102,7 @@ def _times_of_fed(statement: Statement, nodes: Mapping[str, Node]) -> Times:
 def times_of(parts: Sequence[PlannedPart]) -> Times:
     """The times of the rows of several parts: those of the streams that complete each match."""
     found = [times for part in parts if (times := _of_part(part)) is not None]
-    if not found:
-        return Times()
-    shared = set(found[0].spans).intersection(*(times.spans for times in found))
-    spans = {p: (max(t.spans[p][0] for t in found), max(t.spans[p][1] for t in found)) for p in shared}
-    return Times(spans, max(times.delay for times in found), found[0].scales)
+    return Times.of_any(found) if found else Times()
 
 
 def _of_part(part: PlannedPart) -> Times | None:
@@ -112,19 +112,25 @@ def _of_part(part: PlannedPart) -> Times | None:
     if plan.empty:
         return None
     query, spans, scales, delay = plan.query, {}, dict[int, int](), 0
+    written = dict[int, tuple[int, int]]()
     for position, output in enumerate(query.select):
         if isinstance(output.term, Constant) and output.term.value is None:
             # A row without this time: other rows may have it.
-            spans[position] = 0, 0
+            spans[position] = written[position] = 0, 0
         if not isinstance(output.term, Attribute) or not plan.clock.completes(output.term.occurrence):
             continue
-        span = query.span(output.term)
+        span, calendar = query.span(output.term), query.calendar(output.term)
+        if span is None and calendar is None:
+            continue
+        delay = max(delay, plan.clock.reach(output.term.occurrence))
+        if calendar is not None:
+            written[position] = calendar
         if span is None:
             continue
-        spans[position], delay = span, max(delay, plan.clock.reach(output.term.occurrence))
+        spans[position] = span
         if query.type_of(output.term).family is Family.DATE:
             scales[position] = _DAY
-    return Times(spans, delay, scales)
+    return Times(spans, delay, scales, written)
 
 
 def _rounded_span(
@@ -170,8 +176,11 @@ def _hopped(
 
 
 def changes(selection: Selection) -> bool:
-    """Whether rows of several relations are joined, of which some change."""
-    return len(selection.base.occurrences) > 1 and bool(changing(selection.base.occurrences))
+    """Whether rows come and go with the present time, or rows of several relations are joined, of which some
+    change.
+    """
+    several = len(selection.base.occurrences) > 1 and bool(changing(selection.base.occurrences))
+    return several or reads_present(selection)
 
 
 def _of_selection(statement: Statement, planning: Planning, selection: Selection) -> Node:
@@ -222,7 +231,10 @@ def _rows_node(
         made = replace(selection, base=fewer)
         inner = partial(_of_selection, statement, planning)
         changed = changing(selection.occurrences)
-        if changed and selection.guards and not selection.as_of:
+        if reads_present(selection):
+            present = present_of(statement, planning.scanned, leaves)
+            nodes.append(time_filtered(made, inner, present, _kept))
+        elif changed and selection.guards and not selection.as_of:
             nodes.append(guarded_rows(made, inner, _kept))
         elif selection.guards or selection.as_of:
             nodes.append(guarded(statement, made, leaves))

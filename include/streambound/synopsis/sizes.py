@@ -10,12 +10,13 @@ from functools import reduce
 from math import prod
 
 from streambound.errors import PlanError
-from streambound.query.model import Attribute, Constant, Query
+from streambound.query.model import Attribute, Column, Constant, Query
 from streambound.query.values import Value
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.facts import Facts, facts_of
 from streambound.synopsis.flow import (
     Applied,
+    Grouped,
     Guarded,
     Hopped,
     Leaf,
@@ -24,6 +25,7 @@ from streambound.synopsis.flow import (
     Range,
     Size,
     Sum,
+    TimeFiltered,
     Times,
     together,
 )
@@ -110,7 +112,11 @@ def _of_term(facts: Facts, query: Query, term: Attribute | Constant) -> Values:
 
 def nothing(node: Node) -> bool:
     """Whether a node never has a row."""
-    return isinstance(node, Leaf) and all(part.plan.empty for part in node.parts)
+    if isinstance(node, Leaf):
+        return all(part.plan.empty for part in node.parts)
+    if isinstance(node, Applied) and not isinstance(node.operation, Grouped):
+        return nothing(node.inputs[0])
+    return isinstance(node, Sum) and all(map(nothing, node.inputs))
 
 
 def rows_within(node: Node, length: int) -> Size:
@@ -175,7 +181,15 @@ def _of_operation(node: Applied, times: Times, positions: tuple[int, ...]) -> Si
         return groups(node.inputs[0], times.among(places), places.values())
     if isinstance(node.operation, Hopped):
         return groups(node.inputs[0], times, positions)
-    lasting = [p for p in positions if p in node.times.spans and p in times.spans]
+    if isinstance(node.operation, TimeFiltered):
+        try:
+            return groups(node.inputs[0], times, positions)
+        except PlanError:
+            if node.standing is None:
+                raise
+            # There are no more of them than rows that have not left.
+            return node.standing
+    lasting = [p for p in positions if p in node.times.every and p in times.every]
     if isinstance(node.operation, LookedUp):
         shown, width = node.operation.shown, len(node.inputs[0].outputs)
         if all(shown[p] < width for p in positions):
@@ -189,28 +203,43 @@ def _of_operation(node: Applied, times: Times, positions: tuple[int, ...]) -> Si
             return groups(node.inputs[0], times.among(mine), mine.values()).times(number)
         if lasting:
             # What was looked up may be anything: a group for each row.
-            length = min(times.spans[p][0] + times.spans[p][1] + times.delay for p in lasting)
+            length = min(sum(times.every[p]) + times.delay for p in lasting)
             return rows_within(node, length)
     if node.standing is None or (node.times and not lasting):
         raise PlanError("what is grouped again has neither finitely many values nor an end", subject="query")
     if not lasting:
         return node.standing
     # In a longer time there are so many more of them.
-    own, asked = (
-        min(t.spans[p][0] + t.spans[p][1] + t.delay + 1 for p in lasting) for t in (node.times, times)
-    )
+    own, asked = (min(sum(t.every[p]) + t.delay + 1 for p in lasting) for t in (node.times, times))
     return node.standing.times(max(1, -(-asked // own)))
 
 
 def _of_fed(node: Leaf, times: Times, positions: tuple[int, ...]) -> Size:
     found = []
     for selection in node.statement.selections:
-        inner = dict(node.fed)[selection.base.occurrences[0].relation.name]
-        columns = [c.name for c in selection.base.occurrences[0].relation.columns]
-        terms = [(p, selection.base.select[p].term) for p in positions]
-        places = {p: columns.index(t.column) for p, t in terms if isinstance(t, Attribute)}
-        found.append(groups(inner, times.among(places), places.values()))
+        base = selection.base
+        inner = dict(node.fed)[base.occurrences[0].relation.name]
+        columns = [c.name for c in base.occurrences[0].relation.columns]
+        terms = {p: t for p in positions if isinstance(t := base.select[p].term, Attribute)}
+        if all(p in times.every and base.column(t).bucket for p, t in terms.items()):
+            # Both edges of a window are one time.
+            buckets = {(base.moment(t), times.every[p]): base.column(t) for p, t in terms.items()}
+            number = prod(
+                (sum(span) + times.delay) // _shortest(column) + 1 for (_, span), column in buckets.items()
+            )
+            found.append(Size(number))
+            continue
+        # A bucket of a time has no more values than that.
+        stamps = {p: m[0] if (m := base.moment(t)) is not None else t for p, t in terms.items()}
+        places = {p: columns.index(t.column) for p, t in stamps.items()}
+        found.append(groups(inner, times.among(places), dict.fromkeys(places.values())))
     return together(found)
+
+
+def _shortest(column: Column) -> int:
+    """The least length of an interval of a bucket: a month may be shorter than another, but not by half."""
+    length = column.bucket or 1
+    return column.slide or (-(-length // 2) if column.edge in ("floor", "digits") else length)
 
 
 def _of_plan(part: PlannedPart, times: Times, positions: tuple[int, ...]) -> Size:
@@ -226,10 +255,10 @@ def _of_plan(part: PlannedPart, times: Times, positions: tuple[int, ...]) -> Siz
     number, recent, known, each_in = 1, dict[str, int](), dict[str, None](), 1
     terms = [(p, query.select[p].term) for p in positions]
     attributes = [(p, term) for p, term in terms if isinstance(term, Attribute)]
-    lasting = [(p, term) for p, term in attributes if p in times.spans]
-    open_for = min((times.spans[p][0] + times.spans[p][1] + times.delay for p, _ in lasting), default=0)
+    lasting = [(p, term) for p, term in attributes if p in times.every]
+    open_for = min((sum(times.every[p]) + times.delay for p, _ in lasting), default=0)
     for position, term in attributes:
-        if position in times.spans:
+        if position in times.every:
             continue
         if (key := exact_key(facts, facts.alone, term)) is not None:
             number *= key.size
@@ -241,7 +270,7 @@ def _of_plan(part: PlannedPart, times: Times, positions: tuple[int, ...]) -> Siz
             raise PlanError(f"no plan was found: {term} has no finite number of values", subject=query.name)
     counted = set[tuple[str, int, int | None]]()
     for position, term in lasting:
-        before, after = times.spans[position]
+        before, after = times.every[position]
         slide = query.column(term).slide
         # Both edges of a window are one time.
         if (window := (term.occurrence, before + after, slide)) in counted:
@@ -255,7 +284,7 @@ def _of_plan(part: PlannedPart, times: Times, positions: tuple[int, ...]) -> Siz
         each_in *= of_each
         length = before + after + 1 if before + after else query.occurrence(term.occurrence).relation.tick
         # A month may be shorter than another, but not by half.
-        step = slide or (-(-length // 2) if query.column(term).edge == "floor" else length)
+        step = slide or (-(-length // 2) if query.column(term).edge in ("floor", "digits") else length)
         number *= (before + after + times.delay) // step + 1
     if recent or known:
         return _of_rows(query, number, recent, known)

@@ -140,9 +140,10 @@ def stateless_statement(
     columns = [_part(), *((f"c{i}", shown(a)) for i, a in enumerate(query.projected))]
     further, number = weighing(build, query.weight)
     columns += further
-    select = (_grouped(columns, [], number) if best is None else _best(query, columns, number, *best)).from_(
-        ordered.table(TUPLES)
-    )
+    # Of a constant all rows have the least and the greatest value.
+    alike = best is None or not isinstance(query.select[best[0]].term, Attribute)
+    grouped = _grouped(columns, [], number) if best is None or alike else _best(query, columns, number, *best)
+    select = grouped.from_(ordered.table(TUPLES))
     for alias, table in statics.items():
         select = select.join(
             exp.alias_(ordered.table(table), alias, table=True, quoted=True), join_type="CROSS"

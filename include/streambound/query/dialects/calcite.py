@@ -119,6 +119,13 @@ class Ksql(Dialect):
 
     class Parser(_CalciteParser):
         CLAUSES = {**Statements.CLAUSES, WITHIN.upper(): frozenset()}
+        FUNCTIONS = {
+            **_CalciteParser.FUNCTIONS,
+            # With a time zone it is another function.
+            "FORMAT_TIMESTAMP": lambda args: exp.Anonymous(
+                this="DATE_FORMAT" if len(args) == 2 else "FORMAT_TIMESTAMP", expressions=args
+            ),
+        }
         COLUMN_OPERATORS = {
             **BaseParser.COLUMN_OPERATORS,
             # a->b is the field b of a.

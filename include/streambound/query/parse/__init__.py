@@ -23,7 +23,7 @@ from streambound.query.formula import atoms_of
 from streambound.query.model import Join, Query
 from streambound.query.modes import mode_of
 from streambound.query.operators import Grouping
-from streambound.query.parse.script import CLOCKED, Script, script
+from streambound.query.parse.script import Script, script
 from streambound.query.parse.union import blocks_of, blocks_of_rows, outputs
 from streambound.query.registry import metadata
 from streambound.query.statement import Statement
@@ -77,10 +77,16 @@ def read(
             else blocks_of(tree, sql, known, name)
         )
         blocks = aligned(found, sql)
-        made = Statement(name, sql, blocks, outputs(blocks), metadata(sql), unevaluated=unevaluated)
+        made = Statement(
+            name,
+            sql,
+            blocks,
+            outputs(blocks),
+            metadata(sql),
+            unevaluated=unevaluated,
+            undefined=unevaluated,
+        )
         made = made.in_mode(mode_of(made.metadata))
-        if unevaluated is not None and unevaluated != CLOCKED:
-            made = replace(made, undefined=unevaluated)
         if _follows(made) and unevaluated is None:
             made = replace(made, unevaluated=_FOLLOWS, undefined=_FOLLOWS)
         elif unevaluated is None and _cut_short(made):

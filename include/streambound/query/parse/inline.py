@@ -18,7 +18,6 @@ from streambound.query.catalog import Catalog, NamedQuery
 from streambound.query.clock import (
     CLOCK,
     bounds_clock,
-    clock_column,
     clocked,
     conjuncts,
     is_clock,
@@ -119,7 +118,7 @@ class Inliner:
         return statement_tree(blocks) if blocks and own else blocks
 
     def _timed(self, block: Rows) -> Rows:
-        """A block with the clock in FROM of those whose answers it ends."""
+        """A block with the clock in FROM of those that read it."""
         made = []
         for part in block.parts:
             conditions = [one for condition in part.conditions for one in conjuncts(condition)]
@@ -140,11 +139,8 @@ class Inliner:
                     self.refuse("NOW() but beside a timestamp", condition)
             if block.distinct and len(block.parts) > 1:
                 self.refuse("NOW() in a UNION", conditions[0])
-            tables, conditions = clocked(part.tables, conditions, sorted(stamps), shown)
-            columns = part.columns
-            if block.distinct and len(tables) > len(part.tables):
-                columns = (*columns, Item(CLOCK.name, CLOCK.name, clock_column()))
-            made.append(replace(part, tables=tables, conditions=tuple(conditions), columns=columns))
+            tables, conditions = clocked(part.tables, conditions, sorted(stamps))
+            made.append(replace(part, tables=tables, conditions=tuple(conditions)))
         return replace(block, parts=tuple(made))
 
     def missing(self, tree: exp.Expr) -> tuple[UnsupportedError, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
 
 from sqlglot import expressions as exp
@@ -19,6 +20,7 @@ from streambound.query.operators import (
     Aggregate,
     Frame,
     Framing,
+    Having,
     Kind,
     Over,
     Ranking,
@@ -251,7 +253,7 @@ def ranked(done: Done, conditions: list[exp.Expr]) -> tuple[Done, list[exp.Expr]
     if not isinstance(operator, Framing) or len(operator.functions) != 1:
         return None
     (function,) = operator.functions
-    if function.name not in RANKS:
+    if function.name not in RANKS or operator.having is not None:
         return None
     left, found = [], None
     for condition in conditions:
@@ -270,4 +272,8 @@ def ranked(done: Done, conditions: list[exp.Expr]) -> tuple[Done, list[exp.Expr]
     made = Ranking(
         function.name, function.partition, function.order, found.op, int(found.value), (), shown_rank
     )
+    if shown_rank and made.beyond:
+        # All rows go on to change: they are what a window function says, and some are left out.
+        kept = Having((0,), place=function.place, formula=f"v0 {found.op.value} {found.value}")
+        return replace(done, operator=replace(operator, having=kept)), left
     return Done(made, done.shown), left

@@ -30,9 +30,6 @@ from streambound.query.syntax import refuse_gaps, refuse_nesting, syntax_error
 _SEVERAL = "choose one with --query NAME, or put each into a file of its own"
 _RELAXED = "a difference that counts boundaries of a unit is decided, and cannot be evaluated yet"
 _NESTED = "a nested column is decided by its path, and cannot be evaluated yet"
-CLOCKED = (
-    "a filter on the present time is decided, and cannot be evaluated yet: its rows are taken back later"
-)
 # Tables of files and topics that a statement names where others name a table.
 _READERS = ("READ_FILES", "READ_KAFKA", "CLOUD_FILES", "READ_KINESIS", "READ_PUBSUB", "READ_PULSAR")
 
@@ -106,12 +103,12 @@ class Script:
         read, views, known = with_paths(asked.tree, self.catalog, asked.views)
         inliner = Inliner(self.sql, known, self.language, views, self.unlisted, self._inlined)
         tree = inliner.written_out(read)
+        catalog = inliner.catalog
         if inliner.clock:
-            catalog = replace(inliner.catalog, relations=(*inliner.catalog.relations, CLOCK))
-            return tree, catalog, CLOCKED
+            catalog = replace(catalog, relations=(*catalog.relations, CLOCK))
         if known is not self.catalog:
-            return tree, inliner.catalog, _NESTED
-        return tree, inliner.catalog, _RELAXED if inliner.relaxed else None
+            return tree, catalog, _NESTED
+        return tree, catalog, _RELAXED if inliner.relaxed else None
 
     def _inlined(self, query: NamedQuery) -> Other:
         """A query that this text names, which stands in another one."""
