@@ -155,9 +155,9 @@ class Layout:
             mine = good[standing]
             return sum(self._as_good(q, mine) and not self._as_good(mine, q) for q in good.values())
 
-        # The worst entries first, so that a chain keeps its best end; then by value, so that what remains
-        # does not depend on the order in which entries came.
-        for standing in sorted(sorted(entries), key=better, reverse=True):
+        # The worst entries first, so that a chain keeps its best end; then the greatest: of values that
+        # differ the least remain, in however many parts they came (tasks keep the least of a part as well).
+        for standing in sorted(sorted(entries, reverse=True), key=better, reverse=True):
             rest = [s for s in kept if s != standing and self._as_good(good[s], good[standing])]
             if not _escapes(standing, rest, slots):
                 del kept[standing]
