@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from streambound.boundedness.causes import Cause, causes
 from streambound.boundedness.codes import CODES
+from streambound.boundedness.present import reads_present
 from streambound.boundedness.statements import Decision, decide
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.errors import DataError, PlanError, QueryError, StreamboundError, UnsupportedError, meant
@@ -309,6 +310,9 @@ def suggested(job: Decided) -> tuple[Suggestion, ...]:
     if job.criterion != "exact" or job.verdict.bounded:
         return ()
     if (job.statement.unevaluated is not None or derives(job.statement)) and job.statement.plain:
+        return ()
+    if any(map(reads_present, job.statement.selections)):
+        # A text over streams alone has no present time.
         return ()
     from streambound.certificate import suggestions as rechecked
 

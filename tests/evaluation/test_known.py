@@ -85,3 +85,12 @@ def test_the_state_is_told_in_rows_of_static_relations() -> None:
     job = compile(sql, catalog_from_mapping(STREAMS), "q")
     assert (job.units, job.unplanned) == (None, None)
     assert job.units_formula == "2 x (rows of R + 1)"
+
+
+@pytest.mark.parametrize("engine", ["onepass", "reference"])
+def test_a_mean_is_a_double_whatever_is_averaged(engine: str) -> None:
+    line = CorpusLine(
+        "q", "SELECT AVG(5) AS a, AVG(K) AS k FROM S", catalog_from_mapping(STREAMS), EVENTS[:1]
+    )
+    (row,) = (one["row"] for one in evaluated(line, engine)["answers"] if one["count"] > 0)
+    assert [type(value) for value in row] == [float, float] and row[0] == 5
