@@ -151,9 +151,9 @@ def exact_size(query: str) -> int:
     import duckdb
 
     from streambound import settings
+    from streambound.projects.registry import load_registry
     from streambound.query.parse import statement
     from streambound.query.partitions import find_partitions
-    from streambound.query.registry import load_registry
 
     registry = load_registry(settings.registry())
     (registered,) = registry.chosen([query])
