@@ -393,6 +393,9 @@ class _Group:
         if not names.knows(node) and not (node.table and names.is_within(node)):
             raise names.unknown(node)
         said = blockers.words(node, names.inliner.text)
+        if (call := node.find_ancestor(exp.Anonymous)) is not None:
+            # It may be an aggregate of the engine, or of the user's own.
+            raise blockers.blocker(f"the aggregate {name_of(call)}", call, names.inliner.text)
         if not self._keys and not self._select.args.get("group"):
             fix = f"add GROUP BY {said}, or an aggregate around it"
         else:
@@ -649,6 +652,8 @@ def _frame(
         rows = 1 if rows is None else rows
         return Frame(True, rows, 0) if name == "LAG" else Frame(True, 0, rows)
     if found is not None:
+        if str(found.args.get("kind")) == "SESSION":
+            raise blockers.blocker("SESSION WITH GAP", node, names.inliner.text)
         _refuse_edges(found, names)
         start, end = (_reach(found, which) for which in ("start", "end"))
         if start > end or start == inf or end == -inf:

@@ -28,7 +28,7 @@ from streambound.query.clock import (
 )
 from streambound.query.correlated import without_laterals, without_scalars
 from streambound.query.derived import ELEMENTS
-from streambound.query.dialects.grammar import WITHIN, span_of
+from streambound.query.dialects.grammar import WITHIN, is_system_time, span_of
 from streambound.query.dialects.reading import Language
 from streambound.query.differences import plain
 from streambound.query.fed import fed_relation
@@ -71,7 +71,7 @@ from streambound.query.parts import (
 )
 from streambound.query.patterns import as_window
 from streambound.query.scope import is_word, place_of
-from streambound.query.windows import Window, tabled
+from streambound.query.windows import Window, of_snapshot, tabled
 from streambound.query.windows import called as called_window
 
 # More members than a person writes: a query of unions of unions would otherwise fill the memory.
@@ -111,6 +111,25 @@ def elements_of(table: exp.Expr) -> exp.Expr | None:
     made = exp.Anonymous(this="ELEMENT", expressions=[one.copy() for one in given])
     if (span := span_of(table)) is not None:
         made.meta["span"] = span
+    return made
+
+
+def with_fields(select: exp.Select) -> exp.Select:
+    """What lies within an element, as ``a.ArrayValue.x``, as a field of it: ``a`` is no schema."""
+    joined = [join.this for join in select.args.get("joins") or []]
+    tables = [*(select.args.get("laterals") or []), *joined]
+    names = {str(one.alias).lower() for one in tables if one.alias and elements_of(one) is not None}
+    if not names:
+        return select
+    made = select.copy()
+    made.meta.update(select.meta)
+    for column in list(made.find_all(exp.Column)):
+        first, *rest = column.parts
+        if len(rest) > 1 and first.name.lower() in names:
+            field: exp.Expr = exp.Column(this=rest[0].copy(), table=first.copy())
+            for part in rest[1:]:
+                field = exp.Dot(this=field, expression=part.copy())
+            column.replace(at_place(field, column))
     return made
 
 
@@ -458,7 +477,7 @@ class Inliner:
     def _selected(
         self, select: exp.Select, around: Mapping[str, View], taken: set[str], hint: str | None
     ) -> tuple[Rows, ...]:
-        select = with_matches(select)
+        select = with_fields(with_matches(select))
         self._missing += blockers.of_clauses(select, self._sql)
         from_ = select.args.get("from_")
         if from_ is None:
@@ -498,10 +517,10 @@ class Inliner:
             if WITHIN in join.this.meta:
                 names.within.append((join.this, len(names.sources)))
         self._refuse_twins(names)
+        if self._language.name == "azure":
+            select = self._with_system_time(with_top_one(of_snapshot(select)), names)
         where = [] if select.args.get("where") is None else [select.args["where"].this]
         where = [one for condition in where for one in conjuncts(condition)]
-        if self._language.name == "azure":
-            select = with_top_one(select)
         firsts = [one for one in where if is_first(one)]
         if firsts:
             return self._first_in_time(select, names, where, firsts)
@@ -534,6 +553,33 @@ class Inliner:
             if not self._missing[: before + 1]:
                 raise
             return ()
+
+    def _with_system_time(self, select: exp.Select, names: Names) -> exp.Select:
+        """Azure's System.Timestamp() of rows that are in no window: the timestamp of the first source."""
+        group = select.args.get("group")
+        keys = [] if group is None else group.expressions
+        several = [key for key in keys if key.name.upper() == "WINDOWS" and isinstance(key, exp.Anonymous)]
+        self._missing += [blockers.blocker("Windows()", key, self._sql) for key in several]
+        if any(called_window(key) is not None for key in keys) or not any(map(is_system_time, select.walk())):
+            return select
+
+        def of(node: exp.Expr) -> exp.Expr:
+            if not is_system_time(node):
+                return node
+            try:
+                return at_place(names.stamp(node), node)
+            except QueryError:
+                raise blockers.blocker("System.Timestamp() of rows without one", node, self._sql) from None
+
+        parts = {name: given for name, given in select.args.items() if name not in ("from_", "with_")}
+        made = select.copy()
+        made.meta.update(select.meta)
+        for name, given in parts.items():
+            if isinstance(given, exp.Expr):
+                made.set(name, given.transform(of))
+            elif isinstance(given, list) and name != "joins":
+                made.set(name, [one.transform(of) if isinstance(one, exp.Expr) else one for one in given])
+        return made
 
     def _without_from(self, select: exp.Select) -> tuple[Rows, ...]:
         if not self._missing:
@@ -1226,8 +1272,14 @@ class Inliner:
         table.set("alias", exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
         return Rows(False, (Part((table,), (), tuple(columns)),))
 
-    def partners(self, condition: exp.Expr, query: exp.Expr, outer: Substitution) -> list[Partners]:
-        """What [NOT] EXISTS and [NOT] IN (SELECT ...) look for, of the rows of the query around."""
+    def partners(
+        self, condition: exp.Expr, query: exp.Expr, outer: Substitution, beside: Iterable[Partners]
+    ) -> list[Partners]:
+        """What [NOT] EXISTS and [NOT] IN (SELECT ...) look for, of the rows of the query around.
+
+        Args:
+            beside: what else is looked for, under names of its own.
+        """
         negated, member = blockers.semi_join_words(condition)
         self._around = outer
         try:
@@ -1250,10 +1302,12 @@ class Inliner:
             self._missing.append(blockers.blocker("a UNION in EXISTS or IN", condition, self._sql))
             return []
         made = []
+        taken = {table.args["alias"].name.lower() for one in beside for table in one.tables}
+        taken |= set(outer.names())
         for part in parts:
             if any(map(reads_clock, part.conditions)):
                 part = self._in_time(part)
-            there = apart(part, set(outer.names()), "inner")
+            there = apart(part, taken, "inner")
             conditions = list(there.conditions)
             if member is not None:
                 if len(there.columns) != 1:

@@ -28,7 +28,7 @@ from streambound.query.syntax import refuse_gaps, refuse_nesting, syntax_error
 from streambound.query.tokens import token_place, tokens
 
 _SEVERAL = "choose one with --query NAME, or put each into a file of its own"
-_RELAXED = "a difference that counts boundaries of a unit is decided, and cannot be evaluated yet"
+_RELAXED = "a difference in months, or in boundaries of a unit, is decided, and cannot be evaluated yet"
 _NESTED = "a nested column is decided by its path, and cannot be evaluated yet"
 CLOCKED = (
     "a filter on the present time is decided, and cannot be evaluated yet: its rows are taken back later"
