@@ -200,3 +200,20 @@ def test_a_value_too_many_is_told() -> None:
     assert len(list(batches(statement, rows[:-1]))) == 4
     with pytest.raises(DataError, match=r"event 4: S.A = 3 is one more different value"):
         list(batches(statement, rows))
+
+
+def test_a_window_has_no_more_rows_than_its_rate() -> None:
+    stream = {
+        "columns": {"k": "int", "ts": "timestamp"},
+        "timestamp": "ts",
+        "domains": {"k": {"min": 1, "max": 2}},
+    }
+    rated = catalog_from_mapping({"S": {**stream, "rate": {"rows": 50, "per": "hour"}}, "T": stream})
+    timed = "SELECT DISTINCT n FROM (SELECT date_trunc('HOUR', ts) AS w, COUNT(*) AS n FROM {} GROUP BY 1) q"
+    hidden = (
+        "SELECT DISTINCT k, n FROM (SELECT k, COUNT(*) AS n FROM {} GROUP BY k, date_trunc('HOUR', ts)) q"
+    )
+    assert check(hidden.format("S"), rated).verdict == "bounded"
+    assert check(hidden.format("T"), rated).verdict == "unbounded"
+    assert check(timed.format("S"), rated).verdict == "bounded"
+    assert check(timed.format("T"), rated).verdict == "unbounded"

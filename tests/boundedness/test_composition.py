@@ -38,10 +38,51 @@ from tests.boundedness.statement_cases import said
             "unbounded",
             "never-final",
         ),
+        # Of windows whose time is not shown rows come for ever: no table of finitely many keys.
+        (
+            "SELECT DISTINCT q.K, q.n FROM (SELECT K, COUNT(*) AS n FROM S GROUP BY K, window(ts, 10)) q",
+            "unbounded",
+            "unbounded",
+        ),
+        (
+            "SELECT q.s, COUNT(*) FROM (SELECT SUM(A) AS s FROM S GROUP BY ts) q GROUP BY q.s",
+            "unbounded",
+            "never-final",
+        ),
+        (
+            "SELECT COUNT(DISTINCT q.s) FROM (SELECT K, SUM(A) AS s FROM S GROUP BY K, window(ts, 10)) q",
+            "unbounded",
+            "never-final",
+        ),
+        (
+            "SELECT DISTINCT y.A FROM (SELECT A FROM (SELECT A, ROW_NUMBER() OVER"
+            " (PARTITION BY ts ORDER BY A) AS n FROM S) x WHERE n <= 3) y",
+            "unbounded",
+            "unbounded",
+        ),
+        ("SELECT MAX(q.s) FROM (SELECT SUM(A) AS s FROM S GROUP BY ts) q", "bounded", "never-final"),
+        (
+            "SELECT q.s FROM (SELECT K, SUM(A) AS s FROM S GROUP BY K, window(ts, 10)) q",
+            "bounded",
+            "bounded",
+        ),
+        # Tables of a row for each of finitely many keys, joined as they stand.
+        (
+            "SELECT a.K, a.n, b.n AS m FROM (SELECT K, COUNT(*) AS n FROM S GROUP BY K) a"
+            " LEFT JOIN (SELECT K, COUNT(*) AS n FROM T GROUP BY K) b ON a.K = b.K",
+            "bounded",
+            None,
+        ),
+        (
+            "SELECT a.A, a.n, b.n AS m FROM (SELECT A, COUNT(*) AS n FROM S GROUP BY A) a"
+            " LEFT JOIN (SELECT A, COUNT(*) AS n FROM T GROUP BY A) b ON a.A = b.A",
+            "unbounded",
+            None,
+        ),
         (
             "SELECT T.B FROM T WHERE T.A NOT IN (SELECT A FROM S GROUP BY A HAVING COUNT(*) < 20)",
             "unbounded",
-            None,
+            "unbounded",
         ),
         ("SELECT MAX(r.c) FROM (SELECT A, COUNT(*) AS c FROM S GROUP BY A) r", "unknown", None),
     ],

@@ -24,6 +24,7 @@ from streambound.boundedness.limits import within_limits
 from streambound.boundedness.ordered import ranked
 from streambound.boundedness.questions import filtered
 from streambound.boundedness.ranges import with_ranges
+from streambound.boundedness.reflexive import with_own_tuples
 from streambound.boundedness.times import with_plain_times
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.constraints.search import SearchLimit
@@ -40,7 +41,7 @@ _SETS = 16
 
 def decide(statement: Statement) -> Decision:
     """The exact criterion on a statement, in changes mode and (``Verdict.final``) in final mode."""
-    statement = with_ranges(with_plain_times(statement))
+    statement = with_ranges(with_plain_times(with_own_tuples(statement)))
     inner = [(relation, decide(made).verdict) for relation, made in fed(statement)]
     if not all(verdict.bounded for _, verdict in inner):
         return Decision(inherited(statement, inner, lambda other: decide(other).verdict), ())

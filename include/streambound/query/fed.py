@@ -9,11 +9,15 @@ from itertools import groupby
 from sqlglot import expressions as exp
 
 from streambound.query.catalog import Catalog
-from streambound.query.model import Attribute, Column, Kind, Relation
-from streambound.query.operators import Grouping, Ranking
+from streambound.query.model import Attribute, Column, Domain, Kind, Relation
+from streambound.query.operators import Grouping, Ranking, Shown
+from streambound.query.operators import Kind as Aggregated
 from streambound.query.parts import Item, Rows, column_of
 from streambound.query.statement import Block, Statement
 from streambound.query.union import blocks_of_rows, outputs
+
+# The time of groups that a sub-query does not show, as a column of its rows that nobody names.
+HIDDEN = "(time)"
 
 
 def fed_relation(
@@ -29,12 +33,15 @@ def fed_relation(
         QueryError, UnsupportedError: the rows cannot be read.
     """
     made = blocks_of_rows(blocks, sql, catalog, name)
+    shown_alone = len(made[0].outputs)
+    if len(made) == 1:
+        made = (_with_time(made[0]),)
     statement = Statement(name, sql, made, outputs(made, sql), unevaluated="a sub-query")
     columns: list[Column] = []
     own: list[Item] = []
     taken: set[str] = set()
     times = _times(statement)
-    numbers = groupby(range(len(statement.outputs)), key=_items(made[0]).__getitem__)
+    numbers = groupby(range(shown_alone), key=_items(made[0]).__getitem__)
     for item, (_, outputs_of) in zip(blocks[0].columns, numbers, strict=True):
         values: list[exp.Expr] = []
         for number in outputs_of:
@@ -43,10 +50,13 @@ def fed_relation(
             while free.lower() in taken:
                 free, count = f"{said}_{count}", count + 1
             taken.add(free.lower())
-            columns.append(Column(free, statement.outputs[number][1], nullable=number not in times))
+            kind, nullable = statement.outputs[number][1], number not in times
+            columns.append(Column(free, kind, _counted(statement, number), nullable))
             values.append(column_of(name, free))
         computed = exp.Anonymous(this=item.name or "value", expressions=values)
         own.append(Item(item.name, item.key, values[0] if len(values) == 1 else computed))
+    for _, kind in statement.outputs[shown_alone:]:
+        columns.append(Column(HIDDEN, kind, nullable=False))
     stamp = min(times, key=lambda n: (times[n], n), default=None)
     if stamp is not None:
         columns = [
@@ -63,6 +73,23 @@ def fed_relation(
         fed=statement,
     )
     return relation, own
+
+
+def _counted(statement: Statement, number: int) -> Domain | None:
+    """The numbers of rows that a column may be: those of a stream's window, if its rate is promised."""
+    block = statement.blocks[0]
+    if len(statement.selections) != 1 or not isinstance(block.then, Grouping):
+        return None
+    base, shown = block.selections[0].base, block.then.shown[number]
+    if len(base.occurrences) != 1 or not shown.plain or len(shown.values) != 1:
+        return None
+    keys = [output.term for output in base.select[: block.then.keys]]
+    spans = [base.column(key).bucket or 0 for key in keys if isinstance(key, Attribute) and base.is_time(key)]
+    if not spans or block.then.aggregates[shown.values[0]].kind is not Aggregated.COUNT:
+        return None
+    relation = base.occurrences[0].relation
+    most = relation.most(-(-min(spans) // relation.tick) + 1)
+    return None if most is None else Domain(0, most)
 
 
 def _items(block: Block) -> list[int]:
@@ -84,6 +111,33 @@ def _changes(block: Block) -> bool:
     if isinstance(block.then, (Grouping, Ranking)):
         return True
     return any(guard.negated for selection in block.selections for guard in selection.guards)
+
+
+def _with_time(block: Block) -> Block:
+    """A block with the time of its groups, or of its partitions, among its columns.
+
+    Rows of others come when it is over, for ever: they are no table of finitely many keys.
+    """
+    if isinstance(block.then, Grouping):
+        keys: tuple[int, ...] = tuple(range(block.then.keys))
+    elif isinstance(block.then, Ranking) and block.then.shown:
+        keys = block.then.partition
+    else:
+        return block
+    bases = [selection.base for selection in block.selections]
+    terms = {key: [base.select[key].term for base in bases] for key in keys}
+    times = [
+        key
+        for key in keys
+        if all(isinstance(t, Attribute) and b.is_time(t) for t, b in zip(terms[key], bases, strict=True))
+    ]
+    known = {position for shown in block.then.shown if shown.plain for position in shown.outputs}
+    if not times or known & {*times}:
+        return block
+    kind = bases[0].type_of(bases[0].select[times[0]].term)
+    return replace(
+        block, then=replace(block.then, shown=(*block.then.shown, Shown(HIDDEN, kind, (times[0],))))
+    )
 
 
 def _shown(block: Block) -> Iterator[tuple[int, int]]:
