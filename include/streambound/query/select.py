@@ -12,6 +12,7 @@ from streambound.errors import Place, QueryError, UnsupportedError, meant, toget
 from streambound.query.catalog import Catalog
 from streambound.query.conditions import formula, operands
 from streambound.query.derived import Expressions, with_columns
+from streambound.query.dialects.grammar import SPAN
 from streambound.query.formula import Formula, all_of
 from streambound.query.model import Attribute, Constant, Occurrence, Op, Output, Query, Term
 from streambound.query.offsets import without_offsets
@@ -271,6 +272,9 @@ def _outputs(
             continue
         for term in terms:
             name = item.alias if isinstance(item, exp.Alias) else inner.name or str(term)
+            if done and not isinstance(inner, exp.Column) and (span := inner.meta.get(SPAN)) is not None:
+                # Not shown under a name: the user's words say what it is.
+                name = " ".join(scope.sql[slice(*span)].split())
             place = place_of(inner, scope.sql)
             within = len(terms) > 1 or bool(inner.meta.get("within"))
             outputs.append(Output(_unused(name, taken), term, place, within, number))
