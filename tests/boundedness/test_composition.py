@@ -38,6 +38,23 @@ from tests.boundedness.statement_cases import said
             "unbounded",
             "never-final",
         ),
+        # One block twice is one of twice the rows.
+        (
+            "SELECT A, COUNT(*) FROM S GROUP BY A UNION ALL SELECT A, COUNT(*) FROM S GROUP BY A",
+            "unbounded",
+            "never-final",
+        ),
+        (
+            "SELECT S.A FROM S WHERE S.A NOT IN (SELECT B FROM T)"
+            " UNION ALL SELECT S.A FROM S WHERE S.A NOT IN (SELECT B FROM T)",
+            "unbounded",
+            "never-final",
+        ),
+        (
+            "SELECT A, COUNT(*) FROM S GROUP BY A UNION ALL SELECT A, COUNT(*) FROM S WHERE B > 0 GROUP BY A",
+            "unknown",
+            None,
+        ),
         # Of windows whose time is not shown rows come for ever: no table of finitely many keys.
         (
             "SELECT DISTINCT q.K, q.n FROM (SELECT K, COUNT(*) AS n FROM S GROUP BY K, window(ts, 10)) q",
@@ -61,6 +78,25 @@ from tests.boundedness.statement_cases import said
             "unbounded",
         ),
         ("SELECT MAX(q.s) FROM (SELECT SUM(A) AS s FROM S GROUP BY ts) q", "bounded", "never-final"),
+        # Sessions, and rows without a match in their time, come for ever too.
+        (
+            "SELECT DISTINCT q.n FROM (SELECT COUNT(*) AS n FROM S GROUP BY session_window(ts, 10)) q",
+            "unbounded",
+            None,
+        ),
+        (
+            "SELECT q.A, COUNT(*) FROM (SELECT A FROM S WHERE NOT EXISTS"
+            " (SELECT 1 FROM T WHERE T.ts = S.ts)) q GROUP BY q.A",
+            "unbounded",
+            None,
+        ),
+        # Rows of keys that last beside others: which of the values must be kept is open.
+        (
+            "SELECT DISTINCT q.m FROM (SELECT MAX(A) AS m FROM S GROUP BY K"
+            " UNION ALL SELECT MAX(A) FROM T GROUP BY ts) q",
+            "unknown",
+            None,
+        ),
         (
             "SELECT q.s FROM (SELECT K, SUM(A) AS s FROM S GROUP BY K, window(ts, 10)) q",
             "bounded",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import groupby
 
 from sqlglot import expressions as exp
 
 from streambound.query.catalog import Catalog
-from streambound.query.model import Attribute, Column, Domain, Kind, Relation
+from streambound.query.model import Attribute, Column, Domain, Kind, Query, Relation, Term
 from streambound.query.operators import Grouping, Ranking, Shown
 from streambound.query.operators import Kind as Aggregated
 from streambound.query.parts import Item, Rows, column_of
@@ -63,13 +63,13 @@ def fed_relation(
             replace(c, bucket=times[n] + times[stamp]) if n in times and n != stamp else c
             for n, c in enumerate(columns)
         ]
-    changing = stamp is None and any(_changes(block) for block in made)
+    table = stamp is None and all(map(_lasts, made))
     relation = Relation(
         _free(name, catalog),
-        Kind.VERSIONED if changing else Kind.STREAM,
+        Kind.VERSIONED if table else Kind.STREAM,
         tuple(columns),
         None if stamp is None else columns[stamp].name,
-        primary_key=tuple(columns[n].name for n in _keys(made)) if changing else (),
+        primary_key=tuple(columns[n].name for n in _keys(made)) if table else (),
         fed=statement,
     )
     return relation, own
@@ -113,6 +113,35 @@ def _changes(block: Block) -> bool:
     return any(guard.negated for selection in block.selections for guard in selection.guards)
 
 
+def _lasts(block: Block) -> bool:
+    """Whether a block has a row of each of some keys for ever: of finitely many, if it is bounded."""
+    if isinstance(block.then, Grouping):
+        return block.then.session is None and not _times_among(block, range(block.then.keys))
+    return isinstance(block.then, Ranking) and not _times_among(block, block.then.partition)
+
+
+def _times_among(block: Block, positions: Iterable[int]) -> list[int]:
+    """The outputs of all rows of a block that are times."""
+    bases = [selection.base for selection in block.selections]
+
+    def is_time(base: Query, term: Term) -> bool:
+        return isinstance(term, Attribute) and base.is_time(term)
+
+    return [p for p in positions if any(is_time(base, base.select[p].term) for base in bases)]
+
+
+def untimed(relation: Relation) -> bool:
+    """Whether rows of a sub-query may be taken back, and their time is not known: no table, and no stream."""
+    if relation.fed is None or relation.kind is not Kind.STREAM or relation.timestamp is not None:
+        return False
+    return any(map(_changes, relation.fed.blocks))
+
+
+def mixed(relation: Relation) -> bool:
+    """Whether rows that last for ever are beside others."""
+    return untimed(relation) and relation.fed is not None and any(map(_lasts, relation.fed.blocks))
+
+
 def _with_time(block: Block) -> Block:
     """A block with the time of its groups, or of its partitions, among its columns.
 
@@ -124,17 +153,12 @@ def _with_time(block: Block) -> Block:
         keys = block.then.partition
     else:
         return block
-    bases = [selection.base for selection in block.selections]
-    terms = {key: [base.select[key].term for base in bases] for key in keys}
-    times = [
-        key
-        for key in keys
-        if all(isinstance(t, Attribute) and b.is_time(t) for t, b in zip(terms[key], bases, strict=True))
-    ]
+    times = _times_among(block, keys)
     known = {position for shown in block.then.shown if shown.plain for position in shown.outputs}
     if not times or known & {*times}:
         return block
-    kind = bases[0].type_of(bases[0].select[times[0]].term)
+    base = block.selections[0].base
+    kind = base.type_of(base.select[times[0]].term)
     return replace(
         block, then=replace(block.then, shown=(*block.then.shown, Shown(HIDDEN, kind, (times[0],))))
     )

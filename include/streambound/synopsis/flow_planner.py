@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from streambound.boundedness.ranges import with_ranges
 from streambound.errors import PlanError
+from streambound.query.fed import untimed
 from streambound.query.model import Query
 from streambound.query.operators import Framing, Grouping, Ranking
 from streambound.query.ring import INTEGERS
@@ -39,6 +40,10 @@ def flow(statement: Statement, values: Callable[[Query], StaticValues] | None = 
 
 
 def _flow(statement: Statement, planning: Planning) -> Node:
+    for occurrence in statement.occurrences:
+        if untimed(occurrence.relation):
+            message = f"rows of {occurrence.alias} may be taken back, and their time is not shown"
+            raise PlanError(f"no plan was found: {message}", subject=statement.name)
     plain = tuple(b for b in statement.blocks if b.plain)
     plain = tuple(b for b in plain if not (_over_changes(b) or any(map(changes, b.selections))))
     found: list[Node] = []
