@@ -217,3 +217,18 @@ def test_a_window_has_no_more_rows_than_its_rate() -> None:
     assert check(hidden.format("T"), rated).verdict == "unbounded"
     assert check(timed.format("S"), rated).verdict == "bounded"
     assert check(timed.format("T"), rated).verdict == "unbounded"
+
+
+def test_years_between_two_constants_are_finitely_many() -> None:
+    columns = {"d": "date", "m": "timestamp", "ts": "timestamp"}
+    catalog = catalog_from_mapping({"S": {"columns": columns, "timestamp": "ts"}})
+    grouped = "SELECT {0} AS y, COUNT(*) AS n FROM S WHERE {1} GROUP BY {0}"
+    asked = {
+        ("EXTRACT(YEAR FROM d)", "d BETWEEN DATE '2020-01-01' AND DATE '2025-06-30'"): ("bounded", 14),
+        ("YEAR(m)", "m >= TIMESTAMP '2020-01-01' AND m < TIMESTAMP '2022-01-01'"): ("bounded", 8),
+        ("YEAR(d)", "d > DATE '2020-01-01'"): ("unknown", None),
+        ("YEAR(d)", "d > DATE '2020-01-01' AND d < DATE '1990-01-01'"): ("bounded", 0),
+    }
+    for (year, where), expected in asked.items():
+        found = check(grouped.format(year, where), catalog, suggest=False)
+        assert (found.verdict, found.units) == expected, (year, where)
