@@ -52,7 +52,7 @@ def prepare_environment(home: Path) -> None:
 def fill(home: Path, queries: int, nights: int) -> Any:
     """A registry of so many queries, made from the project's, and what as many nights record."""
     from streambound.compiler import check
-    from streambound.query.registry import load_registry
+    from streambound.projects.registry import load_registry
     from streambound.results import Answer, Results
 
     real = load_registry(ROOT / "include" / "registry")

@@ -152,8 +152,8 @@ def exact_size(query: str) -> int:
     import duckdb
 
     from streambound import settings
+    from streambound.projects.registry import load_registry
     from streambound.query.parse import statement
-    from streambound.query.registry import load_registry
     from streambound.storage.partitions import find_partitions
 
     registry = load_registry(settings.registry())

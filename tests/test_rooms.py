@@ -72,7 +72,8 @@ ALLOWED: dict[str, list[str] | str] = {
     "report.pages": "report",
     "spark.checking": ["query", "compiler", "report"],
     "spark": [
-        *("query", "storage", "synopsis", "checkpoint", "approximate", "tasks", "history", "live"),
+        *("query", "storage", "projects", "synopsis", "checkpoint", "approximate", "tasks", "history"),
+        "live",
         "spark.checking",
     ],
     "spark.live": "spark",

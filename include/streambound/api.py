@@ -30,13 +30,21 @@ __all__ = ["catalog", "check", "compile", "evaluate", "simulate", "verify", "wit
 
 
 def catalog(source: Path | str | Mapping[str, Any]) -> Catalog:
-    """The stream catalog in a YAML file or in a mapping of names to columns.
+    """The stream catalog in a YAML file or in a mapping of names to columns, below ``streams`` or not.
 
     Raises:
         CatalogError: naming the place, what was found and what is accepted.
     """
     if isinstance(source, (str, Path)):
         return load_catalog(Path(source))
+    below = source.get("streams") if isinstance(source, Mapping) and len(source) == 1 else None
+    if (
+        isinstance(below, Mapping)
+        and "columns" not in below
+        and all(isinstance(v, Mapping) for v in below.values())
+    ):
+        # What a file has.
+        return catalog_from_mapping(below)
     return catalog_from_mapping(source)
 
 

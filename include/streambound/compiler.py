@@ -226,7 +226,9 @@ def planned(job: Decided) -> Planned:
             node = flow(job.statement)
         except PlanError as error:
             if not _planned_with_statics(job.statement):
-                return replace(known, unplanned=error.message)
+                # What is not bounded alone is a part, and the query is.
+                alone = error.message.replace("the query is", "no plan was found: its rows alone are", 1)
+                return replace(known, unplanned=alone)
             names = ", ".join(dict.fromkeys(o.relation.name for o in job.statement.statics))
             return replace(known, units_formula=f"keys x classes of the static values of {names}")
         return replace(known, node=node, units_formula=formula_of(node))

@@ -32,13 +32,14 @@ def choose(params: Mapping[str, Any]) -> list[str]:
         StreamboundError: a query that is named cannot be benchmarked.
     """
     from streambound.history.recent import plan_for
-    from streambound.query.registry import read_query, registry_catalog
+    from streambound.projects.registry import load_registry
     from streambound.spark.cache_benchmark import Wanted
 
     days(None, params["to"])
     names = ("days", "held_out", "runs")
     wanted = Wanted(tuple(params["sizes"]), tuple(_policies(params)), **{n: params[n] for n in names})
-    catalog = registry_catalog(settings.registry())
+    registry = load_registry(settings.registry())
+    catalog = registry.catalog
     streams = set(params["streams"] or ())
     if unknown := sorted(streams - set(catalog.names)):
         raise DataError(
@@ -48,11 +49,11 @@ def choose(params: Mapping[str, Any]) -> list[str]:
         )
     found: dict[str, list[str]] = {}
     for name in chosen_queries(params["queries"]):
-        query = read_query(settings.registry() / "queries" / f"{name}.sql")
+        query = registry.query(name)
         try:
             if query.error is not None:
                 raise query.error
-            plan = plan_for(name, query.sql, catalog, max(wanted.sizes))
+            plan = plan_for(query.name, query.sql, catalog, max(wanted.sizes), query.dialect)
             reads = {o.relation.name for o in plan.query.streams}
             if streams and not streams & reads:
                 raise PlanError(f"it reads {' and '.join(sorted(reads))}", subject=name)

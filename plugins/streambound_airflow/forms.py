@@ -39,11 +39,14 @@ def stream_names() -> list[str]:
     """The names of the catalog's infinite streams, sorted; none if it is malformed, which the tasks tell."""
     import yaml
 
+    from streambound.errors import StreamboundError
+    from streambound.projects.registry import registry_of
+
     try:
-        text = (settings.registry() / "streams.yml").read_text(encoding="utf-8")
+        text = registry_of(settings.registry()).catalog_file.read_text(encoding="utf-8")
         found = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))["streams"]
         return sorted(str(name) for name, about in found.items() if about.get("kind", "stream") == "stream")
-    except (OSError, ValueError, yaml.YAMLError, KeyError, TypeError, AttributeError):
+    except (StreamboundError, OSError, ValueError, yaml.YAMLError, KeyError, TypeError, AttributeError):
         return []
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sqlalchemy import URL
 
     from streambound.compiler import Report
+    from streambound.projects.registry import Registry
     from streambound.quality import StreamQuality
     from streambound.query.catalog import Catalog
     from streambound.query.model import History, Relation
@@ -120,7 +121,7 @@ def of_check(sql: str, report: Report, catalog: Catalog, database: URL) -> Opera
     ]
     facet = VerdictRunFacet(**found, reasons=reasons)
     return OperatorLineage(
-        inputs=histories(relations_of(sql, catalog, report.query)),
+        inputs=histories(relations_of(sql, catalog, report.query, report.dialect or "spark")),
         outputs=[table(database, "verdicts")],
         run_facets={"streambound_verdict": facet},
         job_facets={"sql": sql_job.SQLJobFacet(query=sql)} if sql else {},
@@ -188,20 +189,19 @@ def _memory(memory: Mapping[str, Any]) -> MemoryDatasetFacet:
     )
 
 
-def of_benchmark(
-    nights: Iterable[Mapping[str, Any]], texts: Mapping[str, str], catalog: Catalog
-) -> OperatorLineage[Any, Any]:
+def of_benchmark(nights: Iterable[Mapping[str, Any]], registry: Registry) -> OperatorLineage[Any, Any]:
     """A benchmark of caches reads histories, and writes a file of choices a query.
 
     Args:
         nights: what the Spark application says of each query that it benchmarked.
-        texts: the queries' SQL.
+        registry: where the queries are.
     """
     read: dict[str, Relation] = {}
     outputs = []
     for night in nights:
         query = str(night["query"])
-        read |= {one.name: one for one in relations_of(texts[query], catalog, query)}
+        said = registry.query(query)
+        read |= {one.name: one for one in relations_of(said.sql, registry.catalog, query, said.dialect)}
         choices = [
             {"size": one["size"], "policy": one["choice"]["policy"], "kept": one["kept"]}
             | {"optimum": one["optimum"], "possible": night["possible"]}
@@ -213,12 +213,12 @@ def of_benchmark(
     return OperatorLineage(inputs=histories([read[name] for name in sorted(read)]), outputs=outputs)
 
 
-def relations_of(sql: str, catalog: Catalog, name: str) -> list[Relation]:
+def relations_of(sql: str, catalog: Catalog, name: str, dialect: str | None = None) -> list[Relation]:
     """The relations that a query reads, by name; none if it cannot be read."""
     from streambound.query.parse import statement
 
     try:
-        found = {relation.name: relation for relation in statement(sql, catalog, name).scanned}
+        found = {relation.name: relation for relation in statement(sql, catalog, name, dialect).scanned}
     except StreamboundError:
         return []
     return [found[key] for key in sorted(found)]

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from streambound.quality import StreamQuality
     from streambound.query.catalog import Catalog
     from streambound.query.model import Relation
+    from streambound.query.registry import RegisteredQuery
 
 
 class BoundedMemoryCheckOperator(BaseOperator):
@@ -34,12 +35,13 @@ class BoundedMemoryCheckOperator(BaseOperator):
 
     The verdict is recorded in the results database, logged with its reasons under the SQL, and returned as
     ``streambound check --format json`` prints it. An unbounded query is a finding: the task succeeds
-    unless ``fail_on_unbounded``. A query that cannot be read always fails its task, without retries.
+    unless ``fail_on_unbounded``. A query that cannot be read fails its task, without retries. A
+    ``streambound.toml`` in or above the registry says otherwise: which outcomes fail, dialects, the catalog.
 
     Args:
         query: the query's name, that of its file in the registry.
         sql: its text; by default the registered file's.
-        catalog: the stream catalog; by default the registry's ``streams.yml``.
+        catalog: the stream catalog; by default the registry's.
         criterion: exact, arasu or schiff_ozcep.
         fail_on_unbounded: whether an unbounded or undecided query fails the task; text is taken as
             Airflow renders a boolean.
@@ -98,30 +100,22 @@ class BoundedMemoryCheckOperator(BaseOperator):
         return of_check(*self._checked, catalog_of(self.catalog), database)
 
     def _check(self) -> tuple[str, Report]:
-        from streambound.compiler import CRITERIA, Report, check
-        from streambound.errors import StreamboundError
+        from streambound.compiler import CRITERIA, check, invalid
 
         if self.criterion not in CRITERIA:
             raise AirflowFailException(
                 f"criterion {self.criterion!r} is not known; accepted: {', '.join(CRITERIA)}"
             )
         catalog = catalog_of(self.catalog)
-        try:
-            sql = self._text() if self.sql is None else self.sql
-        except StreamboundError as error:
-            return "", Report(self.query, "invalid", self.criterion, error=error.about(self.query))
-        return sql, check(sql, catalog, self.query, self.criterion)
-
-    def _text(self) -> str:
-        from streambound.query.registry import read_query
-
-        registered = read_query(settings.registry() / "queries" / f"{self.query}.sql")
-        if registered.error is not None:
-            raise registered.error
-        return registered.sql
+        query = _registered(self.query, self.sql)
+        if query.error is not None:
+            return "", invalid(query.name, self.criterion, query.error)
+        return query.sql, check(query.sql, catalog, query.name, self.criterion, dialect=query.dialect)
 
     def _judge(self, context: Context, report: Report, strict: bool) -> None:
-        if report.error is None and (report.verdict == "bounded" or not strict):
+        from streambound_airflow.validation import failing
+
+        if report.outcome not in failing(strict):
             return
         # A failed task returns nothing, and the verdict is wanted all the same.
         context["ti"].xcom_push(key="return_value", value=report.to_json())
@@ -142,7 +136,7 @@ class StreamQualityOperator(BaseOperator):
         stream: the relation's name in the catalog.
         first: first day checked (``YYYY-MM-DD``), for a stream partitioned by date; empty for all.
         last: last day checked, included.
-        catalog: the stream catalog; by default the registry's ``streams.yml``.
+        catalog: the stream catalog; by default the registry's.
         database_conn_id: the connection of the results database.
     """
 
@@ -228,9 +222,17 @@ def catalog_of(chosen: str | None) -> Catalog:
     Raises:
         CatalogError: it cannot be read.
     """
-    from streambound.query.registry import registry_catalog
+    from streambound.projects.registry import registry_of
 
-    return registry_catalog(settings.registry(), Path(chosen) if chosen else None)
+    return registry_of(settings.registry()).catalog_of(Path(chosen) if chosen else None)
+
+
+def _registered(name: str, sql: str | None) -> RegisteredQuery:
+    """A query as it is registered, or another text in its place."""
+    from streambound.projects.registry import registry_of
+
+    registry = registry_of(settings.registry())
+    return registry.query(name) if sql is None else registry.of_text(name, sql)
 
 
 def switched_on(value: bool | str) -> bool:

@@ -115,13 +115,14 @@ def _missing(body: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _answer_set(body: Mapping[str, Any]) -> AnswerSet:
+    from streambound.projects.registry import registry_of
     from streambound.quality import AnswerSet
     from streambound.query.parse import statement
-    from streambound.query.registry import registry_catalog
     from streambound.tasks.emit import TOTAL
 
     name = str(body["query"])
-    query = statement(body["sql"], registry_catalog(settings.registry()), name)
+    registry = registry_of(settings.registry())
+    query = statement(body["sql"], registry.catalog, name, registry.of_text(name, body["sql"]).dialect)
     folder = settings.answers_root() / name
     # In k tuples of memory nobody remembers which rows there have been: one may come again.
     distinct = query.projection == "eliminating" and not body.get("memory")

@@ -42,18 +42,17 @@ def select(store: Results, wanted: Sequence[str] | None) -> dict[str, list[str]]
         CatalogError, QueryError: the registry cannot be read, or has no query of a chosen name.
         PlanError: no query can be evaluated.
     """
-    from streambound.query.registry import read_query, registry_catalog
+    from streambound.projects.registry import load_registry
 
-    folder = settings.registry()
-    catalog = registry_catalog(folder)
+    registry = load_registry(settings.registry())
     verdicts = {verdict.query: verdict for verdict in store.latest_verdicts()}
     reads: dict[str, list[str]] = {}
     for name in chosen_queries(wanted):
-        query = read_query(folder / "queries" / f"{name}.sql")
+        query = registry.query(name)
         reason = _why_not(query, verdicts.get(name))
         if reason is None:
             try:
-                reason, relations = _planned(query, catalog)
+                reason, relations = _planned(query, registry.catalog)
                 if reason is None:
                     reads[name] = relations
             except StreamboundError as error:
@@ -80,11 +79,11 @@ def select_days(
     Raises:
         DataError: the days are none, reversed, or none of those that the queries' streams have.
     """
-    from streambound.query.catalog import load_catalog
+    from streambound.projects.registry import registry_of
 
     days(first, last)
     reads = select(store, wanted)
-    require_days(reads, load_catalog(settings.registry() / "streams.yml"), first, last)
+    require_days(reads, registry_of(settings.registry()).catalog, first, last)
     return reads
 
 
@@ -114,7 +113,7 @@ def _planned(query: RegisteredQuery, catalog: Catalog) -> tuple[str | None, list
     """Why a bounded query cannot be evaluated yet (None if it can), and the relations that a query reads."""
     from streambound.compiler import compile
 
-    job = compile(query.sql, catalog, query.name)
+    job = compile(query.sql, catalog, query.name, dialect=query.dialect)
     return job.unplanned, sorted({relation.name for relation in job.statement.scanned})
 
 

@@ -63,11 +63,11 @@ class EvaluateHistoryOperator(SparkSubmitOperator):
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage[Any, Any] | None:
         """Histories, answers and checkpoints; called by Airflow's OpenLineage provider alone."""
-        from streambound.query.registry import registry_catalog
+        from streambound.projects.registry import registry_of
         from streambound_airflow.lineage import of_evaluation
         from streambound_airflow.recording import summary_of
 
-        catalog = registry_catalog(settings.registry())
+        catalog = registry_of(settings.registry()).catalog
         return of_evaluation(summary_of(task_instance.dag_id, task_instance.run_id).values(), catalog)
 
 
@@ -78,13 +78,9 @@ class BenchmarkCachesOperator(EvaluateHistoryOperator):
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage[Any, Any] | None:
         """Histories and choices; called by Airflow's OpenLineage provider alone."""
-        from streambound.query.registry import read_query, registry_catalog
+        from streambound.projects.registry import registry_of
         from streambound_airflow.caches import summary_of
         from streambound_airflow.lineage import of_benchmark
 
         nights = summary_of(task_instance.run_id)["nights"]
-        files = {
-            night["query"]: settings.registry() / "queries" / f"{night['query']}.sql" for night in nights
-        }
-        texts = {name: read_query(path).sql for name, path in files.items()}
-        return of_benchmark(nights, texts, registry_catalog(settings.registry()))
+        return of_benchmark(nights, registry_of(settings.registry()))

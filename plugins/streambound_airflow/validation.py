@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from streambound import settings
-from streambound.errors import QueryError, meant
-from streambound_airflow.forms import registered_names
 from streambound_airflow.runs import record_end
 
 if TYPE_CHECKING:
@@ -23,42 +21,43 @@ def chosen_queries(wanted: Sequence[str] | None) -> list[str]:
     """The chosen registered queries, all if none is chosen; the catalog is known to be sound then.
 
     Raises:
+        ProjectError: streambound.toml is malformed.
         CatalogError: there is no stream catalog, or it is malformed.
         QueryError: the registry is empty, or has no query of a chosen name.
     """
-    from streambound.query.catalog import load_catalog
+    from streambound.projects.registry import load_registry
 
-    load_catalog(settings.registry() / "streams.yml")
-    known = registered_names()
-    folder = settings.registry() / "queries"
-    if not known:
-        raise QueryError(
-            "the registry is empty",
-            subject=str(folder),
-            accepted="one .sql file a query",
-            fix="add a file such as late_departures.sql",
-        )
-    if unknown := sorted(set(wanted or ()) - set(known)):
-        raise QueryError(
-            f"no query is registered as {', '.join(unknown)}",
-            subject=str(folder),
-            accepted=", ".join(known),
-            fix=meant(unknown[0], known),
-        )
-    return sorted(set(wanted or known))
+    registry = load_registry(settings.registry())
+    return sorted({query.name for query in registry.chosen(wanted or ())})
 
 
 def conclude(store: Results, run_id: str, queries: Sequence[str], strict: bool) -> dict[str, int]:
     """Records how the run ended; how many queries got each verdict (``unchecked``: none).
 
     ``strict`` counts an unbounded or undecided query as a failure, as it failed its task.
+
+    Raises:
+        ProjectError: streambound.toml is malformed.
     """
     found = {verdict.query: verdict for verdict in store.verdicts(run_id, JOB)}
     for name in queries:
         verdict = found.get(name)
         units = "" if verdict is None or verdict.units is None else f", {verdict.units:,} units"
         log.info("%s: %s%s", name, verdict.verdict if verdict else "unchecked", units)
-    counts = Counter(found[name].verdict if name in found else "unchecked" for name in queries)
-    failures = {"invalid", "unchecked"} | ({"unbounded", "unknown"} if strict else set())
-    record_end(store, run_id, JOB, succeeded=not failures & set(counts))
-    return dict(counts)
+    outcomes = {found[name].outcome if name in found else "unchecked" for name in queries}
+    record_end(store, run_id, JOB, succeeded=not outcomes & {*failing(strict), "unchecked"})
+    return dict(Counter(found[name].verdict if name in found else "unchecked" for name in queries))
+
+
+def failing(strict: bool) -> frozenset[str]:
+    """The outcomes that fail a query's task: those that ``streambound.toml`` calls errors, else what is not
+    decided; and if ``strict`` what is not bounded.
+
+    Raises:
+        ProjectError: streambound.toml is malformed.
+    """
+    from streambound.projects.registry import registry_of
+
+    said = registry_of(settings.registry()).errors
+    errors = frozenset(("unsupported", "invalid")) if said is None else said
+    return errors | {"unbounded", "unknown"} if strict else errors

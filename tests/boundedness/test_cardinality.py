@@ -200,3 +200,35 @@ def test_a_value_too_many_is_told() -> None:
     assert len(list(batches(statement, rows[:-1]))) == 4
     with pytest.raises(DataError, match=r"event 4: S.A = 3 is one more different value"):
         list(batches(statement, rows))
+
+
+def test_a_window_has_no_more_rows_than_its_rate() -> None:
+    stream = {
+        "columns": {"k": "int", "ts": "timestamp"},
+        "timestamp": "ts",
+        "domains": {"k": {"min": 1, "max": 2}},
+    }
+    rated = catalog_from_mapping({"S": {**stream, "rate": {"rows": 50, "per": "hour"}}, "T": stream})
+    timed = "SELECT DISTINCT n FROM (SELECT date_trunc('HOUR', ts) AS w, COUNT(*) AS n FROM {} GROUP BY 1) q"
+    hidden = (
+        "SELECT DISTINCT k, n FROM (SELECT k, COUNT(*) AS n FROM {} GROUP BY k, date_trunc('HOUR', ts)) q"
+    )
+    assert check(hidden.format("S"), rated).verdict == "bounded"
+    assert check(hidden.format("T"), rated).verdict == "unbounded"
+    assert check(timed.format("S"), rated).verdict == "bounded"
+    assert check(timed.format("T"), rated).verdict == "unbounded"
+
+
+def test_years_between_two_constants_are_finitely_many() -> None:
+    columns = {"d": "date", "m": "timestamp", "ts": "timestamp"}
+    catalog = catalog_from_mapping({"S": {"columns": columns, "timestamp": "ts"}})
+    grouped = "SELECT {0} AS y, COUNT(*) AS n FROM S WHERE {1} GROUP BY {0}"
+    asked = {
+        ("EXTRACT(YEAR FROM d)", "d BETWEEN DATE '2020-01-01' AND DATE '2025-06-30'"): ("bounded", 14),
+        ("YEAR(m)", "m >= TIMESTAMP '2020-01-01' AND m < TIMESTAMP '2022-01-01'"): ("bounded", 8),
+        ("YEAR(d)", "d > DATE '2020-01-01'"): ("unknown", None),
+        ("YEAR(d)", "d > DATE '2020-01-01' AND d < DATE '1990-01-01'"): ("bounded", 0),
+    }
+    for (year, where), expected in asked.items():
+        found = check(grouped.format(year, where), catalog, suggest=False)
+        assert (found.verdict, found.units) == expected, (year, where)

@@ -27,6 +27,23 @@ from tests.boundedness.statement_cases import said
         ("SELECT K, COUNT(*) OVER () FROM S", "bounded", "never-final"),
         ("SELECT K, RANK() OVER (ORDER BY A) FROM S", "unbounded", "never-final"),
         ("SELECT COUNT(DISTINCT A) OVER (ORDER BY ts) FROM S", "unbounded", "unbounded"),
+        # The numbers of a partition from one up are as many as it has rows, whatever orders them.
+        ("SELECT ROW_NUMBER() OVER (ORDER BY A) FROM S", "bounded", "never-final"),
+        ("SELECT K, ROW_NUMBER() OVER (PARTITION BY K ORDER BY A) FROM S", "bounded", "never-final"),
+        ("SELECT NTILE(4) OVER (PARTITION BY K ORDER BY A) FROM S", "bounded", "never-final"),
+        ("SELECT ROW_NUMBER() OVER (PARTITION BY A ORDER BY B) FROM S", "unbounded", "never-final"),
+        ("SELECT P, ROW_NUMBER() OVER (ORDER BY A) FROM S", "unbounded", "never-final"),
+        ("SELECT RANK() OVER (ORDER BY A) FROM S", "unbounded", "never-final"),
+        (
+            "SELECT ROW_NUMBER() OVER (ORDER BY A), ROW_NUMBER() OVER (ORDER BY B) FROM S",
+            "unbounded",
+            "never-final",
+        ),
+        (
+            "SELECT A % 3 AS k, ROW_NUMBER() OVER (PARTITION BY A % 3 ORDER BY A) AS n FROM S",
+            "unknown",
+            None,
+        ),
         ("SELECT A, LEAD(A) OVER (PARTITION BY K ORDER BY ts) FROM S", "bounded", "bounded"),
     ],
 )

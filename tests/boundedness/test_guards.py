@@ -52,6 +52,31 @@ from tests.boundedness.statement_cases import said
             "unbounded",
             "never-final",
         ),
+        # A row is a match of itself, and what must be there is one of what must not.
+        (
+            "SELECT S.A FROM S WHERE EXISTS (SELECT 1 FROM T WHERE S.A = T.B)"
+            " AND NOT EXISTS (SELECT 1 FROM T WHERE S.A = T.B)",
+            "bounded",
+            "never-final",
+        ),
+        (
+            "SELECT S.A FROM S, U WHERE S.B = U.B AND NOT EXISTS"
+            " (SELECT 1 FROM S r WHERE r.A = S.A AND r.ts = S.ts)",
+            "bounded",
+            "bounded",
+        ),
+        (
+            "SELECT S.A FROM S, U WHERE S.B = U.B AND NOT EXISTS"
+            " (SELECT 1 FROM S r WHERE r.A = S.A AND r.ts = S.ts - 1)",
+            "unbounded",
+            "unbounded",
+        ),
+        (
+            "SELECT S.A FROM S, U WHERE S.B = U.B AND NOT EXISTS"
+            " (SELECT 1 FROM S r WHERE r.A > S.A AND r.ts = S.ts)",
+            "unbounded",
+            "unbounded",
+        ),
         ("SELECT S.K FROM S EXCEPT SELECT T.A FROM T", "bounded", "never-final"),
         ("SELECT S.A FROM S EXCEPT SELECT T.B FROM T", "unbounded", "never-final"),
         (

@@ -13,9 +13,10 @@ from tests.strategies import VALUES, Case, cases, statements, timed_cases
 
 from streambound.certificate.suggestions import SUGGESTIONS
 from streambound.compiler import Report, check
+from streambound.projects.registry import load_registry
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.parse import named_queries
-from streambound.query.registry import load_registry, metadata
+from streambound.query.registry import metadata
 
 # An example decides some dozens of queries.
 FEWER = settings(max_examples=settings().max_examples // 4)

@@ -21,10 +21,10 @@ from streambound.certificate.verification import definition
 from streambound.certificate.witness import SIZE_LIMIT, Judge, verified, verify, witness
 from streambound.errors import WitnessError
 from streambound.evaluation.events import batches
+from streambound.projects.registry import load_registry
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.model import Query
 from streambound.query.parse import parse, statement
-from streambound.query.registry import load_registry
 from streambound.query.statement import Statement
 
 SIZE = 4

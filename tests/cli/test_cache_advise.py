@@ -16,7 +16,7 @@ from streambound.approximate.nightly.night import Night, path_of, write
 from streambound.checkpoint.fingerprint import fingerprint
 from streambound.cli import main
 from streambound.history.recent import plan_for
-from streambound.query.registry import load_registry
+from streambound.projects.registry import load_registry
 
 CATALOG = """streams:
   S: {columns: {A: int, ts: int}, timestamp: ts}

@@ -17,7 +17,7 @@ from streambound.checkpoint.inspection import CHANGED_PLAN, DAMAGED
 from streambound.cli import main
 from streambound.history.evaluate import evaluate_history
 from streambound.history.local import LocalExecutor
-from streambound.query.registry import load_registry
+from streambound.projects.registry import load_registry
 from streambound.tasks import emit
 
 CATALOG = """streams:

@@ -57,6 +57,12 @@ def test_a_validation_with_an_invalid_query_is_recorded_as_failed(store: Results
     assert store.runs()[0].state == "failed"
     assert conclude(store, "v", ["bounded", "typo"], strict=False) == {"bounded": 1, "unchecked": 1}
     assert store.runs()[0].state == "failed"
+    (registry / "streambound.toml").write_text('errors = ["unknown"]')
+    conclude(store, "v", ["bounded", "unbounded"], strict=False)
+    assert store.runs()[0].state == "success"
+    (registry / "streambound.toml").write_text('errors = ["unbounded"]')
+    conclude(store, "v", ["bounded", "unbounded"], strict=False)
+    assert store.runs()[0].state == "failed"
 
 
 def test_only_queries_with_a_current_bounded_verdict_are_evaluated(

@@ -123,6 +123,25 @@ def test_a_file_that_is_not_text_is_invalid(working_folder: Path, registry: Path
     assert recorded(working_folder)["noise"].verdict == "invalid"
 
 
+def test_a_project_says_the_dialect_the_catalog_and_what_fails(working_folder: Path, registry: Path) -> None:
+    (registry / "mine.yml").write_text("streams: {E: {level: boolean, n: int}}")
+    (registry / "queries" / "bounded.sql").write_text("SELECT DISTINCT level FROM E GROUP BY level")
+    (registry / "queries" / "unbounded.sql").write_text("SELECT DISTINCT n FROM E")
+    (registry / "queries" / "typo.sql").write_text("SELECT level FROM E MODEL x")
+    said = 'dialect = "flink"\ncatalog = "mine.yml"\nerrors = ["unbounded"]\n'
+    (registry / "streambound.toml").write_text(said)
+    verdict, _ = execute(check("bounded"))
+    assert (verdict["verdict"], verdict["dialect"]) == ("bounded", "flink")
+    with pytest.raises(AirflowFailException, match="unbounded is unbounded"):
+        execute(check("unbounded"))
+    assert execute(check("typo"))[0]["verdict"] == "invalid"
+    assert {one.dialect for one in recorded(working_folder).values()} == {"flink", None}
+    assert execute(check("other", sql="SELECT `n` FROM `E`"))[0]["dialect"] == "flink"
+    (registry / "streambound.toml").write_text("errors = ['all']")
+    with pytest.raises(AirflowFailException, match=r"streambound.toml.*errors has all"):
+        execute(check("bounded"))
+
+
 def test_sql_and_catalog_can_be_given(tmp_path: Path) -> None:
     catalog = tmp_path / "mine.yml"
     catalog.write_text("streams: {E: {level: boolean}}")

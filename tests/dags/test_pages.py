@@ -145,6 +145,25 @@ def test_an_unbounded_query_shows_the_reason_its_story_and_ways_out(
     copies = seen.all("button", class_="copy")
     assert copies and all(seen.all("pre", id=str(had["data-copy"])) for had in copies)
     assert seen.all("h2", id="caches") and "No cache answers a part of this query" in seen.text
+    # What is recorded says as much as what is decided now.
+    assert "DISTINCT has no timestamp among its columns" in seen.text
+    verdict = viewer.get("api/v1/queries/unbounded").json()["verdict"]
+    assert verdict["final"] == "unbounded" and verdict["causes"][0]["fix"]
+
+
+def test_what_is_not_supported_is_recorded_whole(viewer: Any, store: Results, registry: Path) -> None:
+    text = "SELECT origin, (SELECT 1) AS one FROM departures SORT BY origin EMIT CHANGES"
+    (registry / "queries" / "typo.sql").write_text(text)
+    decide(store, registry)
+    verdict = viewer.get("api/v1/queries/typo").json()["verdict"]
+    assert [one["construct"] for one in verdict["blockers"]] == ["a sub-query in an expression", "SORT BY"]
+    assert (verdict["verdict"], verdict["final"], verdict["code"]) == (
+        "invalid",
+        "unknown",
+        "unsupported-sql",
+    )
+    seen = page(viewer, "queries/typo")
+    assert "SORT BY is not supported yet" in seen.text
 
 
 def test_an_invalid_query_says_what_is_wrong_and_where(viewer: Any, store: Results, registry: Path) -> None:

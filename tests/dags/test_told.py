@@ -20,6 +20,8 @@ def test_a_run_sends_its_findings_and_its_lineage_and_ends_as_it_would_have(
 ) -> None:
     """A verdict turns, an invalid query fails its task; the provider's own listener sends the lineage."""
     sql = (registry / "queries" / "unbounded.sql").read_text()
+    said = 'catalog = "streams.yml"\ndialects = {"queries/bounded.sql" = "flink"}\nerrors = ["invalid"]'
+    (registry / "streambound.toml").write_text(said)
     before = [{"query": name, "verdict": "bounded", "criterion": "exact", "sql": sql} for name in QUERIES]
     store.record_verdicts("yesterday", before)
     events = working_folder / "events.jsonl"
@@ -39,6 +41,9 @@ def test_a_run_sends_its_findings_and_its_lineage_and_ends_as_it_would_have(
     ((_, _, body),) = webhook.posted
     assert body["run_id"] == run["run_id"] and body["job"] == "validate_queries"
     assert [(one["kind"], one["subject"]) for one in body["findings"]] == [("verdict", "unbounded")]
+
+    recorded = {one.query: one.dialect for one in store.verdicts(run["run_id"], "validate_queries")}
+    assert recorded == {"bounded": "flink", "unbounded": None, "typo": None}
 
     sent = [json.loads(line) for line in events.read_text().splitlines()]
     ended = [e for e in sent if e["job"]["name"] == "validate_queries.check" and e["eventType"] != "START"]

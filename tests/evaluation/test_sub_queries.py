@@ -47,6 +47,18 @@ QUERIES = {
     "numbers of different values": (
         "SELECT K, COUNT(*) AS n FROM (SELECT DISTINCT K, A FROM S WHERE A BETWEEN 0 AND 3) GROUP BY K"
     ),
+    "extrema of windows that are not shown": (
+        "SELECT MAX(c) AS m, MIN(c) AS n, COUNT(*) AS k"
+        " FROM (SELECT COUNT(*) AS c FROM S GROUP BY window(ts, 10))"
+    ),
+    "sums of windows that are not shown": (
+        "SELECT K, SUM(c) AS m, MAX(c) AS n FROM"
+        " (SELECT K, MAX(A) AS c FROM S GROUP BY K, window(ts, 10)) GROUP BY K"
+    ),
+    "values of windows that are not shown": (
+        "SELECT c, COUNT(*) AS n FROM (SELECT MIN(K) AS c FROM S GROUP BY window(ts, 10))"
+        " WHERE c BETWEEN 0 AND 2 GROUP BY c"
+    ),
     "different counts": "SELECT DISTINCT c FROM (SELECT K, COUNT(*) AS c FROM S GROUP BY K)",
     "mean of sums": "SELECT AVG(c) AS a FROM (SELECT K, SUM(A) AS c FROM S GROUP BY K)",
     "current maximum of the key": (

@@ -20,8 +20,9 @@ from streambound.demo import abstract, flights
 from streambound.history.answer import HistoryAnswer
 from streambound.history.evaluate import evaluate_history
 from streambound.history.local import local_executor
+from streambound.projects.registry import load_registry
 from streambound.query.model import Kind, Relation
-from streambound.query.registry import RegisteredQuery, load_registry
+from streambound.query.registry import RegisteredQuery
 
 REGISTRY = load_registry(settings.registry())
 # Rows, answers and digests of the year as they were when first judged: with any of them answers change.

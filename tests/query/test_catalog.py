@@ -16,9 +16,9 @@ from tests.query.test_misspelt import PYTHON
 
 from streambound.compiler import check
 from streambound.errors import CatalogError, DataError, QueryError
+from streambound.projects.registry import load_registry
 from streambound.query.catalog import RELATION_KEYS, catalog_from_mapping, load_catalog
 from streambound.query.model import History, Kind, Rate
-from streambound.query.registry import load_registry
 from streambound.query.values import NAN, parse_type
 
 LONG = """

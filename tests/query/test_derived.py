@@ -343,6 +343,14 @@ TIMED = {
         ("SELECT S.A FROM S, T WHERE S.A = T.D AND S.B * S.B < 0", "unknown"),
         ("SELECT S.A FROM S, T WHERE S.A = T.D AND S.B % 5 = 1 AND S.K LIKE 'a%'", "unbounded"),
         ("SELECT S.A FROM S, T WHERE S.A = T.D AND S.B * 2 < T.E + 1", "unknown"),
+        # Where S.B is let be the D that S.A is, what is asked of a function of both always holds.
+        ("SELECT S.B FROM S, T WHERE T.D = S.A AND f(S.B) = f(T.D)", "unbounded"),
+        (
+            "SELECT S.B FROM S, T WHERE T.D = S.A AND f(S.B) BETWEEN f(T.D) AND f(T.D) + INTERVAL '7' DAY",
+            "unbounded",
+        ),
+        ("SELECT S.A FROM S, T WHERE T.D = S.A AND f(S.B) < f(T.D)", "unknown"),
+        ("SELECT S.A FROM S, T WHERE T.D = S.A AND f(S.B) <= f(T.D) AND S.B > 3", "unknown"),
         # Timestamps are never free.
         ("SELECT DISTINCT V.ts + INTERVAL '1' HOUR FROM V", "bounded"),
         ("SELECT DISTINCT date_format(V.ts, 'yyyy') FROM V", "bounded"),

@@ -54,6 +54,19 @@ def conditions(r: Random) -> Iterator[tuple[str, str, str, bool]]:
         yield "postgres", f"a.ts {op} b.ts + '{n} {unit.lower()}s'::interval", asked, False
         yield "postgres", f"a.ts - {length} {op} b.ts", asked, False
         yield "postgres", f"EXTRACT(EPOCH FROM a.ts - b.ts) {op} {n * UNITS[unit]}", asked, False
+        months = f"{n} {r.choice(['month', 'quarter', 'year'])}"
+        parted = f"INTERVAL '{months}' + INTERVAL '{low} day'"
+        for asked, text in (
+            (f"a.ts {op} b.ts + INTERVAL '{months}'", f"a.ts {op} b.ts + INTERVAL '{months}'"),
+            (f"a.ts - INTERVAL '{months}' {op} b.ts", f"a.ts - INTERVAL '{months}' {op} b.ts"),
+            (f"NOT a.ts {op} b.ts + {parted}", f"NOT a.ts {op} b.ts + {parted}"),
+        ):
+            # There is no one length that NOT (a = b + 1 month) leaves out.
+            if n and not (op == "=" and asked.startswith("NOT")):
+                yield "postgres", text, asked, True
+        if n > 0:
+            whole = f"date_sub('month', b.ts, a.ts) {op} {n}"
+            yield flink, f"TIMESTAMPDIFF(MONTH, b.ts, a.ts) {op} {n}", whole, True
         yield (
             "timeplus",
             f"date_diff_within({abs(n)}{unit[0].lower()}, a.ts, b.ts)",
@@ -76,10 +89,11 @@ def moments(r: Random) -> list[dt.datetime]:
     start = dt.datetime(2026, 1, 1)
     near = [0, 1, 59, 60, 61, 3599, 3600, 3601, 7200, 86399, 86400, 86401, 172800]
     micro = (0, 0, 1, 999_999)
-    return [
+    within_a_day = [
         start + dt.timedelta(seconds=r.choice(near) * r.choice([1, 1, 2]), microseconds=r.choice(micro))
         for _ in range(40)
     ]
+    return [*within_a_day, *(start + dt.timedelta(days=r.randint(0, 900)) for _ in range(40))]
 
 
 def test_a_difference_holds_where_its_comparison_does() -> None:
@@ -128,6 +142,9 @@ def test_lengths_of_time(dialect: str, text: str, length: int | None) -> None:
 
 def test_what_is_wider_is_decided_and_not_evaluated() -> None:
     sql = "SELECT a.k FROM a JOIN b ON a.k = b.k AND DATEDIFF(minute, a, b) BETWEEN 0 AND 5"
+    month = "SELECT a.k FROM a JOIN b ON a.k = b.k AND a.ts BETWEEN b.ts AND b.ts + INTERVAL '1' MONTH"
+    assert check(month, CATALOG, dialect="flink").verdict == "bounded"
+    assert "in months" in str(check(month, CATALOG, dialect="flink").unplanned)
     report = check(sql, CATALOG, dialect="azure")
     assert report.verdict == "bounded" and "boundaries" in str(report.unplanned)
     with pytest.raises(Exception, match="boundaries"):

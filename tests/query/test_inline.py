@@ -87,6 +87,27 @@ def test_nested_queries_have_the_answers_of_duckdb() -> None:
     assert decided > 0.6 * SEEDS
 
 
+def looking(r: Random) -> str:
+    """A query of which two conditions look into one stream, under one name."""
+    conditions = []
+    for _ in range(2):
+        link = f"T.{r.choice('AC')} {r.choice(['=', '<', '<>'])} S.{r.choice('AB')}"
+        word = r.choice(["", "NOT "])
+        conditions.append(
+            f"{word}EXISTS (SELECT 1 FROM T WHERE {link})"
+            if r.random() < 0.7
+            else f"S.A {word}IN (SELECT T.C FROM T WHERE T.A = S.B)"
+        )
+    return f"SELECT {r.choice(['', 'DISTINCT '])}S.A, S.B FROM S WHERE {' AND '.join(conditions)}"
+
+
+def test_sub_queries_of_one_row_have_names_of_their_own() -> None:
+    for seed in range(60):
+        r = Random(seed)
+        sql, rows = looking(r), rows_of(r)
+        assert +by_definition(sql, rows) == by_duckdb(Drawn((), sql, ("A", "B")), rows), sql
+
+
 @pytest.mark.heavy
 def test_many_nested_queries_have_the_answers_of_duckdb() -> None:
     for seed in range(SEEDS, 20_000):

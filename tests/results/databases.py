@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,8 +50,3 @@ class Database:
     def content(self) -> dict[str, Any]:
         """All rows of all tables."""
         return {name: sorted(map(repr, self.execute(f'SELECT * FROM "{name}"'))) for name in self.tables()}
-
-
-def without(content: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """The content of the other tables."""
-    return {name: rows for name, rows in content.items() if name not in set(names)}

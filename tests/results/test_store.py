@@ -47,6 +47,7 @@ def verdict(query: str, outcome: str = "bounded", **more: object) -> dict[str, o
         "published": {"arasu": "bounded"},
         "suggestions": [],
         "error": None,
+        "final": "never-final",
         **more,
     }
 
@@ -62,12 +63,19 @@ def results(url: str) -> Results:
 
 
 def test_a_verdict_is_read_back_whole(results: Results) -> None:
-    results.record_verdicts("run 1", [verdict("q5")], checked_at=NOON)
-    (record,) = Results(str(results.url)).latest_verdicts()
-    assert record.query == "q5" and record.run_id == "run 1" and record.checked_at == NOON
-    assert record.units == 1000 and record.sql == "SELECT S.A FROM S"
-    assert record.reasons == ({"code": "ok", "message": "fine", "attributes": ["S.A"], "where": None},)
-    assert record.published == {"arasu": "bounded"}
+    told = {"message": "m", "fix": "f", "where": {"line": 1, "column": 8}}
+    more = {"dialect": "flink", "guessed": "DESCRIPTOR", "causes": [told], "assumes": ["f is total"]}
+    more |= {"units_formula": "keys", "unplanned": "why", "refused": "two keys", "code": "unsupported"}
+    body = verdict("q5", blockers=[{"construct": "PIVOT", **told}], **more)
+    results.record_verdicts("run 1", [body, verdict("q6")], checked_at=NOON, job="nightly")
+    read, plain = Results(str(results.url)).latest_verdicts()
+    assert (read.run_id, read.checked_at, read.job) == ("run 1", NOON, "nightly")
+    assert {name: _listed(getattr(read, name)) for name in body} == body
+    assert (read.outcome, plain.outcome, plain.dialect, plain.causes) == ("unsupported", "bounded", None, ())
+
+
+def _listed(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
 
 
 def test_units_beyond_64_bits_stay_exact(results: Results) -> None:

@@ -16,6 +16,7 @@ from streambound.approximate.nightly.benchmark import DRIFT
 from streambound.approximate.nightly.night import Night, read
 from streambound.history.local import LocalExecutor
 from streambound.query.parse import statement
+from streambound.query.registry import RegisteredQuery
 from streambound.report.advice import advice_text
 from streambound.spark.cache_benchmark import Wanted, benchmark_caches
 
@@ -51,7 +52,7 @@ class Nights:
         found = benchmark_caches(
             LocalExecutor(1),
             simulate_here,
-            [("q", JOIN)],
+            [RegisteredQuery("q", JOIN, Path("q.sql"))],
             catalog,
             self.folder / "caches",
             self.wanted,

@@ -34,6 +34,7 @@ from streambound.history.k_memory import Memory
 from streambound.history.local import LocalExecutor
 from streambound.query.catalog import Catalog
 from streambound.query.parse import statement
+from streambound.query.registry import RegisteredQuery
 from streambound.query.statement import Statement
 from streambound.spark.cache_benchmark import Failed, Wanted, benchmark_caches
 from streambound.spark.executor import SparkExecutor
@@ -131,12 +132,8 @@ def test_the_benchmark_decides_and_the_evaluation_uses_it(spark: Any, tmp_path: 
     catalog = written(query, halves(some_rows(3_000)), tmp_path)
     policies = ("lru", "rand", "prob", "heeb")
     wanted = Wanted(sizes=(5, 20), policies=policies, days=10, held_out=4, runs=2)
-    queries = [
-        ("q", JOIN),
-        ("bounded", "SELECT S.A FROM S"),
-        ("bad", "SELECT"),
-        ("three", JOIN + " OR S.A > 1"),
-    ]
+    texts = {"q": JOIN, "bounded": "SELECT S.A FROM S", "bad": "SELECT", "three": JOIN + " OR S.A > 1"}
+    queries = [RegisteredQuery(name, sql, Path(f"{name}.sql")) for name, sql in texts.items()]
     told: list[str] = []
     caches = tmp_path / "caches"
     found = benchmark_caches(
@@ -198,7 +195,7 @@ def test_a_benchmark_of_another_query_by_that_name_is_not_used(tmp_path: Path) -
     (one,) = benchmark_caches(
         LocalExecutor(1),
         simulate_here,
-        [("q", JOIN)],
+        [RegisteredQuery("q", JOIN, Path("q.sql"))],
         catalog,
         tmp_path,
         wanted,

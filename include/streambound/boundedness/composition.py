@@ -19,10 +19,11 @@ from streambound.boundedness.having import condition, free
 from streambound.boundedness.questions import distinct, keyed
 from streambound.boundedness.unfolding import flattened, unfolded, without_partners
 from streambound.boundedness.verdict import Outcome, Verdict
-from streambound.query.formula import ALWAYS, AllOf, all_of
-from streambound.query.model import Attribute, Filter, Kind, Op, Query, Relation
+from streambound.query.formula import ALWAYS, AllOf, AnyOf, all_of, conjunction
+from streambound.query.model import Attribute, Filter, Join, Kind, NullTest, Op, Query, Relation
 from streambound.query.operators import Framing, Grouping, Ranking
 from streambound.query.operators import Kind as Aggregated
+from streambound.query.parse.fed import HIDDEN
 from streambound.query.statement import Selection, Statement
 
 _OPEN = "a sub-query is not bounded alone, but what uses it may not need all of it"
@@ -66,12 +67,14 @@ def inherited(
     if relation.fed is not None and _remembered(relation.fed):
         alike = unfolded(statement, relation)
         if alike is not None and (found := decide(alike)).outcome is Outcome.UNBOUNDED:
-            return replace(found, final=None)
+            return replace(found, final=_final(statement, relation, decide))
     if relation.fed is not None and _seen_once(relation.fed):
         found = decide(_over_keys(statement, relation))
         if found.outcome is Outcome.UNBOUNDED and _columns(statement, relation) <= set(relation.primary_key):
+            if _stays(relation.fed):
+                return found
             # What groups leave again can be final without them.
-            return replace(found, final=found.final if _stays(relation.fed) else None)
+            return replace(found, final=_final(statement, relation, decide))
     if verdict.outcome is Outcome.UNBOUNDED and _told_by_the_last(statement, relation):
         free = decide(_over_keys(statement, relation))
         if free.bounded and all(reason.code != "unsatisfiable" for reason in free.reasons):
@@ -242,6 +245,42 @@ def _stays(made: Statement) -> bool:
     return isinstance(then, Grouping) and condition(then, made.blocks[0].selections).monotone
 
 
+def _final(statement: Statement, relation: Relation, decide: Callable[[Statement], Verdict]) -> str | None:
+    """The verdict in final mode where groups leave again, if it is known."""
+    gone = _without_group(statement, relation)
+    return "unbounded" if gone is not None and decide(gone).outcome is Outcome.UNBOUNDED else None
+
+
+def _without_group(statement: Statement, relation: Relation) -> Statement | None:
+    """The rows of NOT EXISTS that are final, as those whose one group has left for good; else None.
+
+    Of ``HAVING COUNT(*) < n`` a group leaves with its n-th row: each key is a tuple that comes then.
+    """
+    made = relation.fed
+    if made is None or len(statement.selections) != 1 or statement.blocks[0].then is not None:
+        return None
+    then, (selection,) = made.blocks[0].then, statement.selections
+    if not isinstance(then, Grouping) or not condition(then, made.blocks[0].selections).leaves:
+        return None
+    if len(selection.guards) != 1 or not selection.guards[0].negated:
+        return None
+    (guard,) = selection.guards
+    inner = {o.alias for o in guard.base.occurrences if o.relation.name == relation.name}
+    parts = guard.formula.parts if isinstance(guard.formula, AnyOf) else (guard.formula,)
+    # NOT IN: where so many rows without a key have come as well, only the key of a row counts.
+    compared = [part for part in parts if not isinstance(part, NullTest)]
+    atoms = conjunction(compared[0]) if len(compared) == 1 else None
+    if atoms is None or len(inner) != len(guard.base.occurrences):
+        return None
+    equal = [one for one in atoms if isinstance(one, Join) and one.op is Op.EQ]
+    keys = {a.column for one in equal for a in one.attributes if a.occurrence in inner}
+    if len(equal) < len(atoms) or len(equal) != len(relation.primary_key) or keys != {*relation.primary_key}:
+        return None
+    met = replace(guard, formula=compared[0], negated=False, outer=False)
+    block = replace(statement.blocks[0], selections=(replace(selection, guards=(met,)),))
+    return _over_keys(replace(statement, blocks=(block,)), relation)
+
+
 def _told_by_the_last(statement: Statement, relation: Relation) -> bool:
     """Whether rows are kept by what LAG says of the row before: of a key's first row it says nothing.
 
@@ -313,7 +352,7 @@ def passes_on(statement: Statement, relation: Relation) -> bool:
         shown = {
             o.term.column for o in selection.base.select if isinstance(o.term, Attribute) and not o.within
         }
-        names = {c.name for c in relation.columns if not c.of}
+        names = {c.name for c in relation.columns if not c.of and c.name != HIDDEN}
         if occurrence.relation.name == relation.name and selection.formula == ALWAYS and names <= shown:
             return len(statement.blocks) == 1
     return False

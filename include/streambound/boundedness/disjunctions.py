@@ -21,6 +21,7 @@ from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.constraints.cases import CASE_LIMIT, PART_LIMIT, Case, cases, refined
 from streambound.constraints.search import SearchLimit
 from streambound.constraints.system import system
+from streambound.query.alike import without_alike
 from streambound.query.expressions.independence import derives, independent, shown_less
 from streambound.query.formula import Formula, all_of, any_of
 from streambound.query.model import Atom, Attribute, Constant, Filter, NullTest, Occurrence, Op, Query
@@ -56,7 +57,7 @@ def decide(statement: Statement) -> Decision:
         without = _decide(flat)
         if without.verdict.outcome in (Outcome.BOUNDED, Outcome.UNBOUNDED):
             return replace(without, deciding=(), judged=(), operators=True)
-    for less in (shown_less(statement), without_vacuous(statement)):
+    for less in (shown_less(without_alike(statement)), without_vacuous(statement)):
         if less is statement or not independent(less):
             continue
         without = _decide(less)

@@ -32,6 +32,7 @@ class Condition:
         never: no group ever meets it.
         visible: rows of every group can be made to show, and each number of rows to be told.
         monotone: a group that meets it always will.
+        leaves: a group meets it at first, and from some number of rows on never again.
         alone: it is one comparison of an extremum, which one row makes true, or false.
     """
 
@@ -40,6 +41,7 @@ class Condition:
     never: bool = False
     visible: bool = True
     monotone: bool = True
+    leaves: bool = False
     alone: bool = False
 
 
@@ -58,7 +60,9 @@ def condition(then: Grouping, selections: tuple[Selection, ...]) -> Condition:
         near = {int(t.value) + step for t in found for step in (-1, 0, 1, 2)} | {1, 2, most}
         numbers = sorted(n for n in near if n >= 1)
         truths = [_truth(tests, dict.fromkeys(kinds, Fraction(n))) for n in numbers]
-        return Condition(never=not any(truths), visible=any(truths), monotone=truths == sorted(truths))
+        leaves = truths == sorted(truths, reverse=True) and truths[0] and not truths[-1]
+        monotone = truths == sorted(truths)
+        return Condition(never=not any(truths), visible=any(truths), monotone=monotone, leaves=leaves)
     whole, extrema, rising = list[int](), list[tuple[int, Op, Fraction]](), True
     for test in found:
         aggregate = kinds[test.aggregate]

@@ -7,18 +7,37 @@ is computed from several rows nothing is known.
 
 from __future__ import annotations
 
+import datetime as dt
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from streambound.constraints.cases import cases
 from streambound.constraints.system import system
-from streambound.query.model import Attribute, Column, Domain, Occurrence, Output, Query, Relation
+from streambound.query.formula import AllOf
+from streambound.query.model import (
+    Attribute,
+    Column,
+    Constant,
+    Domain,
+    Filter,
+    Occurrence,
+    Op,
+    Output,
+    Query,
+    Relation,
+)
 from streambound.query.statement import Block, Selection, Statement
 from streambound.query.values import Value
 
 
 def with_ranges(statement: Statement) -> Statement:
-    """The statement whose sub-queries' columns have the domains that follow from these."""
+    """The statement whose sub-queries' columns have the domains that follow from these, and years theirs."""
+    names = [o.relation.name for o in statement.occurrences]
+    if len(statement.selections) == 1 and len(names) == len(set(names)):
+        (block,) = statement.blocks
+        selections = tuple(map(_with_years, block.selections))
+        statement = replace(statement, blocks=(replace(block, selections=selections),))
     if not any(o.relation.fed for o in statement.occurrences):
         return statement
     known: dict[str, Relation] = {}
@@ -33,6 +52,45 @@ def with_ranges(statement: Statement) -> Statement:
         return known[relation.name]
 
     return _mapped(statement, lambda o: replace(o, relation=relation_of(o.relation)))
+
+
+# The year of a column, as Spark SQL.
+_YEAR = re.compile(r"(?:YEAR\(|EXTRACT\(YEAR FROM )`([^`]+)`\)", re.IGNORECASE)
+
+
+def _with_years(selection: Selection) -> Selection:
+    """A selection in which the years of days or moments between two constants are finitely many."""
+    atoms = selection.formula.parts if isinstance(selection.formula, AllOf) else (selection.formula,)
+    filters = [atom for atom in atoms if isinstance(atom, Filter)]
+
+    def ranged(occurrence: Occurrence, column: Column) -> Column:
+        match = _YEAR.fullmatch(column.formula or "")
+        if match is None or column.domain is not None:
+            return column
+        of = Attribute(occurrence.alias, match[1])
+        known = [one for one in filters if one.attribute == of]
+        lows = [_year(one.constant) for one in known if one.op in (Op.GE, Op.GT, Op.EQ)]
+        highs = [_year(one.constant) for one in known if one.op in (Op.LE, Op.LT, Op.EQ)]
+        if not lows or not highs or max(lows) > min(highs):
+            return column
+        return replace(column, domain=Domain(max(lows), min(highs)))
+
+    def of(occurrence: Occurrence) -> Occurrence:
+        columns = tuple(ranged(occurrence, column) for column in occurrence.relation.columns)
+        if columns == occurrence.relation.columns:
+            return occurrence
+        return replace(occurrence, relation=replace(occurrence.relation, columns=columns))
+
+    occurrences = tuple(map(of, selection.base.occurrences))
+    if occurrences == selection.base.occurrences:
+        return selection
+    return replace(selection, base=replace(selection.base, occurrences=occurrences))
+
+
+def _year(constant: Constant) -> int:
+    """The year of a day or a moment."""
+    found: dt.date = constant.type.decode(constant.value)
+    return found.year
 
 
 def _mapped(statement: Statement, of: Callable[[Occurrence], Occurrence]) -> Statement:

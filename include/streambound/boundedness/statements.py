@@ -24,13 +24,15 @@ from streambound.boundedness.ordered import ranked
 from streambound.boundedness.present import criterion_of
 from streambound.boundedness.questions import filtered
 from streambound.boundedness.ranges import with_ranges
+from streambound.boundedness.reflexive import with_own_tuples
 from streambound.boundedness.times import with_plain_times
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.boundedness.window_functions import over_window_functions
 from streambound.constraints.search import SearchLimit
 from streambound.query.formula import AllOf
-from streambound.query.model import Attribute, NullTest
+from streambound.query.model import Attribute, NullTest, Relation
 from streambound.query.operators import Framing, Grouping, Ranking
+from streambound.query.parse.fed import mixed, untimed
 from streambound.query.statement import Block, Selection, Statement
 from streambound.query.values import NULL
 
@@ -41,12 +43,28 @@ _SETS = 16
 
 def decide(statement: Statement) -> Decision:
     """The exact criterion on a statement, in changes mode and (``Verdict.final``) in final mode."""
-    statement = with_ranges(with_plain_times(criterion_of(statement)))
+    statement = with_ranges(with_plain_times(with_own_tuples(criterion_of(statement))))
     inner = [(relation, decide(made).verdict) for relation, made in fed(statement)]
     if not all(verdict.bounded for _, verdict in inner):
         return Decision(inherited(statement, inner, lambda other: decide(other).verdict), ())
     found = _decided(statement)
-    return replace(found, verdict=_of_the_text(statement, within_limits(statement, found.verdict)))
+    verdict = _over_rows(inner, within_limits(statement, found.verdict))
+    return replace(found, verdict=_of_the_text(statement, verdict))
+
+
+def _over_rows(inner: Sequence[tuple[Relation, Verdict]], verdict: Verdict) -> Verdict:
+    """The verdict over sub-queries whose rows may be taken back at times that are not known."""
+    if any(untimed(relation) for relation, _ in inner):
+        verdict = replace(verdict, final=None)
+    if verdict.outcome is not Outcome.UNBOUNDED or not any(mixed(relation) for relation, _ in inner):
+        return verdict
+    what = (
+        "rows of finitely many keys, which change, are beside others, and it is not known which must be kept"
+    )
+    reason = replace(
+        verdict.reasons[0], code="open-question", message=f"{what}: {verdict.reasons[0].message}"
+    )
+    return replace(verdict, outcome=Outcome.UNKNOWN, reasons=(reason,))
 
 
 def _of_the_text(statement: Statement, verdict: Verdict) -> Verdict:
@@ -62,6 +80,8 @@ def _of_the_text(statement: Statement, verdict: Verdict) -> Verdict:
 
 def _decided(statement: Statement) -> Decision:
     if any(b.then is not None for b in statement.blocks) or guarded(statement):
+        # Of one block several times there are so many times the rows: who sees them knows those of one.
+        statement = replace(statement, blocks=tuple(dict.fromkeys(statement.blocks)))
         try:
             return Decision(_summed(statement), (), (), operators=True)
         except SearchLimit:

@@ -9,7 +9,7 @@ well.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from streambound.boundedness.exact import NAME
@@ -31,6 +31,8 @@ from streambound.query.ring import INTEGERS
 from streambound.query.statement import Selection, Statement
 
 _OPEN = "only what is computed from it is shown, and whether it can be told from that is open"
+# What only the number of rows decides, in whatever order they are.
+_NUMBERING = ("ROW_NUMBER", "NTILE")
 _WHOLE = ("NTILE", "PERCENT_RANK", "CUME_DIST")
 
 
@@ -82,8 +84,14 @@ class _Frames:
             if all(shows_time(s, top, over.partition) for s, top in self.tops):
                 # A partition ends, and is forgotten then.
                 return
-            if over.name != "ROW_NUMBER" or not set(self.shown) <= set(over.partition):
-                positions = (*positions, *self.shown, *(p for p, _ in over.order))
+            if self._counts(over, self.shown):
+                kept = tuple(dict.fromkeys(positions))
+                yield Question(distinct(self.statement, self.selections, kept), reason, plain)
+                return
+            # What is computed from a column may say no more than the keys do.
+            plainly = [p for s in self.then.shown if s.plain for p in s.outputs]
+            plain = plain and not self._counts(over, plainly)
+            positions = (*positions, *self.shown, *(p for p, _ in over.order))
             if over.aggregate is not None and (over.aggregate.distinct or over.aggregate.kind is Kind.LIST):
                 positions = (*positions, *over.aggregate.arguments)
             for asked in lasting(self.statement, self.selections, dict.fromkeys(positions)):
@@ -105,6 +113,15 @@ class _Frames:
             )
         kept = tuple(dict.fromkeys(positions))
         yield Question(distinct(self.statement, self.selections, kept), reason, plain)
+
+    def _counts(self, over: Over, shown: Iterable[int]) -> bool:
+        """Whether the rows of a partition are its numbers from one up, and so no more than their number."""
+        values = {number for shown in self.then.shown for number in shown.values}
+        alone = [self.then.functions[number] for number in values] == [over]
+        if over.name not in _NUMBERING or not alone:
+            return False
+        selects = [selection.base.select for selection in self.selections]
+        return all({s[p].term for p in shown} <= {s[p].term for p in over.partition} for s in selects)
 
     def _stamped(self, over: Over) -> bool | None:
         """Whether it is ordered by time; None where that is not the time of the last streams."""

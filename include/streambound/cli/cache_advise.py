@@ -58,9 +58,10 @@ def _night(query: RegisteredQuery, catalog: Catalog) -> Night:
     from streambound.approximate.nightly.night import read
     from streambound.checkpoint.fingerprint import fingerprint
     from streambound.checkpoint.inspection import CHANGED_PLAN
+    from streambound.history.prepare import beside
     from streambound.history.recent import plan_for
 
-    plan = plan_for(query.name, query.sql, catalog, 1)
+    plan = plan_for(query.name, query.sql, catalog, 1, *beside(query))
     night = read(settings.caches_root(), query.name)
     fix = f"run the DAG benchmark_caches, or python spark_apps/benchmark_caches.py --queries {query.name}"
     if night is None:

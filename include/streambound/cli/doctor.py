@@ -30,13 +30,13 @@ def add_parser(commands: Any) -> None:
 def _doctor(options: argparse.Namespace) -> int:
     from streambound.cli.queries import registered_or_file
     from streambound.history.doctor import diagnose
-    from streambound.query.registry import load_registry, registry_catalog
+    from streambound.projects.registry import load_registry
 
     if options.input is not None:
         os.environ["STREAMBOUND_STREAMS"] = str(options.input.resolve())
     if options.query is None:
-        chosen = load_registry(settings.registry()).queries
-        catalog = registry_catalog(settings.registry(), options.catalog)
+        registry = load_registry(settings.registry())
+        chosen, catalog = registry.queries, registry.catalog_of(options.catalog)
     else:
         query, catalog = registered_or_file(options.query, options.catalog, options.dialect, options.chosen)
         chosen = (query,)

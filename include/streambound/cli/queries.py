@@ -13,15 +13,10 @@ from typing import Any
 from streambound import settings
 from streambound.errors import QueryError
 from streambound.projects.project import Project, project_of
+from streambound.projects.registry import load_registry
 from streambound.projects.scripts import SUFFIXES, read_scripts
 from streambound.query.catalog import Catalog, load_catalog
-from streambound.query.registry import (
-    Mentions,
-    RegisteredQuery,
-    load_registry,
-    named,
-    registry_catalog,
-)
+from streambound.query.registry import Mentions, RegisteredQuery, named
 
 # What a name may be that becomes the name of a folder.
 _PLAIN = re.compile(r"\w[\w .=@-]*")
@@ -73,7 +68,7 @@ def queries(paths: list[Path], catalog_file: Path | None) -> tuple[Chosen, ...]:
             return tuple(_of_project(project, given))
         if given is None:
             registry = load_registry(settings.registry())
-            around = Around(registry.catalog)
+            around = Around(registry.catalog, errors=registry.errors)
             return tuple(Chosen(query, around) for query in registry.queries)
     found: list[Chosen] = []
     arounds: dict[Path, Around] = {}
@@ -136,8 +131,9 @@ def registered_or_file(
         chosen = queries([Path(name)], catalog_file)[0]
         found, catalog = chosen.query, chosen.around.catalog
     else:
-        (found,) = load_registry(settings.registry()).chosen([name])
-        catalog = registry_catalog(settings.registry(), catalog_file)
+        registry = load_registry(settings.registry())
+        (found,) = registry.chosen([name])
+        catalog = registry.catalog_of(catalog_file)
     if found.error is not None:
         raise found.error
     if query is not None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from streambound import settings
 from streambound.cli import live, relations
 from streambound.cli.options import add_text, command, refuse_file, refuse_ignored
-from streambound.errors import QueryError, UnsupportedError
+from streambound.errors import PlanError, QueryError, UnsupportedError
 from streambound.query.modes import MODES
 
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 # The engines that evaluate partitions, keep checkpoints and write answers; the others print them.
 EXECUTORS = ("spark", "local")
 ENGINES = (*EXECUTORS, "onepass", "reference")
+# What to do with what is decided and has no plan, or no values here.
+ELSEWHERE = "a stream processor runs it; streambound explain says what it has to keep"
+BY_DEFINITION = "--engine reference evaluates small inputs by the definition"
 
 
 def add_parser(commands: Any) -> None:
@@ -237,13 +240,16 @@ def _run_in_order(query: RegisteredQuery, catalog: Catalog, options: argparse.Na
     statement = read.statement.in_mode(query.mode)
     by_definition = options.engine == "reference"
     if (why := statement.undefined if by_definition else statement.unevaluated) is not None:
-        raise UnsupportedError(why, subject=query.name)
+        raise UnsupportedError(why, subject=query.name, fix=ELSEWHERE)
     batches = history_batches(statement, options.first, options.last, _tell)
     static = static_history(statement)
     if by_definition:
         found = defined_document(statement, batches, static)
     else:
-        evaluation = statement_pass(statement, static)
+        try:
+            evaluation = statement_pass(statement, static)
+        except PlanError as error:
+            raise PlanError(error.message, subject=query.name, fix=error.fix or BY_DEFINITION) from None
         found = document(query.name, evaluation.run(batches), lambda: evaluation.peak_units)
         found = with_initial(found, answers(statement, None, evaluation.initial))
     if options.output is not None:

@@ -158,7 +158,7 @@ def draft(
         raise PlanError(
             f"bounded, but it cannot be evaluated yet: {without}",
             subject=name,
-            fix="choose other queries, or see streambound check",
+            fix="choose other queries; of many run --engine reference evaluates small inputs",
         )
     return drafted if made is None else replace(drafted, planned=made.planned_parts, node=made.node)
 

@@ -25,13 +25,20 @@ from streambound.tasks.relations import tuples_of
 from streambound.tasks.summarise import StreamScan, Summary, Task
 
 
-def plan_for(name: str, sql: str, catalog: Catalog, size: int) -> MemoryPlan:
-    """The plan of a query in ``size`` tuples.
+def plan_for(
+    name: str,
+    sql: str,
+    catalog: Catalog,
+    size: int,
+    dialect: str | None = None,
+    query: str | None = None,
+) -> MemoryPlan:
+    """The plan of a query in ``size`` tuples; ``dialect`` and ``query`` as in ``judge``.
 
     Raises:
         StreamboundError: it is invalid, bounded, no equijoin, or a stream of it has no timestamps.
     """
-    found = judge(sql, catalog, name)
+    found = judge(sql, catalog, name, dialect=dialect, query=query)
     if found.verdict.bounded:
         raise PlanError(
             "it is bounded and needs no cache: it is evaluated exactly",

@@ -19,7 +19,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,8 @@ class Project:
     # None: all below, or beside a manifest nothing.
     paths: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
-    errors: frozenset[str] = field(default=frozenset(OUTCOMES))
+    # The outcomes that fail a check; None: nobody said.
+    errors: frozenset[str] | None = None
     manifest: Path | None = None
     select: tuple[str, ...] = ()
 
@@ -145,7 +146,7 @@ def load_project(file: Path) -> Project:
         dialects=tuple(sorted(said.get("dialects", {}).items(), key=lambda pair: -len(pair[0]))),
         paths=tuple(said["paths"]) if "paths" in said else None,
         exclude=tuple(said.get("exclude", ())),
-        errors=frozenset(said.get("errors", OUTCOMES)),
+        errors=frozenset(said["errors"]) if "errors" in said else None,
         manifest=file.parent / dbt["manifest"] if dbt else None,
         select=tuple(dbt.get("select", ())),
     )

@@ -54,6 +54,9 @@ def _files(path: Path, below: str = "") -> Iterator[tuple[Path, str]]:
 
 
 def _read(file: Path, name: str, otherwise: str | None) -> RegisteredQuery:
-    query = read_query(file)
-    said = "dialect" in dict(metadata(query.sql))
-    return replace(query, name=name, dialect=None if said else otherwise or SUFFIXES.get(file.suffix.lower()))
+    return with_dialect(replace(read_query(file), name=name), otherwise or SUFFIXES.get(file.suffix.lower()))
+
+
+def with_dialect(query: RegisteredQuery, said: str | None) -> RegisteredQuery:
+    """A query with what is said elsewhere of its dialect: a line ``-- dialect: NAME`` in it comes first."""
+    return replace(query, dialect=None if "dialect" in dict(metadata(query.sql)) else said)

@@ -18,6 +18,7 @@ from sqlglot import parse_one
 from sqlglot.errors import ErrorLevel, SqlglotError
 
 from streambound.errors import DataError
+from streambound.query.dialects.grammar import FROM_ZERO
 from streambound.query.ranges import is_pmod
 from streambound.query.values import NULL, Family, Type, parse_type
 from streambound.query.windows import END, START
@@ -69,8 +70,13 @@ _ALIKE = re.compile(
     r"|\((?:\?:)?(?![?*+{])|\)\??(?![*+?{])|\||\^)*"
 )
 _NO_LINE_END = r"[^\n\r\x{85}\x{2028}\x{2029}]"
-# A moment in parts of which all have leading zeros.
-_WRITTEN = re.compile(r"(?:%Y|%[mdHMS]strict|[ /:._-])+")
+# A moment in parts of which all have leading zeros, and are told apart.
+_WRITTEN = re.compile(r"(?:%Y(?!%Y)|%[mdHMS]strict|[ /:._-])+")
+# What is read as a double beside plain numbers, and delimiters that are no patterns.
+_SPECIAL = {"inf": "inf", "infinity": "inf", "nan": "nan"}
+_DELIMITER = re.compile(r"[^\\.^$|?*+()\[\]{}]+")
+# Days of the week from Sunday, which is 1; from Monday.
+_FROM_SUNDAY, _FROM_MONDAY = ("DOW", "DAYOFWEEK"), ("ISODOW", "DOW_ISO", "DAYOFWEEK_ISO")
 _TO_INTEGER = (exp.DType.INT, exp.DType.BIGINT, exp.DType.SMALLINT, exp.DType.TINYINT)
 _WIDTHS = {exp.DType.INT: 31, exp.DType.BIGINT: 63, exp.DType.SMALLINT: 15, exp.DType.TINYINT: 7}
 
@@ -172,7 +178,14 @@ def _plain(node: exp.Expr, kinds: Callable[[str], Type | None]) -> exp.Expr:
             kind = kinds(inner.name) if isinstance(inner, exp.Column) else None
             if kind is None or kind.family is Family.NUMBER:
                 raise NotComputed(part)
+        if isinstance(part, exp.RegexpReplace) and (
+            part.args.get("single_replace") or part.args.get("modifiers")
+        ):
+            raise NotComputed(part)
         made = part.copy()
+        if part.meta.get(FROM_ZERO):
+            made.meta.pop(FROM_ZERO)
+            return exp.Paren(this=exp.Sub(this=of(made), expression=exp.Literal.number(1)))
         for name, given in part.args.items():
             if isinstance(given, exp.Expr):
                 made.set(name, of(given))
@@ -744,6 +757,66 @@ def _extracted(node: exp.Expr, of: _Of, columns: Columns) -> _Typed | None:
     return _Typed(_call("REGEXP_EXTRACT", one.node, exp.Literal.string(pattern), _number(group.name)), STRING)
 
 
+def _found(node: exp.Expr, of: _Of, columns: Columns) -> _Typed | None:
+    """Whether a pattern is found anywhere."""
+    one, pattern = of(node.this), _given_pattern(node.expression)
+    if one.type != STRING or pattern is None or node.args.get("flag") or node.args.get("full_match"):
+        return None
+    return _Typed(_call("REGEXP_MATCHES", one.node, pattern), BOOLEAN)
+
+
+def _exchanged(node: exp.Expr, of: _Of, columns: Columns) -> _Typed | None:
+    """All matches of a pattern in place of which a text stands."""
+    one, pattern, by = of(node.this), _given_pattern(node.expression), node.args.get("replacement")
+    if any(node.args.get(part) for part in ("position", "occurrence", "modifiers")) or one.type != STRING:
+        return None
+    if pattern is None or not (isinstance(by, exp.Literal) and by.is_string):
+        return None
+    # Engines differ in matches of nothing, and in what stands for a group.
+    if re.search(node.expression.name, "") or any(sign in by.name for sign in "\\$"):
+        return None
+    text = exp.Literal.string(by.name)
+    return _Typed(_call("REGEXP_REPLACE", one.node, pattern, text, exp.Literal.string("g")), STRING)
+
+
+def _given_pattern(node: exp.Expr) -> exp.Expr | None:
+    if not isinstance(node, exp.Literal) or not node.is_string:
+        return None
+    pattern = _pattern(node.name)
+    return None if pattern is None else exp.Literal.string(pattern)
+
+
+def _element(node: exp.Expr, of: _Of, columns: Columns) -> _Typed | None:
+    """One of the parts of a text between delimiters, NULL of none."""
+    inner = node.this
+    if not isinstance(inner, exp.RegexpSplit) or len(node.expressions) != 1 or inner.args.get("limit"):
+        return None
+    one, delimiter, place = of(inner.this), inner.expression, node.expressions[0]
+    if (
+        one.type != STRING
+        or not _counted(place)
+        or not (
+            isinstance(delimiter, exp.Literal)
+            and delimiter.is_string
+            and _DELIMITER.fullmatch(delimiter.name)
+        )
+    ):
+        return None
+    parts = _call("STRING_SPLIT", one.node, delimiter)
+    return _Typed(_call("LIST_EXTRACT", parts, _number(int(place.name) + 1)), STRING)
+
+
+def _padded(node: exp.Expr, of: _Of, columns: Columns) -> _Typed | None:
+    one, length = of(node.this), node.expression
+    filled = node.args.get("fill_pattern") or exp.Literal.string(" ")
+    if one.type != STRING or not _counted(length) or not isinstance(filled, exp.Literal):
+        return None
+    if not filled.is_string or not filled.name:
+        return None
+    name = "LPAD" if node.args.get("is_left") else "RPAD"
+    return _Typed(_call(name, one.node, _cast(_number(length.name), "INT"), filled), STRING)
+
+
 def _pattern(text: str) -> str | None:
     """A regular expression that all engines read alike, any character not being the end of a line.
 
@@ -817,7 +890,10 @@ def _root(node: exp.Expr, of: _Of, columns: Columns) -> _Typed | None:
 
 def _part_of(node: exp.Expr, of: _Of, columns: Columns) -> _Typed | None:
     if isinstance(node, exp.Extract):
-        name, one = _PARTS.get(node.this.name.upper()), of(node.expression)
+        unit, one = node.this.name.upper(), of(node.expression)
+        if unit in (*_FROM_SUNDAY, *_FROM_MONDAY):
+            return _week_day(one, unit in _FROM_SUNDAY)
+        name = _PARTS.get(unit)
     else:
         name, one = _PART_CALLS.get(type(node)), of(node.this)
     if name is None or one.type not in (DATE, TIMESTAMP) or (one.type == DATE and name in _OF_DAY):
@@ -826,9 +902,14 @@ def _part_of(node: exp.Expr, of: _Of, columns: Columns) -> _Typed | None:
 
 
 def _day_of_week(node: exp.Expr, of: _Of, columns: Columns) -> _Typed | None:
-    one = of(node.this)
+    return _week_day(of(node.this), True)
+
+
+def _week_day(one: _Typed, from_sunday: bool) -> _Typed | None:
     if one.type not in (DATE, TIMESTAMP):
         return None
+    if not from_sunday:
+        return _Typed(_cast(_call("ISODOW", one.node), "HUGEINT"), WHOLE)
     return _Typed(_binary(exp.Add, _cast(_call("DAYOFWEEK", one.node), "HUGEINT"), _number(1)), WHOLE)
 
 
@@ -928,6 +1009,19 @@ def _to_integer(one: _Typed, bits: int) -> _Typed | None:
 
 
 def _to_double(one: _Typed) -> _Typed | None:
+    """NULL of a text that is no number; a hexadecimal one is refused where it comes."""
+    if one.type == STRING:
+        text = _call("LOWER", _call("TRIM", one.node))
+        digits = exp.Literal.string(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]+)?[df]?")
+        number = _try_cast(_call("RTRIM", text, exp.Literal.string("df")), "DOUBLE")
+        made = exp.case().when(_call("REGEXP_FULL_MATCH", text, digits), number)
+        for word, value in _SPECIAL.items():
+            for sign in ("", "+", "-"):
+                said = exp.EQ(this=text.copy(), expression=exp.Literal.string(sign + word))
+                made = made.when(said, _cast(exp.Literal.string(sign.strip("+") + value), "DOUBLE"))
+        odd = _call("REGEXP_FULL_MATCH", text, exp.Literal.string("[+-]?0x[0-9a-f.]*p[+-]?[0-9]+[df]?"))
+        made = made.when(odd, _call("ERROR", exp.Literal.string("a hexadecimal number in a text")))
+        return _Typed(exp.Paren(this=made.else_(exp.Null())), DOUBLE)
     return _Typed(_cast(one.node, "DOUBLE"), DOUBLE) if one.number or one.null else None
 
 
@@ -1000,6 +1094,10 @@ _COMPUTED: tuple[tuple[type[exp.Expr] | tuple[type[exp.Expr], ...], _Compute], .
     (exp.Replace, _replaced),
     (exp.SplitPart, _split),
     (exp.RegexpExtract, _extracted),
+    (exp.RegexpLike, _found),
+    (exp.RegexpReplace, _exchanged),
+    (exp.Bracket, _element),
+    (exp.Pad, _padded),
     (exp.TimeToStr, _formatted),
     (exp.Abs, _absolute),
     (exp.Round, _rounded),

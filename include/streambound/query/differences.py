@@ -24,6 +24,9 @@ _UNITS = {
     "DAY": 86_400_000_000,
     "WEEK": 7 * 86_400_000_000,
 }
+# The days that a number of months may have: of twelve, and of each beside them.
+_MONTHS = {"MONTH": 1, "MON": 1, "QUARTER": 3, "YEAR": 12, "YR": 12}
+_TWELVE, _ONE = (365, 366), (28, 31)
 _SHORT = {
     **{
         "US": "MICROSECOND",
@@ -67,6 +70,7 @@ class _Linear:
     minus: tuple[exp.Expr, ...] = ()
     microseconds: int = 0
     ticks: int = 0
+    months: int = 0
 
     def added(self, other: _Linear, sign: int) -> _Linear:
         plus, minus = (other.plus, other.minus) if sign > 0 else (other.minus, other.plus)
@@ -75,15 +79,18 @@ class _Linear:
             (*self.minus, *minus),
             self.microseconds + sign * other.microseconds,
             self.ticks + sign * other.ticks,
+            self.months + sign * other.months,
         )
 
 
-def plain(condition: exp.Expr, dialect: str, relaxed: list[exp.Expr]) -> exp.Expr:
+def plain(condition: exp.Expr, dialect: str, relaxed: list[exp.Expr], negated: bool = False) -> exp.Expr:
     """A condition with its differences of timestamps written as comparisons; itself where it has none.
 
     Args:
         relaxed: takes the comparisons that are wider than what was written: a number of boundaries of a unit
-            between two moments says their distance to within one unit. Verdicts are the same for both.
+            between two moments says their distance to within one unit, and a number of months to within a few
+            days. Verdicts are the same for both.
+        negated: whether it stands within NOT, where what is wider is narrower.
     """
     if isinstance(condition, (exp.And, exp.Or, exp.Not, exp.Paren)):
         made = condition
@@ -91,7 +98,7 @@ def plain(condition: exp.Expr, dialect: str, relaxed: list[exp.Expr]) -> exp.Exp
             inner = condition.args.get(part)
             if inner is None:
                 continue
-            changed = plain(inner, dialect, relaxed)
+            changed = plain(inner, dialect, relaxed, negated ^ isinstance(condition, exp.Not))
             if changed is not inner:
                 made = made.copy() if made is condition else made
                 made.set(part, changed)
@@ -101,7 +108,7 @@ def plain(condition: exp.Expr, dialect: str, relaxed: list[exp.Expr]) -> exp.Exp
             op(this=condition.this.copy(), expression=condition.args[end].copy())
             for op, end in ((exp.GTE, "low"), (exp.LTE, "high"))
         ]
-        low, high = (plain(end, dialect, relaxed) for end in ends)
+        low, high = (plain(end, dialect, relaxed, negated) for end in ends)
         if low is ends[0] and high is ends[1]:
             return condition
         return _placed(exp.Paren(this=exp.And(this=low.copy(), expression=high.copy())), condition)
@@ -109,7 +116,7 @@ def plain(condition: exp.Expr, dialect: str, relaxed: list[exp.Expr]) -> exp.Exp
         return _near(condition)
     if type(condition) not in _SIGNS:
         return condition
-    return _comparison(condition, dialect, relaxed)
+    return _comparison(condition, dialect, relaxed, negated)
 
 
 def band(left: Sequence[exp.Expr], right: Sequence[exp.Expr], before: int, after: int) -> Iterable[exp.Expr]:
@@ -219,11 +226,11 @@ def _placed(made: exp.Expr, node: exp.Expr) -> exp.Expr:
     return made
 
 
-def _comparison(condition: exp.Expr, dialect: str, relaxed: list[exp.Expr]) -> exp.Expr:
+def _comparison(condition: exp.Expr, dialect: str, relaxed: list[exp.Expr], negated: bool) -> exp.Expr:
     op: type[exp.Expr] = type(condition)
     left, right = condition.this, condition.expression
     for one, other, kind in ((left, right, op), (right, left, _MIRRORED[op])):
-        if (made := _of_number(one, other, kind, condition, dialect, relaxed)) is not None:
+        if (made := _of_number(one, other, kind, condition, dialect, relaxed, negated)) is not None:
             return _placed(made, condition)
     if _readable(left) and _readable(right):
         return condition
@@ -235,6 +242,8 @@ def _comparison(condition: exp.Expr, dialect: str, relaxed: list[exp.Expr]) -> e
             return condition
         return _placed(op(this=sides[0].copy(), expression=sides[1].copy()), condition)
     whole = first.added(second, -1)
+    if whole.months:
+        return _within_months(condition, whole, relaxed, negated)
     if len(whole.plus) == len(whole.minus) == 1 and not (whole.ticks and whole.microseconds):
         one, other = whole.plus[0], whole.minus[0]
         moved = _moved(other, -whole.microseconds)
@@ -245,9 +254,39 @@ def _comparison(condition: exp.Expr, dialect: str, relaxed: list[exp.Expr]) -> e
     return condition
 
 
+def _within_months(condition: exp.Expr, whole: _Linear, relaxed: list[exp.Expr], negated: bool) -> exp.Expr:
+    """A distance of so many months, as the widest that it may be; what says no more is left as it is."""
+    if not len(whole.plus) == len(whole.minus) == 1 or whole.ticks or isinstance(condition, exp.NEQ):
+        return condition
+    low, high = (length - whole.microseconds for length in _lengths_of(-whole.months))
+    (one,), (other,) = whole.plus, whole.minus
+    made = []
+    for op, end in ((exp.LTE, high), (exp.GTE, low)):
+        strict = {exp.LTE: exp.LT, exp.GTE: exp.GT}[op]
+        if isinstance(condition, (op, strict, exp.EQ)):
+            kind = strict if isinstance(condition, strict) else op
+            length = (low + high - end) if negated else end
+            made.append(kind(this=one.copy(), expression=_moved(other, length)))
+    if negated and len(made) > 1:
+        return condition
+    relaxed.append(condition)
+    return _placed(_all(made), condition)
+
+
+def _lengths_of(months: int) -> tuple[int, int]:
+    """The least and the greatest length of a number of months."""
+    years, rest = divmod(abs(months), 12)
+    least, most = (
+        (years * many + rest * each) * _UNITS["DAY"] for many, each in zip(_TWELVE, _ONE, strict=True)
+    )
+    return (least, most) if months >= 0 else (-most, -least)
+
+
 def _normal(side: exp.Expr, found: _Linear | None) -> exp.Expr:
     """A side with its intervals in the plain form."""
-    if found is None or len(found.plus) != 1 or found.minus or found.ticks or _readable(side):
+    if found is None or len(found.plus) != 1 or found.minus or found.ticks or found.months:
+        return side
+    if _readable(side):
         return side
     return _moved(found.plus[0], found.microseconds)
 
@@ -276,6 +315,8 @@ def _linear(node: exp.Expr) -> _Linear | None:
     length = microseconds(node)
     if length is not None:
         return _Linear(microseconds=length)
+    if (calendar := _calendar(node)) is not None:
+        return calendar
     if isinstance(node, exp.Column):
         return _Linear((node,))
     if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
@@ -291,6 +332,34 @@ def _linear(node: exp.Expr) -> _Linear | None:
     return _later(node)
 
 
+def _calendar(node: exp.Expr) -> _Linear | None:
+    """An interval with months: ``INTERVAL '1' MONTH``, ``'1 month 3 days'::interval``."""
+    unit, amount = node.args.get("unit"), node.this
+    if isinstance(node, exp.Cast) and node.to.this == exp.DType.INTERVAL:
+        unit = None
+    elif not isinstance(node, exp.Interval):
+        return None
+    if not isinstance(amount, exp.Literal):
+        return None
+    found, end = _Linear(), 0
+    text = amount.name if unit is None else f"{amount.name} {unit.sql()}"
+    while end < len(text) and (match := _PART.match(text, end)):
+        name, end = match[2].upper().removesuffix("S"), match.end()
+        if name in _MONTHS and match[1].lstrip("+-").isdigit():
+            part = _Linear(months=int(match[1]) * _MONTHS[name])
+        elif (length := _length(match[1], match[2].upper())) is not None:
+            part = _Linear(microseconds=length)
+        else:
+            return None
+        found = found.added(part, 1)
+    return found if found.months and end == len(text) else None
+
+
+def has_months(node: exp.Expr) -> bool:
+    """Whether an interval has months, which have no one length."""
+    return _calendar(node) is not None
+
+
 def _later(node: exp.Expr) -> _Linear | None:
     """``DATEADD(minute, 5, ts)`` and ``TIMESTAMPADD``."""
     if not isinstance(node, (exp.DateAdd, exp.TimestampAdd, exp.DateSub, exp.TimestampSub)):
@@ -299,9 +368,13 @@ def _later(node: exp.Expr) -> _Linear | None:
     known_unit = None if unit is None else _unit(unit.name or unit.sql())
     amount = _whole(node.expression)
     inner = _linear(node.this)
-    if known_unit is None or amount is None or inner is None:
-        return None
     sign = -1 if isinstance(node, (exp.DateSub, exp.TimestampSub)) else 1
+    if amount is None or inner is None:
+        return None
+    if unit is not None and (name := (unit.name or unit.sql()).upper().removesuffix("S")) in _MONTHS:
+        return inner.added(_Linear(months=amount * _MONTHS[name]), sign)
+    if known_unit is None:
+        return None
     return inner.added(_Linear(microseconds=amount * _UNITS[known_unit]), sign)
 
 
@@ -332,7 +405,13 @@ def _whole(node: exp.Expr) -> int | None:
 
 
 def _of_number(
-    one: exp.Expr, other: exp.Expr, op: type[exp.Expr], whole: exp.Expr, dialect: str, relaxed: list[exp.Expr]
+    one: exp.Expr,
+    other: exp.Expr,
+    op: type[exp.Expr],
+    whole: exp.Expr,
+    dialect: str,
+    relaxed: list[exp.Expr],
+    negated: bool,
 ) -> exp.Expr | None:
     """A difference in units compared with a whole number; None of anything else."""
     number = _whole(other) if isinstance(other, (exp.Literal, exp.Neg, exp.Paren)) else None
@@ -340,7 +419,7 @@ def _of_number(
     if number is None:
         return None
     if isinstance(one, exp.Abs):
-        return _absolute(one, number, op, whole, dialect, relaxed)
+        return _absolute(one, number, op, whole, dialect, relaxed, negated)
     if isinstance(one, exp.Extract) and one.this.name.upper() == "EPOCH":
         inner = _linear(one.expression)
         if inner is None or not len(inner.plus) == len(inner.minus) == 1:
@@ -353,22 +432,24 @@ def _of_number(
     if not isinstance(one, (exp.TimestampDiff, exp.DateDiff, exp.DatetimeDiff)):
         return None
     unit = one.args.get("unit")
-    known = None if unit is None else _unit(unit.name or unit.sql())
+    name = "" if unit is None else (unit.name or unit.sql()).upper()
+    known, months = _unit(name), _MONTHS.get(name.removesuffix("S"), 0)
     later, earlier = (_linear(_moment(side)) for side in (one.this, one.expression))
-    if known is None or later is None or earlier is None:
+    if not (known or months) or later is None or earlier is None:
         return None
     distance = later.added(earlier, -1)
-    if not len(distance.plus) == len(distance.minus) == 1:
+    if not len(distance.plus) == len(distance.minus) == 1 or distance.months or (months and negated):
         return None
     boundaries = isinstance(one, exp.DateDiff) and dialect in _BOUNDARIES
     found = _distances(number, op, boundaries)
     if found is None:
         return None
-    if boundaries:
+    if boundaries or months:
         relaxed.append(whole)
     made = []
     for kind, units in found:
-        length = units * _UNITS[known] - distance.microseconds
+        low, high = _lengths_of(units * months) if known is None else (units * _UNITS[known],) * 2
+        length = (high if kind in (exp.LT, exp.LTE) else low) - distance.microseconds
         made.append(kind(this=distance.plus[0].copy(), expression=_moved(distance.minus[0], length)))
     return _all(made)
 
@@ -403,7 +484,13 @@ def _distances(
 
 
 def _absolute(
-    node: exp.Abs, number: int, op: type[exp.Expr], whole: exp.Expr, dialect: str, relaxed: list[exp.Expr]
+    node: exp.Abs,
+    number: int,
+    op: type[exp.Expr],
+    whole: exp.Expr,
+    dialect: str,
+    relaxed: list[exp.Expr],
+    negated: bool,
 ) -> exp.Expr | None:
     """``ABS(difference) <= n``: within n on both sides."""
     if op not in (exp.LT, exp.LTE):
@@ -411,7 +498,7 @@ def _absolute(
     made = []
     for sign, kind in ((1, op), (-1, _MIRRORED[op])):
         limit = exp.Literal.number(number) if sign > 0 else exp.Neg(this=exp.Literal.number(number))
-        if (side := _of_number(node.this, limit, kind, whole, dialect, relaxed)) is None:
+        if (side := _of_number(node.this, limit, kind, whole, dialect, relaxed, negated)) is None:
             return None
         made.append(side)
     return _all(made)

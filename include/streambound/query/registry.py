@@ -1,15 +1,15 @@
-"""The registry that a user edits: ``streams.yml`` and one SQL file a query in ``queries/``."""
+"""Files of queries: their text, the lines that lead it, and which of them a text may name."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from streambound.errors import QueryError, StreamboundError, meant
-from streambound.query.catalog import Catalog, NamedQuery, load_catalog
+from streambound.errors import QueryError, StreamboundError
+from streambound.query.catalog import NamedQuery
 
 _METADATA = re.compile(r"--\s*([A-Za-z][\w-]*(?: [\w-]+)*)\s*:\s*(.*\S)\s*$")
 
@@ -30,59 +30,6 @@ class RegisteredQuery:
     dialect: str | None = None
     query: str | None = None
     mode: str | None = None
-
-
-@dataclass(frozen=True)
-class Registry:
-    """A catalog and the queries over it, sorted by name."""
-
-    catalog: Catalog
-    queries: tuple[RegisteredQuery, ...]
-
-    def chosen(self, names: Iterable[str]) -> tuple[RegisteredQuery, ...]:
-        """The queries of the given names; all of them if there are none.
-
-        Raises:
-            QueryError: a name that is not registered.
-        """
-        wanted = list(names)
-        known = {query.name: query for query in self.queries}
-        if unknown := [name for name in wanted if name not in known]:
-            raise QueryError(
-                f"no query is registered as {', '.join(unknown)}",
-                accepted=", ".join(sorted(known)),
-                fix=meant(unknown[0], known),
-            )
-        return tuple(known[name] for name in wanted) or self.queries
-
-
-def load_registry(folder: Path) -> Registry:
-    """The registry in a folder.
-
-    Raises:
-        CatalogError: no or a malformed ``streams.yml``.
-        QueryError: no query files.
-    """
-    catalog = load_catalog(folder / "streams.yml")
-    queries = read_queries([folder / "queries"])
-    if not queries:
-        raise QueryError(
-            "the registry is empty",
-            subject=str(folder / "queries"),
-            accepted="one .sql file a query",
-            fix="add a file such as late_departures.sql",
-        )
-    return Registry(replace(catalog, queries=named(queries)), queries)
-
-
-def registry_catalog(folder: Path, file: Path | None = None) -> Catalog:
-    """The catalog of the registry in a folder, or another one, with its queries, which may name each other.
-
-    Raises:
-        CatalogError: no or a malformed catalog.
-    """
-    catalog = load_catalog(file or folder / "streams.yml")
-    return replace(catalog, queries=named(read_queries([folder / "queries"])))
 
 
 def named(queries: Iterable[RegisteredQuery]) -> tuple[NamedQuery, ...]:

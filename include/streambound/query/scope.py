@@ -16,6 +16,7 @@ from sqlglot.errors import ErrorLevel
 from streambound.errors import DataError, Place, QueryError, UnsupportedError, meant
 from streambound.query.dialects.grammar import MOVED, span_of
 from streambound.query.dialects.tokens import code, first_place, place_at
+from streambound.query.differences import has_months
 from streambound.query.model import Attribute, Column, Constant, Occurrence, Term
 from streambound.query.values import NULL, Family, Type, parse_type
 
@@ -129,7 +130,8 @@ class Scope:
         base, step = node.this, node.expression
         if isinstance(node, exp.Add) and not self._is_stamp(base):
             base, step = step, base
-        if not self._is_stamp(base):
+        if not self._is_stamp(base) or has_months(step):
+            # A month later is a value of the row, not a distance.
             return self.term(node), 0
         term, before = self.shifted(base)
         offset = self._offset(step, self.type_of(term))

@@ -148,6 +148,24 @@ def _azure(name: str, given: list[exp.Expr], node: exp.Expr) -> Window | None:
     return _window(name, None, lengths, node)
 
 
+def of_snapshot(select: exp.Select) -> exp.Select:
+    """``GROUP BY SnapshotWindow()`` as GROUP BY System.Timestamp(): the rows of one time."""
+    group = select.args.get("group")
+    if group is None or not any(_is_snapshot(node) for node in group.expressions):
+        return select
+    time = exp.Column(this=exp.to_identifier("Timestamp"), table=exp.to_identifier("System"))
+    made = select.copy()
+    made.meta.update(select.meta)
+    for node in list(made.args["group"].expressions):
+        if _is_snapshot(node):
+            node.replace(time.copy())
+    return made
+
+
+def _is_snapshot(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Anonymous) and str(node.this).upper() == "SNAPSHOTWINDOW"
+
+
 def part_called(node: exp.Expr) -> tuple[Window, bool] | None:
     """``TUMBLE_START(ts, ...)`` and its like: the window, and whether it is its end."""
     if not isinstance(node, exp.Anonymous):
@@ -275,7 +293,7 @@ def _written(node: exp.TimeToStr) -> tuple[exp.Expr, int] | None:
     given = node.args.get("format")
     if not isinstance(given, exp.Literal):
         return None
-    found = [f"%{part[0]}" for part in given.name.split("%")[1:] if part]
+    found = [f"%{part[0]}" for part in given.name.replace("%-Y", "%Y").split("%")[1:] if part]
     if not found or tuple(found) != _CALENDAR[: len(found)]:
         return None
     return node.this, _UNITS[_FINEST[len(found) - 1]]

@@ -57,7 +57,11 @@ def _names(node: Node, positions: tuple[int, ...]) -> str:
 
 def _of_groups(node: Applied, operation: Grouped) -> tuple[str, tuple[str, ...]]:
     then, below = operation.then, node.inputs[0]
-    shown = {s.outputs[0]: s.name for s in then.shown if s.plain and s.outputs}
+    shown = {
+        s.outputs[0]: s.name
+        for number, s in enumerate(then.shown, start=1)
+        if s.plain and s.outputs and s.name != f"column{number}"
+    }
     names = [shown.get(p, below.outputs[n][0]) for n, p in enumerate(operation.keys)]
     keys = ", ".join(names)
     notes = [f"{one.text}: {_kept(one)}" for one in then.aggregates if one.function not in SESSIONS]

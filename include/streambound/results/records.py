@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Self, TypeVar
 
 # The criterion that evaluations go by: the compiler's own, which decides every query.
@@ -40,27 +40,29 @@ class VerdictRecord:
     published: Mapping[str, str] = field(default_factory=dict)
     suggestions: Sequence[Mapping[str, Any]] = ()
     error: str | None = None
+    # Of these an earlier release recorded nothing.
+    final: str | None = None
+    unplanned: str | None = None
+    refused: str | None = None
+    code: str | None = None
+    dialect: str | None = None
+    guessed: str | None = None
+    causes: Sequence[Mapping[str, Any]] = ()
+    blockers: Sequence[Mapping[str, Any]] = ()
+    assumes: Sequence[str] = ()
     job: str = ""
+
+    @property
+    def outcome(self) -> str:
+        """The verdict; ``unsupported`` of what is valid and not decided."""
+        return "unsupported" if self.blockers else self.verdict
 
     @classmethod
     def from_json(cls, run_id: str, body: Mapping[str, Any], checked_at: dt.datetime, job: str = "") -> Self:
         """The record of one object of ``check --format json``; a key ``sql`` may be added to it."""
-        return cls(
-            run_id=run_id,
-            query=str(body["query"]),
-            verdict=str(body["verdict"]),
-            checked_at=checked_at,
-            sql=str(body.get("sql") or ""),
-            projection=body.get("projection"),
-            criterion=body.get("criterion"),
-            units=body.get("units"),
-            units_formula=body.get("units_formula"),
-            reasons=tuple(body.get("reasons") or ()),
-            published=dict(body.get("published") or {}),
-            suggestions=tuple(body.get("suggestions") or ()),
-            error=body.get("error"),
-            job=job,
-        )
+        said = {one.name: body[one.name] for one in fields(cls) if body.get(one.name) is not None}
+        lists = {name: tuple(value) for name, value in said.items() if isinstance(value, list)}
+        return cls(**{**said, **lists, "run_id": run_id, "checked_at": checked_at, "job": job})
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 # Of the newest file in migrations/versions; a change of the tables below needs one more.
-VERSION = 5
+VERSION = 6
 
 
 class ExactInteger(TypeDecorator[int]):
@@ -101,6 +101,15 @@ VERDICTS = Table(
     Column("published", JSON, nullable=False),
     Column("suggestions", JSON, nullable=False),
     Column("error", Text),
+    Column("final", Text),
+    Column("unplanned", Text),
+    Column("refused", Text),
+    Column("code", Text),
+    Column("dialect", Text),
+    Column("guessed", Text),
+    Column("causes", JSON, nullable=False, server_default="[]"),
+    Column("blockers", JSON, nullable=False, server_default="[]"),
+    Column("assumes", JSON, nullable=False, server_default="[]"),
     _job(),
 )
 

@@ -14,7 +14,8 @@ from streambound.errors import DataError, QueryError, StreamboundError
 from streambound.history.answer import HistoryAnswer
 from streambound.history.evaluate import evaluate_history
 from streambound.history.k_memory import Memory
-from streambound.query.registry import RegisteredQuery, load_registry
+from streambound.projects.registry import load_registry
+from streambound.query.registry import RegisteredQuery
 from streambound.spark.executor import spark_executor
 from streambound.tasks.emit import write_json
 

@@ -11,9 +11,11 @@ from streambound import settings
 from streambound.approximate.nightly.offered import SIZES
 from streambound.approximate.policies import POLICIES
 from streambound.errors import DataError, PlanError, StreamboundError, meant
+from streambound.history.prepare import beside
 from streambound.history.recent import plan_for
+from streambound.projects.registry import load_registry
 from streambound.query.catalog import Catalog
-from streambound.query.registry import RegisteredQuery, load_registry
+from streambound.query.registry import RegisteredQuery
 from streambound.spark.cache_benchmark import Failed, Wanted, benchmark_caches
 from streambound.spark.executor import SparkExecutor
 from streambound.spark.session import session
@@ -60,7 +62,7 @@ def run_benchmark(
         found = benchmark_caches(
             SparkExecutor(spark),
             partial(worked, spark),
-            [(query.name, query.sql) for query in chosen],
+            chosen,
             registry.catalog,
             settings.caches_root(),
             wanted,
@@ -101,7 +103,7 @@ def _over(
 
 def _reads(query: RegisteredQuery, catalog: Catalog, streams: set[str]) -> bool:
     try:
-        plan = plan_for(query.name, query.sql, catalog, 1)
+        plan = plan_for(query.name, query.sql, catalog, 1, *beside(query))
     except StreamboundError:
         return False
     return bool(streams & {o.relation.name for o in plan.query.streams})
@@ -114,7 +116,7 @@ def _equijoins(
     chosen, left_out = [], []
     for query in queries:
         try:
-            plan_for(query.name, query.sql, catalog, 1)
+            plan_for(query.name, query.sql, catalog, 1, *beside(query))
         except PlanError as error:
             if not named:
                 left_out.append(error.about(query.name))

@@ -6,7 +6,7 @@ policy, size, run) is one piece of work, and so is the optimum of a query.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from streambound.approximate.policies import POLICIES
 from streambound.checkpoint.fingerprint import fingerprint
 from streambound.errors import DataError, StreamboundError
 from streambound.history.executor import Executor, Progress
+from streambound.history.prepare import Registered, beside
 from streambound.history.recent import plan_for, recent_cases
 from streambound.query.catalog import Catalog
 from streambound.spark.simulations import Piece, Simulate
@@ -83,7 +84,7 @@ class Wanted:
 def benchmark_caches(
     executor: Executor,
     simulate: Simulate,
-    queries: Iterable[tuple[str, str]],
+    queries: Sequence[Registered],
     catalog: Catalog,
     folder: Path,
     wanted: Wanted,
@@ -96,7 +97,7 @@ def benchmark_caches(
     Args:
         executor: where the recent past is read.
         simulate: what does the pieces of work.
-        queries: names and texts.
+        queries: those of the registry.
         folder: where the benchmarks lie (see ``night``).
         last: the last partition to look at; None: the newest.
 
@@ -105,10 +106,11 @@ def benchmark_caches(
     """
     found: dict[str, Night | Failed] = {}
     plans: dict[str, MemoryPlan] = {}
-    texts = dict(queries)
-    for name, sql in texts.items():
+    texts = {query.name: query.sql for query in queries}
+    for query in queries:
+        name = query.name
         try:
-            plans[name] = plan_for(name, sql, catalog, max(wanted.sizes))
+            plans[name] = plan_for(name, query.sql, catalog, max(wanted.sizes), *beside(query))
         except StreamboundError as error:
             found[name] = Failed(name, error.about(name))
     cases = recent_cases(executor, plans, wanted.days, wanted.held_out, last, progress)

@@ -11,6 +11,7 @@ from streambound.errors import PlanError
 from streambound.query.clock import CLOCK
 from streambound.query.model import Query
 from streambound.query.operators import Framing, Grouping, Ranking
+from streambound.query.parse.fed import untimed
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import Block, Statement
 from streambound.synopsis.flow import (
@@ -70,6 +71,10 @@ def _held(plan: AnyPlan, late: int) -> AnyPlan:
 
 
 def _flow(statement: Statement, planning: Planning) -> Node:
+    for occurrence in statement.occurrences:
+        if untimed(occurrence.relation):
+            message = f"rows of {occurrence.alias} may be taken back, and their time is not shown"
+            raise PlanError(f"no plan was found: {message}", subject=statement.name)
     plain = tuple(b for b in statement.blocks if b.plain)
     plain = tuple(b for b in plain if not (_over_changes(b) or any(map(changes, b.selections))))
     found: list[Node] = []

@@ -19,10 +19,8 @@ from streambound_airflow.pages.schemas import (
     EvaluationBody,
     QueryDetail,
     QueryRow,
-    ReasonBody,
     RecordedVerdict,
     StateBody,
-    SuggestionBody,
 )
 from streambound_airflow.pages.sources import registered, stamps, store
 
@@ -60,8 +58,6 @@ def recorded_verdict(record: VerdictRecord) -> RecordedVerdict:
     """A record of the results database as the API tells it."""
     body = asdict(record)
     body["verdict"] = body["verdict"] if body["verdict"] in overview.VERDICTS else "unknown"
-    body["reasons"] = [ReasonBody.model_validate(reason) for reason in record.reasons]
-    body["suggestions"] = [SuggestionBody.model_validate(one) for one in record.suggestions]
     return RecordedVerdict.model_validate(body)
 
 

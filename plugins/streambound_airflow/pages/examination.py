@@ -16,7 +16,7 @@ from typing import Any
 from streambound.examination.asking import Examiner, NotDecided, Unanswered
 from streambound_airflow.pages.guard import SQL_BYTES, too_large
 from streambound_airflow.pages.problems import Problem, Refused
-from streambound_airflow.pages.sources import catalog_file, mentioned
+from streambound_airflow.pages.sources import catalog_file, dialect_of, mentioned
 
 # Seconds that a query may take to be decided and drawn; that a request waits for its turn.
 SECONDS, PATIENCE = 10.0, 10.0
@@ -61,13 +61,14 @@ class Examiners:
                 to decide it, or it met a defect of ours.
         """
         _refuse_text(sql)
-        catalog = catalog_file()
+        catalog, dialect = catalog_file(), dialect_of(name, sql)
         queries = mentioned(sql)
-        key = (sql, name, criterion, suggest, str(catalog), _content(catalog), queries)
+        key = (sql, name, criterion, suggest, dialect, str(catalog), _content(catalog), queries)
         known = self._cached_answer(key)
         if known is not None:
             return known
         question = {"sql": sql, "name": name, "criterion": criterion, "catalog": str(catalog)}
+        question["dialect"] = dialect
         question["queries"] = list(map(astuple, queries))
         return self._asked(key, {**question, "suggest": suggest})
 

@@ -135,10 +135,18 @@ class VerdictBody(BaseModel):
     suggestions: list[SuggestionBody] = Field(default_factory=list)
     error: str | None = None
     code: str | None = None
+    final: Final | None = Field(default=None, description="The verdict where rows are answered once.")
+    causes: list[CauseBody] = Field(default_factory=list, description="What the reasons have in common.")
+    blockers: list[BlockerBody] = Field(default_factory=list, description="All that is not supported yet.")
+    assumes: list[str] = Field(
+        default_factory=list, description="What was assumed of functions that are not known."
+    )
+    dialect: str | None = Field(default=None, description="Of the text; none for Spark SQL.")
+    guessed: str | None = Field(default=None, description="The sign by which the dialect was told.")
 
 
 class RecordedVerdict(VerdictBody):
-    """A verdict of a run."""
+    """A verdict of a run; an earlier release recorded less of it."""
 
     run_id: str
     job: str = Field(default="", description=JOB)
@@ -315,18 +323,10 @@ class Shown(BaseModel):
 class CheckBody(VerdictBody):
     """The verdict on a text as it is now."""
 
-    final: Final = Field(default="unknown", description="The verdict where rows are answered once.")
     uncached: str | None = Field(
         default=None,
         description="Why no cache answers a part of it, if it is not bounded; null if one does.",
     )
-    causes: list[CauseBody] = Field(default_factory=list, description="What the reasons have in common.")
-    blockers: list[BlockerBody] = Field(default_factory=list, description="All that is not supported yet.")
-    assumes: list[str] = Field(
-        default_factory=list, description="What was assumed of functions that are not known."
-    )
-    dialect: str | None = Field(default=None, description="Of the text; none for Spark SQL.")
-    guessed: str | None = Field(default=None, description="The sign by which the dialect was told.")
     shown: Shown
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from streambound import settings
 from streambound.errors import QueryError
+from streambound.projects.registry import registry_of
 from streambound.query.catalog import NamedQuery
 from streambound.query.registry import Mentions, metadata, read_query
 from streambound.results import Results
@@ -68,12 +69,19 @@ def mentioned(sql: str) -> tuple[NamedQuery, ...]:
         found = registered(stamps())
     except QueryError:
         return ()
-    return Mentions(NamedQuery(one.name, one.sql) for one in found.values() if not one.error).of(sql)
+    registry = registry_of(settings.registry())
+    sound = [registry.of_text(one.name, one.sql) for one in found.values() if not one.error]
+    return Mentions(NamedQuery(one.name, one.sql, one.dialect) for one in sound).of(sql)
+
+
+def dialect_of(name: str, sql: str) -> str | None:
+    """What is said of the dialect of a text, registered under a name or in its place."""
+    return registry_of(settings.registry()).of_text(name, sql).dialect
 
 
 def catalog_file() -> Path:
     """The stream catalog that queries are checked against."""
-    return settings.registry() / "streams.yml"
+    return registry_of(settings.registry()).catalog_file
 
 
 def store() -> Results:

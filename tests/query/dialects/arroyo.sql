@@ -24,3 +24,5 @@ SELECT unnest(make_array(1,2)) FROM t
 SELECT id FROM t WHERE k ->> 'a' = 'b'
 -- bounded
 SET updating_ttl = '1 hour'; SELECT id FROM t
+-- bounded
+CREATE TABLE e (id BIGINT, et TIMESTAMP NOT NULL, watermark TIMESTAMP GENERATED ALWAYS AS (et - INTERVAL '5 seconds') STORED) WITH (connector = 'kafka', type = 'source', event_time_field = 'et', watermark_field = 'watermark'); SELECT DISTINCT id, et FROM e

@@ -38,3 +38,25 @@ SELECT DATEADD(minute, 5, ts) FROM t
 SELECT a.id FROM t a TIMESTAMP BY ts JOIN u b TIMESTAMP BY ts ON b.ts <= DATEADD(minute, 5, a.ts) AND b.ts >= a.ts AND DATEDIFF(day, a, b) = 0
 -- refused: MATCH_RECOGNIZE
 SELECT * FROM t MATCH_RECOGNIZE (LIMIT DURATION(minute, 1) PARTITION BY id MEASURES Last(A.ts) AS x AFTER MATCH SKIP TO NEXT ROW PATTERN (A+ B) DEFINE A AS A.v > 1) AS q
+-- bounded
+SELECT AnomalyDetection_SpikeAndDip(v, 95, 120, 'x') OVER (LIMIT DURATION(second, 120)) AS s, LAG(k, 1) OVER (LIMIT DURATION(minute, 1)) FROM t TIMESTAMP BY ts
+-- bounded
+SELECT id FROM t TIMESTAMP BY ts UNION SELECT id FROM u
+-- bounded
+SELECT k, COUNT(*) FROM t TIMESTAMP BY ts GROUP BY k, SessionWindow(second, 5, 10) OVER (PARTITION BY k)
+-- refused: Windows()
+SELECT k, COUNT(*) FROM t TIMESTAMP BY ts GROUP BY k, Windows(TumblingWindow(minute, 1), TumblingWindow(hour, 1))
+-- bounded
+SELECT id, a.ArrayIndex, a.ArrayValue.x.y FROM t TIMESTAMP BY ts CROSS APPLY GetArrayElements(t.k) AS a WHERE a.ArrayValue.z > 3
+-- bounded
+SELECT System.Timestamp() AS w, System.Timestamp AS x, k FROM t TIMESTAMP BY ts
+-- bounded
+SELECT k, COUNT(*), System.Timestamp() AS w FROM t TIMESTAMP BY ts GROUP BY k, SnapshotWindow()
+-- bounded
+SELECT k, COUNT(*), System.Timestamp AS w FROM t TIMESTAMP BY ts GROUP BY k, System.Timestamp()
+-- bounded
+WITH x AS (SELECT k, COUNT(*) AS c FROM t TIMESTAMP BY ts GROUP BY k, TumblingWindow(minute, 1)) SELECT k, SUM(c) AS c, System.Timestamp() AS w FROM x GROUP BY k, TumblingWindow(hour, 1)
+-- bounded
+CREATE TABLE x (v bigint, k nvarchar(max)); SELECT k, COUNT(*) FROM x TIMESTAMP BY DATEADD(second, v, '1970-01-01') GROUP BY k, TumblingWindow(minute, 1)
+-- refused: the pseudo-column PARTITIONID
+SELECT k, COUNT(*) FROM t TIMESTAMP BY ts PARTITION BY PartitionId GROUP BY TumblingWindow(minute, 3), k, PartitionId

@@ -40,3 +40,7 @@ SELECT id FROM t a JOIN u b USING (id)
 SELECT x.a, x.b FROM t, jsonb_array_elements(k::jsonb) AS x(a, b)
 -- unbounded
 SELECT id FROM t GROUP BY id
+-- bounded
+CREATE VIEW x AS TABLE t
+-- unbounded
+SELECT id, list_agg(v ORDER BY v) FROM t GROUP BY id

@@ -32,3 +32,5 @@ SELECT a.id FROM t a JOIN u b ON a.id = b.id AND a.ts BETWEEN SYMMETRIC b.ts AND
 SELECT id FROM t WHERE v IS DISTINCT FROM 1
 -- bounded
 TABLE t
+-- bounded
+TABLE t

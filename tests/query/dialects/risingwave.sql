@@ -78,3 +78,9 @@ DELETE FROM x WHERE a = 1; SELECT id FROM t
 SELECT id FROM "t" WHERE "k" = 'x'
 -- bounded
 SELECT id FROM public.t
+-- bounded
+SELECT a.id FROM t a, u b WHERE a.id = b.id AND a.ts - b.ts < INTERVAL '1 month 3 days' AND a.ts > b.ts
+-- refused: SESSION WITH GAP
+SELECT FIRST_VALUE(v) OVER (PARTITION BY id ORDER BY ts SESSION WITH GAP INTERVAL '1 hour') FROM t
+-- refused: the pseudo-column _RW_KAFKA_TIMESTAMP
+SELECT id, _rw_kafka_timestamp FROM t

@@ -54,3 +54,9 @@ SELECT id FROM t UNION ALL SELECT id FROM u
 INSERT INTO o SELECT id FROM t
 -- unbounded
 SELECT DISTINCT id FROM t
+-- unbounded
+SELECT quantile(v, 0.9), p90(v), unique_exact(k) FROM t
+-- unbounded
+SELECT k, count() FROM t SHUFFLE BY k GROUP BY k
+-- refused: the aggregate TOP_K
+SELECT top_k(k, 3), count() FROM t

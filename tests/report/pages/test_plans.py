@@ -16,8 +16,9 @@ from tests.strategies import Case, cases, statements, timed_cases
 
 from streambound.compiler import Planned, compile
 from streambound.errors import StreamboundError
+from streambound.projects.registry import load_registry
 from streambound.query.catalog import catalog_from_mapping
-from streambound.query.registry import RegisteredQuery, load_registry
+from streambound.query.registry import RegisteredQuery
 from streambound.report.kept import explained
 from streambound.report.operations import operations, said_of
 from streambound.report.pages import plan_picture

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import datetime as dt
+from typing import Any, ClassVar
 
 from sqlglot import expressions as exp
 from sqlglot import tokens
@@ -25,6 +26,30 @@ class _CalciteTokenizer(tokens.Tokenizer):
     COMMANDS: ClassVar[set[TokenType]] = set()
 
 
+_EPOCH = dt.datetime(1970, 1, 1)
+# What follows their arguments says which value they have of what is missing or wrong.
+_OF_JSON = ("JSON_VALUE", "JSON_QUERY", "JSON_EXISTS", "JSON_ARRAY")
+
+
+# The moments that every row of ksqlDB has, which are numbers of milliseconds there.
+_MOMENTS = ("ROWTIME", "WINDOWSTART", "WINDOWEND")
+
+
+def _is_moment(node: Any) -> bool:
+    return isinstance(node, exp.Column) and node.name.upper() in _MOMENTS
+
+
+def _moment_of(milliseconds: exp.Literal) -> exp.Expr:
+    """A number of milliseconds since 1970 as a moment, if there is such a moment."""
+    try:
+        moment = _EPOCH + dt.timedelta(milliseconds=int(milliseconds.name))
+    except OverflowError:
+        return milliseconds
+    made = exp.Cast(this=exp.Literal.string(str(moment)), to=exp.DataType(this=exp.DType.TIMESTAMP))
+    made.meta.update(milliseconds.meta)
+    return made
+
+
 def _unit(args: list[exp.Expr]) -> exp.Var:
     return exp.var(args[0].name or args[0].sql())
 
@@ -35,7 +60,33 @@ def _difference(args: list[exp.Expr]) -> exp.Expr:
 
 
 class _CalciteParser(Statements, BaseParser):
+    """Calcite's grammar; of its types ROW<...> and MULTISET<...> are ones of no engine here."""
+
     QUERY_MODIFIER_PARSERS = {**BaseParser.QUERY_MODIFIER_PARSERS, **Statements.STREAM_MODIFIERS}
+
+    def _parse_types(self, *args: Any, **options: Any) -> exp.Expr | None:
+        named = self._curr.text.upper() in ("ROW", "MULTISET")
+        if not named or not (self._next.text == "<" or self._prev.token_type is TokenType.ALIAS):
+            return super()._parse_types(*args, **options)
+        start = self._index
+        self._skip_type()
+        return exp.DataType(this=exp.DType.USERDEFINED, kind=self._source_between(start, self._index))
+
+    def _parse_function_call(self, *args: Any, **options: Any) -> exp.Expr | None:
+        name = self._curr.text.upper()
+        if name in _OF_JSON and self._next.text == "(":
+            start = self._index
+            self._advance(2)
+            given = self._parse_csv(self._parse_disjunction)
+            if (first := self._index) and self._curr.text != ")":
+                # RETURNING, WITH WRAPPER, NULL ON EMPTY: part of what the function is.
+                self._to_comma()
+                given.append(exp.Literal.string(self._source_between(first, self._index)))
+                self._match_r_paren()
+                return exp.Anonymous(this=name, expressions=given)
+            self._retreat(start)
+        return super()._parse_function_call(*args, **options)
+
     FUNCTIONS = {
         **BaseParser.FUNCTIONS,
         "TIMESTAMPDIFF": _difference,
@@ -133,6 +184,17 @@ class Ksql(Dialect):
                 this=this, expression=exp.to_identifier(field.name)
             ),
         }
+
+        def validate_expression(self, expression: Any, args: Any = None) -> Any:
+            found = super().validate_expression(expression, args)
+            if isinstance(found, (exp.Predicate, exp.Between)) and any(map(_is_moment, found.args.values())):
+                for part, given in list(found.args.items()):
+                    if isinstance(given, exp.Literal) and not given.is_string and given.name.isdigit():
+                        found.set(part, _moment_of(given))
+            return found
+
+        # a => f(a), where a->b is a field.
+        LAMBDAS: ClassVar = {TokenType.FARROW: BaseParser.LAMBDAS[TokenType.ARROW]}
         QUERY_MODIFIER_PARSERS = {
             **_CalciteParser.QUERY_MODIFIER_PARSERS,
             TokenType.PARTITION_BY: lambda self: ("partition", self._parse_repartition()),

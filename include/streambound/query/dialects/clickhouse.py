@@ -23,16 +23,21 @@ class Timeplus(ClickHouse):
     """Timeplus: ClickHouse's grammar with streams, and ``a:b`` for what lies in a JSON text."""
 
     class Parser(Statements, ClickHouseParser):
+        # quantile(x, 0.9), where ClickHouse has quantile(0.9)(x).
+        FUNCTION_PARSERS = {k: v for k, v in ClickHouseParser.FUNCTION_PARSERS.items() if k != "QUANTILE"}
         COLON_IS_VARIANT_EXTRACT = True
         CLAUSES = {
             **Statements.CLAUSES,
             "PARTITION": frozenset(("BY",)),
             "PARTITION BY": frozenset(),
+            "SHUFFLE": frozenset(("BY",)),
             "LATEST": frozenset(("JOIN", "LEFT", "INNER")),
         }
 
         def _parse_table_clause(self, table: exp.Expr) -> bool:
-            if self._match_text_seq("PARTITION", "BY") or self._match(TokenType.PARTITION_BY):
+            if any(self._match_text_seq(word, "BY") for word in ("PARTITION", "SHUFFLE")) or self._match(
+                TokenType.PARTITION_BY
+            ):
                 self._parse_csv(self._parse_column)
                 return True
             return super()._parse_table_clause(table)

@@ -19,6 +19,8 @@ SPAN = "span"
 MOVED = "moved"
 # What WITHIN of ksqlDB and a WATERMARK clause say is kept beside the table that they stand at.
 WITHIN, WATERMARK = "within", "watermark"
+# EXTRACT(DOW FROM x) of an engine whose Sunday is 0, where others' is 1.
+FROM_ZERO = "from zero"
 # The words of MATCH_RECOGNIZE.
 PATTERN = "pattern"
 # Functions of tables that put each row into windows.
@@ -93,6 +95,9 @@ class Streaming(Placed):
         "MATCH_CONDITION": frozenset("("),
         "WINDOW": frozenset(("TUMBLING", "HOPPING", "SESSION")),
     }
+
+    # What SESSION WITH GAP says within the OVER that is being read.
+    _gaps: tuple[exp.Expr | None, ...] = ()
 
     # For the ``QUERY_MODIFIER_PARSERS`` of every dialect.
     STREAM_MODIFIERS: dict[TokenType, Callable[[Any], tuple[str, Any]]] = {
@@ -229,6 +234,25 @@ class Streaming(Placed):
             return by, sided, self._prev if self._match_set(self.JOIN_KINDS) else None
         return super()._parse_join_parts()
 
+    def _parse_partition_and_order(self) -> Any:
+        found = super()._parse_partition_and_order()
+        if self._match_text_seq("SESSION", "WITH", "GAP"):
+            # RisingWave: the rows without a gap between them.
+            self._gaps = (self._parse_disjunction(),)
+        return found
+
+    def _parse_window(self, this: exp.Expr | None, *args: Any, **options: Any) -> Any:
+        outer, self._gaps = self._gaps, ()
+        found = super()._parse_window(this, *args, **options)
+        for gap in self._read_gaps():
+            if isinstance(found, exp.Window):
+                found.set("spec", exp.WindowSpec(kind="SESSION", start=gap))
+        self._gaps = outer
+        return found
+
+    def _read_gaps(self) -> tuple[exp.Expr | None, ...]:
+        return self._gaps
+
     def _parse_stream_window(self) -> tuple[str, Any]:
         if self._next.text.upper() not in ("TUMBLING", "HOPPING", "SESSION"):
             return "windows", self._parse_window_clause()
@@ -279,3 +303,14 @@ def span_of(node: exp.Expr) -> tuple[int, int] | None:
         return node.meta["start"], node.meta["end"] + 1
     parts = [span for part in node.iter_expressions() if (span := span_of(part)) is not None]
     return (min(start for start, _ in parts), max(end for _, end in parts)) if parts else None
+
+
+def is_system_time(node: exp.Expr) -> bool:
+    """Azure: ``System.Timestamp()``, or without parentheses: the time of a row or of its window."""
+    if isinstance(node, exp.Column):
+        return node.table.upper() == "SYSTEM" and node.name.upper() == "TIMESTAMP"
+    if not isinstance(node, exp.Dot) or not isinstance(node.this, exp.Expr):
+        return False
+    called = node.expression
+    name = str(called.this) if isinstance(called, exp.Anonymous) else called.name
+    return node.this.name.upper() == "SYSTEM" and name.upper() in ("TIMESTAMP", "TIMESTAMP()")

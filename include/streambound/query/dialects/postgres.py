@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from sqlglot import expressions as exp
 from sqlglot.dialects.duckdb import DuckDB
@@ -11,10 +11,21 @@ from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.parsers.postgres import PostgresParser
 from sqlglot.tokenizer_core import TokenType
 
+from streambound.query.dialects.grammar import FROM_ZERO
 from streambound.query.dialects.statements import Statements
 
 
-class _PostgresParser(Statements, PostgresParser):
+class _FromZero(Statements):
+    """Where the days of the week begin with Sunday, which is 0."""
+
+    def validate_expression(self, expression: Any, args: Any = None) -> Any:
+        found = super().validate_expression(expression, args)
+        if isinstance(found, exp.Extract) and found.this.name.upper() in ("DOW", "DAYOFWEEK"):
+            found.meta[FROM_ZERO] = True
+        return found
+
+
+class _PostgresParser(_FromZero, PostgresParser):
     QUERY_MODIFIER_PARSERS = {**PostgresParser.QUERY_MODIFIER_PARSERS, **Statements.STREAM_MODIFIERS}
     FUNCTIONS = {
         **PostgresParser.FUNCTIONS,
@@ -38,5 +49,5 @@ class PostgresStreams(Postgres):
 class DuckDBStreams(DuckDB):
     """DuckDB's SQL."""
 
-    class Parser(Statements, DuckDBParser):
+    class Parser(_FromZero, DuckDBParser):
         QUERY_MODIFIER_PARSERS = {**DuckDBParser.QUERY_MODIFIER_PARSERS, **Statements.STREAM_MODIFIERS}

@@ -16,6 +16,9 @@ from streambound.query.dialects.statements import Statements
 class SparkStreams(Spark):
     """Spark SQL, with the clauses of Databricks for streaming tables."""
 
+    # A year without leading zeros, which is another text than ``yyyy`` gives.
+    TIME_MAPPING = {**Spark.TIME_MAPPING, "y": "%-Y"}
+
     class Parser(Statements, SparkParser):
         PASSES_OVER = False
         QUERY_MODIFIER_PARSERS = {**SparkParser.QUERY_MODIFIER_PARSERS, **Statements.STREAM_MODIFIERS}

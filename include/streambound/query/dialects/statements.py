@@ -7,7 +7,7 @@ needs is read; options of connectors and the like, which differ with every one, 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlglot import expressions as exp
@@ -217,12 +217,16 @@ class Statements(Streaming):
             return self._create(first)
         if named := self._named_query(first):
             return named
+        if self._match_text_seq("APPLY", "CHANGES") or self._match_text_seq("AUTO", "CDC"):
+            self._pass_over_all()
+            return Written("changes", first, self._prev)
+        if self._match_text_seq("TABLE"):
+            # PostgreSQL: TABLE t is all of it.
+            return Written("select", first, self._prev, None, self._whole_table())
         if self._match_text_seq("SUBSCRIBE"):
             self._match_text_seq("TO")
             if self._curr.text.upper() not in (*_QUERY, "("):
-                whole = exp.Select(expressions=[exp.Star()], from_=exp.From(this=self._parse_table_parts()))
-                self._after_query(whole)
-                return Written("select", first, self._prev, None, whole)
+                return Written("select", first, self._prev, None, self._whole_table())
         if self._curr.text.upper() in _PASSED and self.PASSES_OVER:
             self._pass_over_all()
             return Written("other", first, self._prev)
@@ -239,6 +243,11 @@ class Statements(Streaming):
         target = self._into(tree)
         self._after_query(tree)
         return Written("insert" if target is not None else "select", first, self._prev, target, tree)
+
+    def _whole_table(self) -> exp.Select:
+        whole = exp.Select(expressions=[exp.Star()], from_=exp.From(this=self._parse_table_parts()))
+        self._after_query(whole)
+        return whole
 
     def _passed_over(self, tree: exp.Expr | None, kind: str) -> bool:
         """Whether a statement is no query of any kind: settings, grants and the like."""
@@ -260,6 +269,14 @@ class Statements(Streaming):
 
     def _insert(self, first: Token, kind: str | None) -> Written:
         self._match_texts(("INTO", "OVERWRITE"))
+        self._match_text_seq("LOCAL")
+        if self._match_text_seq("DIRECTORY"):
+            # Files in a folder: where they lie says nothing of the question.
+            while self._curr and self._curr.text.upper() not in (*_QUERY, "("):
+                self._advance()
+                if self._prev.text.upper() == "OPTIONS":
+                    self._skip_parenthesis()
+            return self._inserted(first, kind, None)
         self._match_text_seq("TABLE")
         target = self._parse_table_parts(schema=True)
         if self._match_text_seq("PARTITION"):
@@ -267,14 +284,15 @@ class Statements(Streaming):
         if self._curr.text == "(" and self._next.text.upper() not in (*_QUERY, "("):
             self._skip_parenthesis()
         self._match_text_seq("BY", "NAME")
+        return self._inserted(first, kind, target if isinstance(target, exp.Table) else None)
+
+    def _inserted(self, first: Token, kind: str | None, target: exp.Table | None) -> Written:
         tree = self._query()
         self._after_query(tree)
         if isinstance(tree, exp.Values):
             # Rows that a person writes down are no query.
             return Written("other", first, self._prev)
-        return Written(
-            kind or "insert", first, self._prev, target if isinstance(target, exp.Table) else None, tree
-        )
+        return Written(kind or "insert", first, self._prev, target, tree)
 
     def _query(self) -> exp.Expr | None:
         query = self._parse_statement()
@@ -318,6 +336,12 @@ class Statements(Streaming):
             adjectives.append(self._curr.text.lower())
             self._advance()
         what = self._curr.text.upper()
+        if what == "FLOW":
+            # Spark's pipelines: CREATE FLOW f AS INSERT INTO t SELECT ...
+            while self._curr and self._curr.token_type is not TokenType.ALIAS:
+                self._advance()
+            self._advance()
+            return replace(self._statement(), first=first)
         if what not in _ASKING:
             self._pass_over_all()
             return Written("other", first, self._prev)
@@ -358,8 +382,8 @@ class Statements(Streaming):
             if (
                 plain
                 and word == "WATERMARK"
-                and (after == "FOR" or after not in (",", ")"))
-                and after != "AS"
+                # A column may have that name.
+                and (after == "FOR" or self._ahead(2) in ("AS", "DELAY"))
             ):
                 self._advance()
                 self._match_text_seq("FOR")
@@ -481,6 +505,9 @@ class Statements(Streaming):
                 if self._curr.text.upper() == "EMIT":
                     self._after_query(tree)
                 return options, append_only, tree
+            if word == "AS" and after == "TABLE":
+                self._advance(2)
+                return options, append_only, self._whole_table()
             if word == "FROM" and what == "SINK":
                 start = self._curr
                 self._advance()

@@ -9,8 +9,20 @@ from sqlglot.dialects.tsql import TSQL
 from sqlglot.parsers.tsql import TSQLParser
 from sqlglot.tokenizer_core import TokenType
 
-from streambound.query.dialects.grammar import WATERMARK
+from streambound.query.dialects.grammar import WATERMARK, is_system_time
 from streambound.query.dialects.statements import Statements, Written
+
+
+def _keep_time(step: exp.Select) -> None:
+    """Have a step with windows show the end of its window: the time of its rows for who reads them."""
+    group = step.args.get("group")
+    windows = [str(key.this) for key in group.expressions if isinstance(key, exp.Anonymous)] if group else []
+    if not any(name.upper().endswith("WINDOW") for name in windows) or any(
+        isinstance(item, exp.Alias) and is_system_time(item.this) for item in step.expressions
+    ):
+        return
+    time = exp.Column(this=exp.to_identifier("Timestamp"), table=exp.to_identifier("System"))
+    step.append("expressions", exp.Alias(this=time, alias=exp.to_identifier("System.Timestamp")))
 
 
 class Azure(TSQL):
@@ -24,6 +36,8 @@ class Azure(TSQL):
             "PARTITION": frozenset(("BY",)),
             "OVER": frozenset(),
         }
+
+        WINDOW_ALIAS_TOKENS = TSQLParser.WINDOW_ALIAS_TOKENS - {TokenType.LIMIT}
 
         # What LIMIT DURATION says within the OVER that is being read.
         _durations: tuple[exp.Interval, ...] = ()
@@ -40,6 +54,9 @@ class Azure(TSQL):
                     clause = one.tree.args.get("with_") or clause
                     if clause is not None and not one.tree.args.get("with_"):
                         one.tree.set("with_", clause.copy())
+                    for inner in one.tree.find_all(exp.Select):
+                        if inner is not one.tree:
+                            _keep_time(inner)
             return found
 
         def _parse_partition_and_order(self) -> Any:
@@ -53,9 +70,21 @@ class Azure(TSQL):
                 self._parse_disjunction()
             return found
 
-        def _parse_window(self, *args: Any, **options: Any) -> Any:
+        def parse_set_operation(self, *args: Any, **options: Any) -> exp.SetOperation | None:
+            # All rows of both, those that are equal as well.
+            found = super().parse_set_operation(*args, **options)
+            if isinstance(found, exp.Union):
+                found.set("distinct", False)
+            return found
+
+        def _parse_window(self, this: exp.Expr | None, *args: Any, **options: Any) -> Any:
+            if isinstance(this, exp.Anonymous) and str(this.this).upper() == "SESSIONWINDOW":
+                # OVER (PARTITION BY k): sessions are those of a key as it is.
+                if self._match_text_seq("OVER"):
+                    self._skip_parenthesis()
+                return this
             outer, self._durations = self._durations, ()
-            found = super()._parse_window(*args, **options)
+            found = super()._parse_window(this, *args, **options)
             mine: tuple[exp.Interval, ...] = self._durations
             if isinstance(found, exp.Window):
                 for duration in mine:

@@ -29,17 +29,20 @@ _KINDS: dict[Kind, tuple[str, ...]] = {
         *("ARRAY_AGG", "COLLECT_LIST", "GROUP_ARRAY", "GROUP_CONCAT", "LISTAGG", "STRING_AGG", "COLLECT"),
         *("ARRAY_CONCAT_AGG", "JSONB_AGG", "JSON_AGG", "COLLECTTOP", "QUANTILE", "MEDIAN", "MODE"),
         *("PERCENTILE", "PERCENTILE_CONT", "PERCENTILE_DISC", "JSONB_OBJECT_AGG", "MAP_AGG", "JSON_ARRAYAGG"),
+        *("LIST_AGG", "JSON_OBJECTAGG", "MULTISET_AGG"),
         *("COLLECT_SET", "ARRAY_UNIQUE_AGG", "GROUP_UNIQ_ARRAY", "HISTOGRAM", "TOPK", "TOPKDISTINCT"),
     ),
     Kind.SKETCH: (
         *("APPROX_DISTINCT", "APPROX_COUNT_DISTINCT", "HLL", "APPROX_QUANTILE", "APPROX_PERCENTILE"),
-        *("PERCENTILE_APPROX", "UNIQ", "APPROX_TOP_K", "COUNT_MIN_SKETCH"),
+        *("PERCENTILE_APPROX", "UNIQ", "UNIQUE", "APPROX_TOP_K", "COUNT_MIN_SKETCH", "P90", "P95", "P99"),
         *("BIT_AND", "BIT_OR", "BIT_XOR", "BITWISE_AND_AGG", "BITWISE_OR_AGG", "BITWISE_XOR_AGG"),
     ),
 }
 # One name of each meaning, where processors have several.
 _CANONICAL = {
-    **dict.fromkeys(("COUNT_IF", "COUNT_BIG", "COUNTIF", "COUNT_DISTINCT", "UNIQ_EXACT"), "COUNT"),
+    **dict.fromkeys(
+        ("COUNT_IF", "COUNT_BIG", "COUNTIF", "COUNT_DISTINCT", "UNIQ_EXACT", "UNIQUE_EXACT"), "COUNT"
+    ),
     **dict.fromkeys(("SUM_IF", "SUMIF"), "SUM"),
     **dict.fromkeys(("AVG_IF", "MEAN"), "AVG"),
     **dict.fromkeys(("STDDEV", "STDEV"), "STDDEV_SAMP"),
@@ -54,7 +57,7 @@ _CANONICAL = {
     **dict.fromkeys(("COLLECT_LIST", "GROUP_ARRAY", "COLLECT"), "ARRAY_AGG"),
     **dict.fromkeys(("COLLECT_SET", "ARRAY_UNIQUE_AGG", "GROUP_UNIQ_ARRAY"), "ARRAY_AGG"),
     **dict.fromkeys(("GROUP_CONCAT", "LISTAGG"), "STRING_AGG"),
-    **dict.fromkeys(("APPROX_DISTINCT", "HLL", "UNIQ"), "APPROX_COUNT_DISTINCT"),
+    **dict.fromkeys(("APPROX_DISTINCT", "HLL", "UNIQ", "UNIQUE"), "APPROX_COUNT_DISTINCT"),
     **dict.fromkeys(("APPROX_QUANTILE", "APPROX_PERCENTILE"), "PERCENTILE_APPROX"),
 }
 # Of these a row that does not pass a FILTER is none, and not one with NULL.
@@ -66,8 +69,8 @@ _BY_NAME = {name: kind for kind, names in _KINDS.items() for name in names}
 # What there is nothing of without a column.
 READING = (Kind.SUM, Kind.MEAN)
 # Of their values only the different ones count: an exact number of them needs every one.
-_DISTINCT = frozenset(
-    ("COUNT_DISTINCT", "UNIQ_EXACT", "COLLECT_SET", "ARRAY_UNIQUE_AGG", "GROUP_UNIQ_ARRAY", "TOPKDISTINCT")
+_DISTINCT = frozenset(("COUNT_DISTINCT", "UNIQ_EXACT", "UNIQUE_EXACT", "COLLECT_SET")) | frozenset(
+    ("ARRAY_UNIQUE_AGG", "GROUP_UNIQ_ARRAY", "TOPKDISTINCT")
 )
 _BY = frozenset(("ARG_MIN", "ARG_MAX", "MIN_BY", "MAX_BY", "ARGMIN", "ARGMAX"))
 _CONDITIONAL = frozenset(("COUNT_IF", "COUNTIF", "SUM_IF", "AVG_IF", "SUMIF"))
@@ -119,7 +122,7 @@ def aggregate(node: exp.Expr) -> Called | None:
         passes_over = passes_over or isinstance(inner, exp.IgnoreNulls)
         inner = inner.this
     name = name_of(inner)
-    kind = Kind.COUNT if name == "UNIQ_EXACT" else _BY_NAME.get(name)
+    kind = Kind.COUNT if name in ("UNIQ_EXACT", "UNIQUE_EXACT") else _BY_NAME.get(name)
     if kind is None:
         return None
     given = list(_arguments(inner))

@@ -23,10 +23,12 @@ from streambound.query.dialects.statements import DeclaredColumn, DeclaredTable,
 from streambound.query.differences import microseconds
 from streambound.query.model import Column, Kind, Relation
 from streambound.query.type_names import canonical, type_named
-from streambound.query.values import Family
+from streambound.query.values import Family, parse_type
 
 # The pseudo-columns that every stream of a processor has.
 STAMPS = {"ksql": "ROWTIME", "timeplus": "_tp_time", "arroyo": "_timestamp"}
+# The timestamp of a table that a query computes with TIMESTAMP BY.
+COMPUTED = "_timestamp"
 # Connectors and formats by which rows are changed and deleted, not only added.
 _CHANGING = ("upsert", "cdc", "debezium", "canal", "maxwell", "ogg")
 _UNITS = (("days", 86_400_000_000), ("hours", 3_600_000_000), ("minutes", 60_000_000), ("seconds", 1_000_000))
@@ -108,7 +110,12 @@ def with_stamps(catalog: Catalog, queries: Iterable[exp.Expr]) -> Catalog:
             if WATERMARK not in table.meta or relation is None:
                 continue
             column, lateness = table.meta[WATERMARK]
-            if not isinstance(column, exp.Column) or relations[relation.name].timestamp is not None:
+            if relations[relation.name].timestamp is not None:
+                continue
+            if not isinstance(column, exp.Column):
+                made = Column(COMPUTED, parse_type("timestamp"), nullable=False)
+                computed = replace(relation, columns=(*relation.columns, made), timestamp=COMPUTED)
+                relations[relation.name] = computed
                 continue
             named = [c for c in relation.columns if c.name.lower() == column.name.lower()]
             if named and named[0].type.family is Family.TIMESTAMP:
@@ -232,6 +239,10 @@ def _named_stamp(body: dict[str, Any], table: DeclaredTable) -> None:
 
 def _stamped(body: dict[str, Any], column: exp.Expr, lateness: exp.Expr | None) -> None:
     """Note the timestamp, and how late a row may come: an interval, or the column less one."""
+    if not isinstance(column, (exp.Column, exp.Identifier)):
+        # A moment, whatever it is computed from.
+        body["columns"][COMPUTED] = "timestamp"
+        column = exp.to_identifier(COMPUTED)
     name = _spelt(body["columns"], column.name)
     if canonical(body["columns"].get(name, "object")) != "timestamp":
         if name not in body["columns"]:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import groupby
 
 from sqlglot import expressions as exp
 
 from streambound.query.catalog import Catalog
-from streambound.query.model import Attribute, Column, Kind, Relation
-from streambound.query.operators import Grouping, Ranking
+from streambound.query.model import Attribute, Column, Domain, Kind, Query, Relation, Term
+from streambound.query.operators import Grouping, Ranking, Shown
+from streambound.query.operators import Kind as Aggregated
 from streambound.query.parse.parts import Item, Rows, column_of
 from streambound.query.parse.union import blocks_of_rows, outputs
 from streambound.query.statement import Block, Statement
+
+# The time of groups that a sub-query does not show, as a column of its rows that nobody names.
+HIDDEN = "(time)"
 
 
 def fed_relation(
@@ -29,12 +33,15 @@ def fed_relation(
         QueryError, UnsupportedError: the rows cannot be read.
     """
     made = blocks_of_rows(blocks, sql, catalog, name)
+    shown_alone = len(made[0].outputs)
+    if len(made) == 1:
+        made = (_with_time(made[0]),)
     statement = Statement(name, sql, made, outputs(made), unevaluated="a sub-query")
     columns: list[Column] = []
     own: list[Item] = []
     taken: set[str] = set()
     times = _times(statement)
-    numbers = groupby(range(len(statement.outputs)), key=_items(made[0]).__getitem__)
+    numbers = groupby(range(shown_alone), key=_items(made[0]).__getitem__)
     for item, (_, outputs_of) in zip(blocks[0].columns, numbers, strict=True):
         values: list[exp.Expr] = []
         for number in outputs_of:
@@ -43,26 +50,46 @@ def fed_relation(
             while free.lower() in taken:
                 free, count = f"{said}_{count}", count + 1
             taken.add(free.lower())
-            columns.append(Column(free, statement.outputs[number][1], nullable=number not in times))
+            kind, nullable = statement.outputs[number][1], number not in times
+            columns.append(Column(free, kind, _counted(statement, number), nullable))
             values.append(column_of(name, free))
         computed = exp.Anonymous(this=item.name or "value", expressions=values)
         own.append(Item(item.name, item.key, values[0] if len(values) == 1 else computed))
+    for _, kind in statement.outputs[shown_alone:]:
+        columns.append(Column(HIDDEN, kind, nullable=False))
     stamp = min(times, key=lambda n: (times[n], n), default=None)
     if stamp is not None:
         columns = [
             replace(c, bucket=times[n] + times[stamp]) if n in times and n != stamp else c
             for n, c in enumerate(columns)
         ]
-    changing = stamp is None and any(_changes(block) for block in made)
+    table = stamp is None and all(map(_lasts, made))
     relation = Relation(
         _free(name, catalog),
-        Kind.VERSIONED if changing else Kind.STREAM,
+        Kind.VERSIONED if table else Kind.STREAM,
         tuple(columns),
         None if stamp is None else columns[stamp].name,
-        primary_key=tuple(columns[n].name for n in _keys(made)) if changing else (),
+        primary_key=tuple(columns[n].name for n in _keys(made)) if table else (),
         fed=statement,
     )
     return relation, own
+
+
+def _counted(statement: Statement, number: int) -> Domain | None:
+    """The numbers of rows that a column may be: those of a stream's window, if its rate is promised."""
+    block = statement.blocks[0]
+    if len(statement.selections) != 1 or not isinstance(block.then, Grouping):
+        return None
+    base, shown = block.selections[0].base, block.then.shown[number]
+    if len(base.occurrences) != 1 or not shown.plain or len(shown.values) != 1:
+        return None
+    keys = [output.term for output in base.select[: block.then.keys]]
+    spans = [base.column(key).bucket or 0 for key in keys if isinstance(key, Attribute) and base.is_time(key)]
+    if not spans or block.then.aggregates[shown.values[0]].kind is not Aggregated.COUNT:
+        return None
+    relation = base.occurrences[0].relation
+    most = relation.most(-(-min(spans) // relation.tick) + 1)
+    return None if most is None else Domain(0, most)
 
 
 def _items(block: Block) -> list[int]:
@@ -84,6 +111,57 @@ def _changes(block: Block) -> bool:
     if isinstance(block.then, (Grouping, Ranking)):
         return True
     return any(guard.negated for selection in block.selections for guard in selection.guards)
+
+
+def _lasts(block: Block) -> bool:
+    """Whether a block has a row of each of some keys for ever: of finitely many, if it is bounded."""
+    if isinstance(block.then, Grouping):
+        return block.then.session is None and not _times_among(block, range(block.then.keys))
+    return isinstance(block.then, Ranking) and not _times_among(block, block.then.partition)
+
+
+def _times_among(block: Block, positions: Iterable[int]) -> list[int]:
+    """The outputs of all rows of a block that are times."""
+    bases = [selection.base for selection in block.selections]
+
+    def is_time(base: Query, term: Term) -> bool:
+        return isinstance(term, Attribute) and base.is_time(term)
+
+    return [p for p in positions if any(is_time(base, base.select[p].term) for base in bases)]
+
+
+def untimed(relation: Relation) -> bool:
+    """Whether rows of a sub-query may be taken back, and their time is not known: no table, and no stream."""
+    if relation.fed is None or relation.kind is not Kind.STREAM or relation.timestamp is not None:
+        return False
+    return any(map(_changes, relation.fed.blocks))
+
+
+def mixed(relation: Relation) -> bool:
+    """Whether rows that last for ever are beside others."""
+    return untimed(relation) and relation.fed is not None and any(map(_lasts, relation.fed.blocks))
+
+
+def _with_time(block: Block) -> Block:
+    """A block with the time of its groups, or of its partitions, among its columns.
+
+    Rows of others come when it is over, for ever: they are no table of finitely many keys.
+    """
+    if isinstance(block.then, Grouping):
+        keys: tuple[int, ...] = tuple(range(block.then.keys))
+    elif isinstance(block.then, Ranking) and block.then.shown:
+        keys = block.then.partition
+    else:
+        return block
+    times = _times_among(block, keys)
+    known = {position for shown in block.then.shown if shown.plain for position in shown.outputs}
+    if not times or known & {*times}:
+        return block
+    base = block.selections[0].base
+    kind = base.type_of(base.select[times[0]].term)
+    return replace(
+        block, then=replace(block.then, shown=(*block.then.shown, Shown(HIDDEN, kind, (times[0],))))
+    )
 
 
 def _shown(block: Block) -> Iterator[tuple[int, int]]:

@@ -280,6 +280,9 @@ class _Group:
         if not names.knows(node) and not (node.table and names.is_within(node)):
             raise names.unknown(node)
         said = blockers.words(node, names.inliner.text)
+        if (call := node.find_ancestor(exp.Anonymous)) is not None:
+            # It may be an aggregate of the engine, or of the user's own.
+            raise blockers.blocker(f"the aggregate {name_of(call)}", call, names.inliner.text)
         if not self._keys and not self._select.args.get("group"):
             fix = f"add GROUP BY {said}, or an aggregate around it"
         else:

@@ -7,6 +7,7 @@ from sqlglot import expressions as exp
 from streambound.query.dialects.grammar import span_of
 from streambound.query.expressions.derived import ELEMENTS
 from streambound.query.expressions.patterns import as_window
+from streambound.query.parse.parts import at_place
 
 
 def is_first(condition: exp.Expr) -> bool:
@@ -40,6 +41,25 @@ def elements_of(table: exp.Expr) -> exp.Expr | None:
     made = exp.Anonymous(this="ELEMENT", expressions=[one.copy() for one in given])
     if (span := span_of(table)) is not None:
         made.meta["span"] = span
+    return made
+
+
+def with_fields(select: exp.Select) -> exp.Select:
+    """What lies within an element, as ``a.ArrayValue.x``, as a field of it: ``a`` is no schema."""
+    joined = [join.this for join in select.args.get("joins") or []]
+    tables = [*(select.args.get("laterals") or []), *joined]
+    names = {str(one.alias).lower() for one in tables if one.alias and elements_of(one) is not None}
+    if not names:
+        return select
+    made = select.copy()
+    made.meta.update(select.meta)
+    for column in list(made.find_all(exp.Column)):
+        first, *rest = column.parts
+        if len(rest) > 1 and first.name.lower() in names:
+            field: exp.Expr = exp.Column(this=rest[0].copy(), table=first.copy())
+            for part in rest[1:]:
+                field = exp.Dot(this=field, expression=part.copy())
+            column.replace(at_place(field, column))
     return made
 
 

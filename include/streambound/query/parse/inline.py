@@ -23,7 +23,7 @@ from streambound.query.clock import (
     is_clock,
     reads_clock,
 )
-from streambound.query.dialects.grammar import WITHIN, span_of
+from streambound.query.dialects.grammar import WITHIN, is_system_time, span_of
 from streambound.query.dialects.reading import Language
 from streambound.query.differences import plain
 from streambound.query.expressions import blockers
@@ -33,7 +33,14 @@ from streambound.query.parse.composed import as_one, with_frames, with_frames_of
 from streambound.query.parse.correlated import without_laterals, without_scalars
 from streambound.query.parse.fed import fed_relation
 from streambound.query.parse.grouped import grouping, on_keys
-from streambound.query.parse.idioms import elements_of, is_first, with_elements, with_matches, with_top_one
+from streambound.query.parse.idioms import (
+    elements_of,
+    is_first,
+    with_elements,
+    with_fields,
+    with_matches,
+    with_top_one,
+)
 from streambound.query.parse.names import Items, Names
 from streambound.query.parse.nested import is_path
 from streambound.query.parse.parts import (
@@ -58,7 +65,7 @@ from streambound.query.parse.ranked import first_in_time, first_of_each, limited
 from streambound.query.parse.semijoins import without_rows
 from streambound.query.parse.substitution import Substitution
 from streambound.query.scope import place_of
-from streambound.query.windows import Window, tabled
+from streambound.query.windows import Window, of_snapshot, tabled
 from streambound.query.windows import called as called_window
 
 # More members than a person writes: a query of unions of unions would otherwise fill the memory.
@@ -298,7 +305,7 @@ class Inliner:
     def _selected(
         self, select: exp.Select, around: Mapping[str, View], taken: set[str], hint: str | None
     ) -> tuple[Rows, ...]:
-        select = with_matches(select)
+        select = with_fields(with_matches(select))
         self.refused += blockers.of_clauses(select, self.text)
         from_ = select.args.get("from_")
         if from_ is None:
@@ -338,10 +345,10 @@ class Inliner:
             if WITHIN in join.this.meta:
                 names.within.append((join.this, len(names.sources)))
         self._refuse_twins(names)
+        if self.language.name == "azure":
+            select = self._with_system_time(with_top_one(of_snapshot(select)), names)
         where = [] if select.args.get("where") is None else [select.args["where"].this]
         where = [one for condition in where for one in conjuncts(condition)]
-        if self.language.name == "azure":
-            select = with_top_one(select)
         firsts = [one for one in where if is_first(one)]
         if firsts:
             return first_in_time(self, select, names, where, firsts)
@@ -374,6 +381,34 @@ class Inliner:
             if not self.refused[: before + 1]:
                 raise
             return ()
+
+    def _with_system_time(self, select: exp.Select, names: Names) -> exp.Select:
+        """Azure's System.Timestamp() of rows that are in no window: the timestamp of the first source."""
+        group = select.args.get("group")
+        keys = [] if group is None else group.expressions
+        for key in keys:
+            if key.name.upper() == "WINDOWS" and isinstance(key, exp.Anonymous):
+                self.refuse("Windows()", key)
+        if any(called_window(key) is not None for key in keys) or not any(map(is_system_time, select.walk())):
+            return select
+
+        def of(node: exp.Expr) -> exp.Expr:
+            if not is_system_time(node):
+                return node
+            try:
+                return at_place(names.stamp(node), node)
+            except QueryError:
+                raise blockers.blocker("System.Timestamp() of rows without one", node, self.text) from None
+
+        parts = {name: given for name, given in select.args.items() if name not in ("from_", "with_")}
+        made = select.copy()
+        made.meta.update(select.meta)
+        for name, given in parts.items():
+            if isinstance(given, exp.Expr):
+                made.set(name, given.transform(of))
+            elif isinstance(given, list) and name != "joins":
+                made.set(name, [one.transform(of) if isinstance(one, exp.Expr) else one for one in given])
+        return made
 
     def _without_from(self, select: exp.Select) -> tuple[Rows, ...]:
         if not self.refused:

@@ -11,7 +11,7 @@ from sqlglot.errors import ErrorLevel
 
 from streambound.errors import QueryError, meant
 from streambound.query.clock import is_clock, with_clock
-from streambound.query.dialects.grammar import WITHIN, span_of
+from streambound.query.dialects.grammar import WITHIN, is_system_time, span_of
 from streambound.query.differences import band, microseconds, plain
 from streambound.query.expressions import blockers
 from streambound.query.parse.declared import STAMPS
@@ -33,6 +33,13 @@ from streambound.query.scope import is_word, place_of
 from streambound.query.windows import END, SESSIONS, START, Window, part_called
 from streambound.query.windows import called as called_window
 
+# What every row of a processor has beside its columns, but for its time.
+PSEUDO = {
+    "azure": ("PARTITIONID", "EVENTENQUEUEDUTCTIME", "EVENTPROCESSEDUTCTIME", "BLOBNAME"),
+    "ksql": ("ROWKEY", "ROWPARTITION", "ROWOFFSET", "WINDOWSTART", "WINDOWEND"),
+    "risingwave": ("_ROW_ID", "_RW_TIMESTAMP", "_RW_KAFKA_TIMESTAMP", "_RW_KAFKA_KEY"),
+    "timeplus": ("_TP_SN", "_TP_DELTA", "_TP_SHARD", "_TP_APPEND_TIME", "_TP_MESSAGE_KEY"),
+}
 # Processors whose answers are tables that stand: the present time in one changes all of its rows.
 STANDING = ("risingwave", "materialize", "feldera", "postgres")
 
@@ -136,7 +143,7 @@ class Names:
             conditions, partners = list(joined.conditions), list(joined.partners)
             for condition in where:
                 if (query := blockers.semi_join(condition)) is not None:
-                    partners += partners_of(self.inliner, condition, query, found)
+                    partners += partners_of(self.inliner, condition, query, found, partners)
                     continue
                 conditions.append(self.condition(found.of(condition)))
             arrival = self.time_of(joined.tables)
@@ -363,12 +370,12 @@ class Names:
 
     def window_part(self, node: exp.Expr, windows: Sequence[Window]) -> tuple[Window, bool] | None:
         """A start or an end of one of these windows, as processors write them; whether it is the end."""
+        if windows and is_system_time(node):
+            return windows[0], True
         if isinstance(node, exp.Dot) and isinstance(node.this, exp.Expr):
             name = node.expression.name.upper() if not isinstance(node.expression, exp.Anonymous) else ""
             if isinstance(node.expression, exp.Anonymous):
                 name = str(node.expression.this).upper()
-                if node.this.name.upper() == "SYSTEM" and name in ("TIMESTAMP", "TIMESTAMP()") and windows:
-                    return windows[0], True
             inner = self.window_part(node.this, windows)
             return None if inner is None or name not in ("START", "END") else (inner[0], name == "END")
         if isinstance(node, exp.Column) and not self.knows(node):
@@ -510,6 +517,8 @@ class Names:
         return isinstance(node, exp.Anonymous) and str(node.this) in (START, END)
 
     def _unknown(self, node: exp.Expr, name: str) -> QueryError:
+        if name.upper() in PSEUDO.get(self.inliner.language.name, ()):
+            return blockers.blocker(f"the pseudo-column {name.upper()}", node, self.inliner.text)
         known = sorted({c.name for source in self.sources for c in source.names or ()})
         return QueryError(
             f"no stream in FROM has a column {name}",
@@ -519,6 +528,8 @@ class Names:
         )
 
     def _unknown_owner(self, owner: exp.Expr) -> QueryError:
+        if owner.name.upper() in PSEUDO.get(self.inliner.language.name, ()):
+            return blockers.blocker(f"the pseudo-column {owner.name.upper()}", owner, self.inliner.text)
         known = [source.key for source in self.sources if not source.key.startswith("#")]
         return QueryError(
             f"unknown stream or alias {owner.name}",

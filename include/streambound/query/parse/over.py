@@ -200,6 +200,8 @@ def _frame(
         rows = 1 if rows is None else rows
         return Frame(True, rows, 0) if name == "LAG" else Frame(True, 0, rows)
     if found is not None:
+        if str(found.args.get("kind")) == "SESSION":
+            raise blockers.blocker("SESSION WITH GAP", node, names.inliner.text)
         _refuse_edges(found, names)
         start, end = (_reach(found, which) for which in ("start", "end"))
         if start > end or start == inf or end == -inf:

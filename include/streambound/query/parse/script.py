@@ -28,7 +28,7 @@ from streambound.query.scope import place_of
 from streambound.query.syntax import refuse_gaps, refuse_nesting, syntax_error
 
 _SEVERAL = "choose one with --query NAME, or put each into a file of its own"
-_RELAXED = "a difference that counts boundaries of a unit is decided, and cannot be evaluated yet"
+_RELAXED = "a difference in months, or in boundaries of a unit, is decided, and cannot be evaluated yet"
 _NESTED = "a nested column is decided by its path, and cannot be evaluated yet"
 # Tables of files and topics that a statement names where others name a table.
 _READERS = ("READ_FILES", "READ_KAFKA", "CLOUD_FILES", "READ_KINESIS", "READ_PUBSUB", "READ_PULSAR")
@@ -135,6 +135,8 @@ def script(sql: str, catalog: Catalog, dialect: str | None) -> Script:
         # Where nothing else is there, what the parser would pass over in silence is told first.
         refuse_gaps(sql, found, language)
     read = statements(found, sql, language)
+    if language.name == "spark":
+        read = _from_elsewhere(read, catalog)
     written = [one for one in read if isinstance(one, Written)]
     trees = [one.tree for one in written if isinstance(one.tree, exp.Query)]
     standing = Standing(language)
@@ -183,6 +185,29 @@ def script(sql: str, catalog: Catalog, dialect: str | None) -> Script:
     tables = {one.name.name.lower() for one in _tables(written) if one.name is not None}
     unlisted = frozenset(name for name in tables if known.find(name) is None)
     return Script(sql, language, guessed, tuple(queries), known, unlisted, catalog)
+
+
+def _from_elsewhere(read: list[Written | ParseError], catalog: Catalog) -> list[Written | ParseError]:
+    """The statements, of which those that declare a table of all that a table elsewhere has read a source."""
+    named = {one.name.name.lower() for one in read if isinstance(one, Written) and one.name is not None}
+
+    def of(one: Written | ParseError) -> Written | ParseError:
+        if isinstance(one, ParseError) or one.table is None or not isinstance(one.tree, exp.Select):
+            return one
+        from_, typed = one.tree.args.get("from_"), [column.type for column in one.table.columns]
+        table = None if from_ is None else from_.this
+        if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier) or not all(typed):
+            return one
+        # Of another schema it may have the name that it has here.
+        own = {one.name.name.lower()} if one.name is not None and table.args.get("db") else set()
+        if not typed or table.name.lower() in named - own or catalog.find(table.name) is not None:
+            return one
+        source = exp.Anonymous(this=_READERS[0], expressions=[exp.Literal.string(table.name)])
+        made = exp.Select(expressions=one.tree.expressions, from_=exp.From(this=exp.Table(this=source)))
+        others = [key for key, value in one.tree.args.items() if value and key not in made.args]
+        return replace(one, tree=made) if not others and _reads_source(made) else one
+
+    return [of(one) for one in read]
 
 
 def _note_statement(

@@ -10,6 +10,7 @@ from sqlglot import expressions as exp
 
 from streambound.errors import Place, QueryError, UnsupportedError, meant, together
 from streambound.query.catalog import Catalog
+from streambound.query.dialects.grammar import SPAN
 from streambound.query.dialects.tokens import code, place_at
 from streambound.query.expressions.conditions import formula, operands
 from streambound.query.expressions.derived import Expressions, with_columns
@@ -271,6 +272,9 @@ def _outputs(
             continue
         for term in terms:
             name = item.alias if isinstance(item, exp.Alias) else inner.name or str(term)
+            if done and not isinstance(inner, exp.Column) and (span := inner.meta.get(SPAN)) is not None:
+                # Not shown under a name: the user's words say what it is.
+                name = " ".join(scope.sql[slice(*span)].split())
             place = place_of(inner, scope.sql)
             within = len(terms) > 1 or bool(inner.meta.get("within"))
             outputs.append(Output(_unused(name, taken), term, place, within, number))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -29,9 +30,17 @@ def _same_or_null(one: exp.Expr, other: exp.Expr) -> exp.Expr:
 
 
 def partners_of(
-    inliner: Inliner, condition: exp.Expr, query: exp.Expr, outer: Substitution
+    inliner: Inliner,
+    condition: exp.Expr,
+    query: exp.Expr,
+    outer: Substitution,
+    beside: Iterable[Partners],
 ) -> list[Partners]:
-    """What [NOT] EXISTS and [NOT] IN (SELECT ...) look for, of the rows of the query around."""
+    """What [NOT] EXISTS and [NOT] IN (SELECT ...) look for, of the rows of the query around.
+
+    Args:
+        beside: what else is looked for, under names of its own.
+    """
     negated, member = blockers.semi_join_words(condition)
     rows = inliner.correlated(query, outer)
     if not rows or inliner.refused:
@@ -46,10 +55,12 @@ def partners_of(
         inliner.refuse("a UNION in EXISTS or IN", condition)
         return []
     made = []
+    taken = {table.args["alias"].name.lower() for one in beside for table in one.tables}
+    taken |= set(outer.names())
     for part in parts:
         if any(map(reads_clock, part.conditions)):
             part = _in_time(inliner, part)
-        there = apart(part, set(outer.names()), "inner")
+        there = apart(part, taken, "inner")
         conditions = list(there.conditions)
         if member is not None:
             if len(there.columns) != 1:
