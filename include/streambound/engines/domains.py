@@ -15,7 +15,18 @@ from itertools import product
 from streambound.constraints.space import domain_of
 from streambound.constraints.system import finite, system
 from streambound.query.formula import AllOf, AnyOf, Formula, atoms_of
-from streambound.query.model import Atom, Attribute, Filter, Join, Kind, Membership, Op, Output, Query
+from streambound.query.model import (
+    Atom,
+    Attribute,
+    Filter,
+    Join,
+    Kind,
+    Membership,
+    NullTest,
+    Op,
+    Output,
+    Query,
+)
 from streambound.query.statement import Block, Selection, Statement
 
 # Conjunctions of the conditions on one stream that are looked at; past them it counts as not filtered.
@@ -84,7 +95,8 @@ class Domains:
             return True
         if self._inner(attribute):
             return True
-        found = (system(self._query(attribute, case)) for case in self._cases(attribute.occurrence))
+        cases = (case for case in self._cases(attribute.occurrence) if not _is_null(attribute, case))
+        found = (system(self._query(attribute, case)) for case in cases)
         return all(facts.closure is None or finite(facts.space, facts.closure, attribute) for facts in found)
 
     def _computed_of_finite(self, attribute: Attribute) -> bool:
@@ -124,10 +136,10 @@ class Domains:
             if column.occurrence == alias:
                 yield from (one for other in self._equal[column] for one in self._said(other, column))
 
-    def _said(self, other: Attribute, column: Attribute) -> Iterator[Atom]:
+    def _said(self, other: Attribute, column: Attribute) -> Iterator[Formula]:
         for one in self.conditions:
-            if isinstance(one, (Filter, Membership)) and one.attribute == other:
-                yield replace(one, attribute=column)
+            if {a for atom in atoms_of(one) for a in atom.attributes} == {other}:
+                yield _renamed(one, column)
 
     @cached_property
     def _equal(self) -> dict[Attribute, tuple[Attribute, ...]]:
@@ -139,6 +151,19 @@ class Domains:
                 classes = [c for c in classes if c not in touched]
                 classes.append(set(one.attributes).union(*touched))
         return {a: tuple(sorted(c - {a})) for c in classes for a in c}
+
+
+def _is_null(attribute: Attribute, case: Sequence[Atom]) -> bool:
+    return any(isinstance(a, NullTest) and a.null and a.attribute == attribute for a in case)
+
+
+def _renamed(formula: Formula, column: Attribute) -> Formula:
+    """A condition on one column as one on another."""
+    if isinstance(formula, (AllOf, AnyOf)):
+        return replace(formula, parts=tuple(_renamed(part, column) for part in formula.parts))
+    if isinstance(formula, (Filter, Membership, NullTest)):
+        return replace(formula, attribute=column)
+    return formula
 
 
 def _cases(local: tuple[Formula, ...]) -> list[tuple[Atom, ...]]:
