@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from streambound.compiler import compile
+from streambound.compiler import compile, on_engine
 from streambound.engines import ENGINES, of_dialect
-from streambound.engines.kept import OnEngine, engine, kept
+from streambound.engines.kept import OnEngine, engine
 from streambound.engines.model import Engine, Fact, Growth, Keeps, Rule
 from streambound.errors import StreamboundError
 from streambound.query.corpus import CorpusLine, read_corpus
@@ -34,7 +34,8 @@ def _engine_text(one: Engine) -> str:
     head = "| operator | with | without | keeps | cleaned | known by |\n|---|---|---|---|---|---|"
     notes = "".join(f"- {note}\n" for note in dict.fromkeys(r.note for r in one.rules if r.note))
     said = f"What people run into:\n\n{notes}" if notes else ""
-    return f"### {one.title} {one.version}\n\n{head}\n{rows}\n\n{said}"
+    version = f" {one.version}" if one.version else ""
+    return f"### {one.title}{version}\n\n{head}\n{rows}\n\n{said}"
 
 
 def _rule_row(rule: Rule) -> str:
@@ -68,7 +69,8 @@ def _answer(line: CorpusLine, name: str) -> tuple[str, str, str]:
         job = compile(line.sql, line.catalog, line.id, dialect=line.dialect, query=line.query)
     except StreamboundError as error:
         return "not decided", "not decided", error.message.split(" is not supported")[0]
-    found = kept(job.statement, engine(name))
+    found = on_engine(job, name)
+    assert found is not None
     return job.verdict.outcome.value, _growth(found), _by(found)
 
 

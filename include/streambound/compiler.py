@@ -472,9 +472,13 @@ def on_engine(
     if given is None and otherwise is None and "for" not in dict(job.statement.metadata):
         return None
     from streambound.engines.kept import engine_for, kept
+    from streambound.engines.sorting import sorting
 
     engine = engine_for(job.sql, given, otherwise)
-    return None if engine is None else kept(job.statement, engine, known)
+    if engine is None:
+        return None
+    order = sorting(job.statement, job.sql, job.span, job.dialect)
+    return kept(job.statement, engine, known, () if order is None else (order,))
 
 
 def invalid(name: str, criterion: str, error: StreamboundError) -> Report:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from streambound.compiler import parsed
 from streambound.engines.kept import OnEngine, engine, in_modes, kept
 from streambound.engines.model import Fact
+from streambound.engines.sorting import sorting
 from streambound.query.catalog import catalog_from_mapping
 
 _S = {"id": "int", "A": "int", "B": "int", "B5": "int", "K": "int", "ts": "timestamp"}
@@ -34,8 +35,11 @@ def on(name: str, sql: str, dialect: str = "spark", *known: Fact) -> OnEngine:
 
 def in_every_mode(name: str, sql: str, *known: Fact) -> dict[str, OnEngine]:
     """The same in each output mode, by its name."""
-    statement = parsed(sql, _CATALOG, dialect="spark").statement
-    return {(one.mode or "").split()[-1]: one for one in in_modes(statement, engine(name), frozenset(known))}
+    job = parsed(sql, _CATALOG, dialect="spark")
+    order = sorting(job.statement, sql, job.span, "spark")
+    further = () if order is None else (order,)
+    found = in_modes(job.statement, engine(name), frozenset(known), further)
+    return {(one.mode or "").split()[-1]: one for one in found}
 
 
 def told(found: OnEngine) -> list[tuple[str, str, str]]:

@@ -23,7 +23,7 @@ JOINED = "SELECT S.A\nFROM S JOIN T\n  ON S.A = T.D AND S.B < T.E\nWHERE S.A > 1
 
 
 @pytest.mark.parametrize("name", ENGINES)
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(25))
 def test_every_statement_has_an_answer(name: str, seed: int) -> None:
     line = statement_line(seed)
     assert line.catalog is not None
@@ -75,6 +75,29 @@ def test_an_engine_that_is_not_known_is_told_with_its_place() -> None:
     assert report.verdict == "invalid" and report.error is not None
     assert str(report.error.place) == "line 2, column 9"
     assert report.error.accepted == ", ".join(ENGINES)
+
+
+@pytest.mark.parametrize(
+    ("order", "growth"),
+    [
+        ("", Growth.CONSTANT),
+        ("ORDER BY ts", Growth.CONSTANT),
+        ("ORDER BY ts ASC, A DESC", Growth.CONSTANT),
+        ("ORDER BY ts DESC", Growth.REFUSED),
+        ("ORDER BY A", Growth.REFUSED),
+        ("ORDER BY A LIMIT 3", Growth.CONSTANT),
+    ],
+)
+def test_an_order_of_all_answers_is_what_an_engine_may_refuse(order: str, growth: Growth) -> None:
+    catalog = catalog_from_mapping({"S": {"A": "int", "ts": "timestamp"}})
+    sql = f"SELECT A, ts FROM S {order};"
+    found = check(sql, catalog, dialect="flink", engine="flink").engine
+    assert found is not None and found.growth is growth
+    other = check(sql, catalog, dialect="flink", engine="materialize").engine
+    assert other is not None and other.growth is Growth.CONSTANT
+    if growth is Growth.REFUSED:
+        (sort,) = found.held
+        assert str(sort.operator.place) == "line 1, column 21"
 
 
 def test_modes_are_those_of_spark() -> None:

@@ -62,7 +62,7 @@ def test_each_operator_is_told_below_the_verdict_with_its_place() -> None:
             "spark",
             "Spark 4.3 (output mode append) refuses the query as it is written",
         ),
-        ("SELECT DISTINCT A FROM S", "ksqldb", "as it is written, what ksqlDB 0.29 keeps is not modelled"),
+        ("SELECT DISTINCT A FROM S", "ksqldb", "as it is written, what ksqlDB keeps is not modelled"),
     ],
 )
 def test_in_a_sentence(sql: str, engine: str, told: str) -> None:

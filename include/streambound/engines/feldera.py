@@ -61,7 +61,7 @@ RULES = (
 ENGINE = Engine(
     "feldera",
     "Feldera",
-    "0.1xx",
+    None,
     RULES,
     "LATENESS on it in its table; without it nothing is cleaned",
     infers=False,

@@ -6,6 +6,7 @@ from streambound.engines.model import DOCUMENTED, INFERRED, MEASURED, Engine, Fa
 
 _MEASURED = Source(MEASURED, "apache-flink 2.3.0, size of full checkpoints; docs/engines.md")
 _JOINS = Source(DOCUMENTED, "Flink documentation, Table API & SQL, Queries, Joins")
+_SORTS = Source(DOCUMENTED, "Flink documentation, ORDER BY clause: ascending by a time attribute first")
 _WATERMARK = "the watermark passes"
 _TTL = "only by table.exec.state.ttl, which loses matches"
 
@@ -155,6 +156,20 @@ RULES = (
         note="of rows that are taken back top-n keeps all of a partition: one that leaves lets the next in",
     ),
     _of(Kind.TOP, Keeps.KEYED_ROWS, _MEASURED, cleans=_TTL),
+    _of(
+        Kind.SORT,
+        Keeps.SPAN,
+        _SORTS,
+        Fact.TIME_ORDER,
+        cleans=_WATERMARK,
+        watermarks=True,
+    ),
+    _of(
+        Kind.SORT,
+        Keeps.REFUSED,
+        _SORTS,
+        error="TableException: Sort on a non-time-attribute field is not supported",
+    ),
     _of(
         Kind.OVER,
         Keeps.INPUT,

@@ -28,6 +28,8 @@ from streambound.query.registry import metadata
 from streambound.query.statement import Statement
 from streambound.query.values import shown
 
+# What only some engines look at.
+_PASSED_OVER = (Kind.ANSWER, Kind.SORT)
 # A line of a file's first comments: -- for: flink
 SAID = "for"
 
@@ -150,7 +152,8 @@ class OnEngine:
     def named(self) -> str:
         """The engine and its version."""
         mode = f" ({self.mode})" if self.mode else ""
-        return f"{self.engine.title} {self.engine.version}{mode}"
+        version = f" {self.engine.version}" if self.engine.version else ""
+        return f"{self.engine.title}{version}{mode}"
 
     def to_json(self) -> dict[str, Any]:
         """The object that ``check --format json`` prints."""
@@ -177,13 +180,19 @@ class OnEngine:
         return replace(self, held=tuple(held))
 
 
-def kept(statement: Statement, on: Engine, known: frozenset[Fact] = frozenset()) -> OnEngine:
+def kept(
+    statement: Statement,
+    on: Engine,
+    known: frozenset[Fact] = frozenset(),
+    further: tuple[Operator, ...] = (),
+) -> OnEngine:
     """What an engine keeps of a statement, in the first of its modes that does not refuse it.
 
     Args:
         known: what is known of every operator beyond the text, such as that a DataFrame drops duplicates.
+        further: operators that the statement has not, as they change no answer.
     """
-    made = in_modes(statement, on, known)
+    made = in_modes(statement, on, known, further)
     best = min(made, key=lambda one: (one.growth is Growth.REFUSED, made.index(one)))
     others = [one for one in made if one.growth is not best.growth]
     notes = [*_notes(best, () if Fact.DATAFRAME in known else statement.scanned)]
@@ -191,9 +200,14 @@ def kept(statement: Statement, on: Engine, known: frozenset[Fact] = frozenset())
     return replace(best, notes=tuple(dict.fromkeys(notes)))
 
 
-def in_modes(statement: Statement, on: Engine, known: frozenset[Fact] = frozenset()) -> tuple[OnEngine, ...]:
+def in_modes(
+    statement: Statement,
+    on: Engine,
+    known: frozenset[Fact] = frozenset(),
+    further: tuple[Operator, ...] = (),
+) -> tuple[OnEngine, ...]:
     """What an engine keeps in each of its modes, the preferred one first; of most engines there is one."""
-    found = operators(statement, on.infers)
+    found = (*operators(statement, on.infers), *further)
     return tuple(_in_mode(found, on, mode, known) for mode in on.modes or (None,))
 
 
@@ -202,7 +216,7 @@ def _in_mode(found: Iterable[Operator], on: Engine, mode: Fact | None, known: fr
     held = []
     for operator in found:
         rule = next((one for one in on.rules if one.fits(operator, facts)), None)
-        if rule is None and operator.kind is Kind.ANSWER:
+        if rule is None and operator.kind in _PASSED_OVER:
             continue
         if rule is None:
             held.append(Held(operator, None, Growth.UNKNOWN))

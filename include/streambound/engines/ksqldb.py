@@ -45,7 +45,7 @@ RULES = (
 ENGINE = Engine(
     "ksqldb",
     "ksqlDB",
-    "0.29",
+    None,
     RULES,
     "the time of a record, with GRACE PERIOD",
     infers=False,

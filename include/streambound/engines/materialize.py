@@ -57,7 +57,7 @@ RULES = (
 ENGINE = Engine(
     "materialize",
     "Materialize",
-    "26",
+    None,
     RULES,
     "it has no watermarks",
     expires=True,

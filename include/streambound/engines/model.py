@@ -28,6 +28,7 @@ class Kind(Enum):
     TOP = "first rows"
     OVER = "OVER"
     PATTERN = "row pattern"
+    SORT = "ORDER BY"
     ANSWER = "answer"
 
 
@@ -211,8 +212,9 @@ class Rule:
 
 @dataclass(frozen=True)
 class Engine:
-    """An engine and its version: its rules, in the order in which they are looked at.
+    """An engine: its rules, in the order in which they are looked at.
 
+    ``version`` is the one that was measured or is documented; None: the documentation is of no version.
     ``watermark`` is how it is told of an event time. ``modes`` are ways to write answers that change what is
     kept, the preferred one first. ``infers`` says whether a filter passes an equality to the other side of a
     join; ``expires`` whether it takes rows back when a filter by the present time ends. ``notes`` hold of
@@ -221,7 +223,7 @@ class Engine:
 
     name: str
     title: str
-    version: str
+    version: str | None
     rules: tuple[Rule, ...]
     watermark: str
     modes: tuple[Fact, ...] = ()

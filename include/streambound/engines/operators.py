@@ -262,9 +262,9 @@ class _Selection:
         static = self.base.occurrence(alias).relation.kind is Relations.STATIC
         static |= all(self.base.occurrence(name).relation.kind is Relations.STATIC for name in names)
         made |= {Fact.STATIC} if static else set()
-        kept = {o.alias for o in self.base.occurrences} - self.outer
         known = {o.alias for o in self.base.occurrences if o.relation.kind is Relations.STATIC}
-        made |= {Fact.STATIC_KEPT} if Fact.OUTER in made and kept <= known else set()
+        kept = Fact.OUTER in made and bool(known & {*names, alias} - self.outer)
+        made |= {Fact.STATIC_KEPT} if static and kept else set()
         made |= {Fact.SCALAR} if any(self._one_row(name) for name in (*names, alias)) else set()
         looked_up = static and self._looked_up(occurrence)
         text = " AND ".join(map(_said, on)) or f"of {' and '.join((*names, alias))}"

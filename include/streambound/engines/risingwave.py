@@ -93,7 +93,7 @@ RULES = (
 ENGINE = Engine(
     "risingwave",
     "RisingWave",
-    "2",
+    None,
     RULES,
     "WATERMARK FOR it in its source; without it nothing is cleaned",
     expires=True,

@@ -107,49 +107,32 @@ RULES = (
         note="the range of times cleans nothing: its columns have no watermarks, withWatermark makes them",
     ),
     _of(Kind.JOIN, Keeps.ROWS, _MEASURED),
+    *(_of(kind, Keeps.NOTHING, _MEASURED, Fact.STATIC) for kind in (Kind.SEMI, Kind.ANTI)),
     *(
-        rule
-        for kind, name in ((Kind.SEMI, "LeftSemi"), (Kind.ANTI, "LeftAnti"))
-        for rule in (
-            _of(kind, Keeps.NOTHING, _MEASURED, Fact.STATIC),
-            _of(
-                kind,
-                Keeps.REFUSED,
-                _MEASURED,
-                unless={Fact.DATAFRAME},
-                error="AnalysisException INVALID_SUBQUERY_EXPRESSION.STREAMING_QUERY",
-                note="as SQL a sub-query of a stream is refused: a DataFrame has join(..., 'left_semi')",
-            ),
-            _of(
-                kind,
-                Keeps.REFUSED,
-                _MEASURED,
-                Fact.COMPLETE,
-                error=_OTHER + f": {name} join is not supported in Complete output mode",
-            ),
-            *(
-                (
-                    _of(
-                        kind,
-                        Keeps.SPAN,
-                        _MEASURED,
-                        Fact.RANGE,
-                        Fact.APPEND,
-                        cleans=_WATERMARK,
-                        watermarks=True,
-                    ),
-                )
-                if kind is Kind.SEMI
-                else ()
-            ),
-            _of(
-                kind,
-                Keeps.REFUSED,
-                _MEASURED,
-                error=_OTHER
-                + f": {name} join is not supported without a watermark and a range, or in this mode",
-            ),
+        _of(
+            kind,
+            Keeps.REFUSED,
+            _MEASURED,
+            unless={Fact.DATAFRAME},
+            error="AnalysisException INVALID_SUBQUERY_EXPRESSION.STREAMING_QUERY",
+            note="as SQL a sub-query of a stream is refused: a DataFrame has join(..., 'left_semi')",
         )
+        for kind in (Kind.SEMI, Kind.ANTI)
+    ),
+    _of(Kind.SEMI, Keeps.SPAN, _MEASURED, Fact.RANGE, cleans=_WATERMARK, watermarks=True),
+    _of(
+        Kind.SEMI,
+        Keeps.REFUSED,
+        _MEASURED,
+        error=_OTHER
+        + ": LeftSemi join is not supported without a watermark in the join keys, or a watermark on"
+        " the nullable side and an appropriate range condition",
+    ),
+    _of(
+        Kind.ANTI,
+        Keeps.REFUSED,
+        _MEASURED,
+        error=_OTHER + ": LeftAnti joins with a streaming DataFrame/Dataset on the right are not supported",
     ),
     # Groups.
     _of(
@@ -271,6 +254,15 @@ RULES = (
         " DataFrame/Dataset in Complete output mode",
     ),
     _of(Kind.TOP, Keeps.REFUSED, _MEASURED, error=_ORDERED),
+    _of(Kind.SORT, Keeps.NOTHING, _MEASURED, Fact.COMPLETE),
+    _of(
+        Kind.SORT,
+        Keeps.REFUSED,
+        _MEASURED,
+        error=_OTHER
+        + ": Sorting is not supported on streaming DataFrames/Datasets, unless it is on aggregated"
+        " DataFrame/Dataset in Complete output mode",
+    ),
     _of(Kind.OVER, Keeps.REFUSED, _MEASURED, error=_ORDERED),
 )
 

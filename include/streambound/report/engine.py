@@ -1,4 +1,4 @@
-"""What an engine keeps of a query, as text, as notes for code review, and as a table of three answers."""
+"""What an engine keeps of a query: as text, and as a table beside what is needed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from streambound.compiler import Report
 from streambound.engines.kept import Held, OnEngine
-from streambound.engines.model import Growth
+from streambound.engines.model import Growth, Keeps
 from streambound.errors import underlined
 from streambound.report.sizes import size_text
 
@@ -29,9 +29,8 @@ def summary(found: OnEngine) -> str:
     if not found.held:
         return f"{found.named} keeps nothing of the query as it is written"
     bound = f", at most {found.most:,} entries" if found.most is not None else ""
-    return f"as it is written, what {found.named} keeps is {found.growth.words}{bound}".replace(
-        "is grows", "grows"
-    )
+    verb = "is " if found.growth in (Growth.CONSTANT, Growth.UNKNOWN) else ""
+    return f"as it is written, what {found.named} keeps {verb}{found.growth.words}{bound}"
 
 
 def held_text(one: Held) -> str:
@@ -39,7 +38,7 @@ def held_text(one: Held) -> str:
     said = f"{one.operator.kind.value} {one.operator.text}: {one.what}"
     if one.rule is None or one.growth is Growth.REFUSED:
         return said
-    cleaned = f"; cleaned: {one.rule.cleans}"
+    cleaned = "" if one.rule.keeps is Keeps.NOTHING else f"; cleaned: {one.rule.cleans}"
     why = f", since {one.why}" if one.why else ""
     return f"{said}{cleaned}; {one.growth.words}{why} ({one.rule.source.evidence})"
 
@@ -54,7 +53,7 @@ def engine_lines(found: OnEngine, sql: str) -> Iterator[str]:
 
 
 class Answer(NamedTuple):
-    """A row of the table of three answers."""
+    """A row of that table."""
 
     question: str
     answer: str
@@ -63,12 +62,12 @@ class Answer(NamedTuple):
 
 
 def answers(report: Report, job: Planned | None = None) -> tuple[Answer, ...]:
-    """What the query needs, what the engine keeps of it as it is written, and what a rewrite keeps.
+    """What the query needs, and what the engine keeps of it as it is written.
 
-    The rewrite is the one place where ``streambound.rewrites`` is asked: it is put in here.
+    Here, and nowhere else, what is made of the query for that engine becomes a row, with its SQL to copy.
 
     Args:
-        job: the query as it was compiled; of one that was not there is no rewrite.
+        job: the query as it was compiled; None if it cannot be read.
     """
     found = report.engine
     if found is None:

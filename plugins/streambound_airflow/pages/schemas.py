@@ -332,7 +332,7 @@ class EngineBody(BaseModel):
     """What an engine keeps of a query as it is written."""
 
     name: str
-    version: str
+    version: str | None = None
     mode: str | None = None
     growth: str
     operators: list[OperatorBody] = Field(default_factory=list)
