@@ -13,7 +13,7 @@ from tests.engines.cases import on
 import streambound.spark
 from streambound.errors import QueryError
 from streambound.spark.checking.check import Checked
-from streambound.spark.checking.watch import BYTES, MOST, ROWS, Watch
+from streambound.spark.checking.watch import BYTES, MOST, NEEDED, ROWS, Watch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,6 +54,8 @@ def test_a_running_query_is_compared_with_what_was_predicted(spark: SparkSession
     assert watch.predicted is not None and watch.predicted.most == 3
     assert (watch.state.rows, watch.warnings) == (3, [])
     assert (metrics[ROWS, "stateStoreSave"], metrics[MOST, "all"]) == (3, 3)
+    # A key and a count each.
+    assert metrics[NEEDED, "all"] == watch.checked.units == 6
     assert metrics[BYTES, "stateStoreSave"] == watch.state.bytes > 0
 
 

@@ -26,6 +26,7 @@ log = logging.getLogger("streambound.spark")
 # Takes the name of a metric, its value, and its labels.
 Gauge = Callable[[str, float, Mapping[str, str]], None]
 ROWS, BYTES, MOST = "streambound.state.rows", "streambound.state.bytes", "streambound.state.predicted_rows"
+NEEDED = "streambound.state.needed_units"
 # State is compared whenever so many times as many rows have come, and has grown if it is so much larger: once
 # is what a window or a range holds that had not yet been full.
 DOUBLED, LARGER, TIMES = 2, 1.5, 2
@@ -73,8 +74,9 @@ class Watch:
         for one in operators:
             self._export(ROWS, one["numRowsTotal"], one["operatorName"])
             self._export(BYTES, one["memoryUsedBytes"], one["operatorName"])
-        if self._most is not None:
-            self._export(MOST, self._most, "all")
+        for name, known in ((MOST, self._most), (NEEDED, self.checked.units)):
+            if known is not None:
+                self._export(name, known, "all")
         for text in self._passed():
             if text not in self.warnings:
                 self.warnings.append(text)
@@ -135,7 +137,8 @@ def watch(
     Args:
         query: a ``StreamingQuery`` that runs.
         gauge: called with the name of a metric, its value and its labels after each batch: rows and bytes of
-            each operator, and the most rows that were predicted, where a number is known.
+            each operator, and where a number is known the most rows that were predicted, and the units that
+            the query needs.
         promises: as for ``check``.
         most_rows: a warning past so many rows of state, whatever is predicted.
         most_bytes: the same of bytes.
