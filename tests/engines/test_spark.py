@@ -53,6 +53,10 @@ QUERIES = {
     "list": "SELECT A, collect_list(id) FROM S GROUP BY A",
     "group of groups": "SELECT n, COUNT(*) FROM (SELECT A, COUNT(*) AS n FROM S GROUP BY A) x GROUP BY n",
     "join of groups": "SELECT x.n FROM (SELECT A, COUNT(*) AS n FROM S GROUP BY A) x JOIN T ON x.A = T.D",
+    "join of distinct": "SELECT x.A FROM (SELECT DISTINCT A FROM S) x JOIN T ON x.A = T.D",
+    "group of distinct": "SELECT COUNT(*) FROM (SELECT DISTINCT A FROM S) x",
+    "distinct of groups": "SELECT DISTINCT n FROM (SELECT A, COUNT(*) AS n FROM S GROUP BY A) x",
+    "distinct windows": f"SELECT DISTINCT {WINDOW} AS w FROM S",
     "join of windows": f"SELECT a.w FROM (SELECT {WINDOW} AS w, COUNT(*) AS c FROM S GROUP BY {WINDOW}) a"
     f" JOIN (SELECT {WINDOW} AS w, COUNT(*) AS c FROM T GROUP BY {WINDOW}) b ON a.w = b.w",
     "join, distinct": "SELECT DISTINCT S.A FROM S JOIN T ON S.A = T.D",

@@ -6,6 +6,7 @@ from streambound.engines.model import DOCUMENTED, INFERRED, MEASURED, Engine, Fa
 
 _MEASURED = Source(MEASURED, "apache-flink 2.3.0, size of full checkpoints; docs/engines.md")
 _JOINS = Source(DOCUMENTED, "Flink documentation, Table API & SQL, Queries, Joins")
+_WINDOWS = Source(DOCUMENTED, "Flink documentation, Window Aggregation")
 _SORTS = Source(DOCUMENTED, "Flink documentation, ORDER BY clause: ascending by a time attribute first")
 _WATERMARK = "the watermark passes"
 _TTL = "only by table.exec.state.ttl, which loses matches"
@@ -78,7 +79,7 @@ RULES = (
         note="NOW() is read once a row, when it comes: nothing is taken back when the condition ends",
     ),
     # Groups.
-    _of(Kind.GROUP, Keeps.WINDOWS, _MEASURED, Fact.SESSION, cleans=_WATERMARK, watermarks=True),
+    _of(Kind.GROUP, Keeps.WINDOWS, _WINDOWS, Fact.SESSION, cleans=_WATERMARK, watermarks=True),
     _of(
         Kind.GROUP, Keeps.WINDOWS, _MEASURED, Fact.WINDOW, Fact.BOTH_ENDS, cleans=_WATERMARK, watermarks=True
     ),
@@ -108,7 +109,7 @@ RULES = (
     _of(
         Kind.GROUP,
         Keeps.ACCUMULATORS,
-        Source(DOCUMENTED, "Flink documentation, Window Aggregation"),
+        _WINDOWS,
         Fact.WINDOW,
         cleans=_TTL,
         note="a window is cleaned only where window_start and window_end are both keys",
@@ -116,7 +117,7 @@ RULES = (
     _of(
         Kind.GROUP,
         Keeps.ACCUMULATORS,
-        _MEASURED,
+        Source(INFERRED, "a GROUP BY as any other"),
         Fact.TIME_FUNCTION,
         cleans=_TTL,
         note="a function of the event time is no window: its groups are never cleaned, those of TUMBLE are",

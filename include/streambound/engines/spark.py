@@ -6,7 +6,7 @@ operator of its own; ``SELECT DISTINCT`` of SQL is a GROUP BY without aggregates
 
 from __future__ import annotations
 
-from streambound.engines.model import MEASURED, Engine, Fact, Keeps, Kind, Rule, Source
+from streambound.engines.model import INFERRED, MEASURED, Engine, Fact, Keeps, Kind, Rule, Source
 
 _MEASURED = Source(MEASURED, "PySpark 4.3.0, local[2], Trigger.AvailableNow; docs/engines.md")
 _WATERMARK = "the watermark passes"
@@ -119,7 +119,14 @@ RULES = (
         )
         for kind in (Kind.SEMI, Kind.ANTI)
     ),
-    _of(Kind.SEMI, Keeps.SPAN, _MEASURED, Fact.RANGE, cleans=_WATERMARK, watermarks=True),
+    _of(
+        Kind.SEMI,
+        Keeps.SPAN,
+        Source(INFERRED, "as an inner join; that it starts was measured"),
+        Fact.RANGE,
+        cleans=_WATERMARK,
+        watermarks=True,
+    ),
     _of(
         Kind.SEMI,
         Keeps.REFUSED,
