@@ -6,7 +6,7 @@ from streambound.compiler import parsed
 from streambound.engines.kept import OnEngine, engine, in_modes, kept
 from streambound.engines.model import Fact
 from streambound.engines.sorting import sorting
-from streambound.query.catalog import catalog_from_mapping
+from streambound.query.catalog import Catalog, catalog_from_mapping
 
 _S = {"id": "int", "A": "int", "B": "int", "B5": "int", "K": "int", "ts": "timestamp"}
 _T = {"id": "int", "D": "int", "E": "int", "D5": "int", "K": "int", "ts": "timestamp"}
@@ -33,9 +33,9 @@ def on(name: str, sql: str, dialect: str = "spark", *known: Fact) -> OnEngine:
     return kept(parsed(sql, _CATALOG, dialect=dialect).statement, engine(name), frozenset(known))
 
 
-def in_every_mode(name: str, sql: str, *known: Fact) -> dict[str, OnEngine]:
+def in_every_mode(name: str, sql: str, *known: Fact, catalog: Catalog = _CATALOG) -> dict[str, OnEngine]:
     """The same in each output mode, by its name."""
-    job = parsed(sql, _CATALOG, dialect="spark")
+    job = parsed(sql, catalog, dialect="spark")
     order = sorting(job.statement, sql, job.span, "spark")
     further = () if order is None else (order,)
     found = in_modes(job.statement, engine(name), frozenset(known), further)

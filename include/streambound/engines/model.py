@@ -36,6 +36,7 @@ class Fact(Enum):
     """What an operator is beyond its kind."""
 
     # Joins.
+    AS_JOIN = "written as SEMI JOIN or ANTI JOIN"
     NO_EQUALITY = "no equality between its sides"
     RANGE = "a range of event times, bounded on both sides"
     BOUNDS = "of the event times one equality, or one lower and one upper bound"

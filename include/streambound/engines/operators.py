@@ -25,6 +25,7 @@ from streambound.query.statement import AsOf, Block, Guard, Selection, Statement
 from streambound.query.values import Family
 
 _LOOKED_UP = re.compile(r"[^\s]+\s+(?:AS\s+\w+\s+)?FOR\s+SYSTEM_TIME\s+AS\s+OF\b", re.IGNORECASE)
+_AS_JOIN = re.compile(r"\b(SEMI|ANTI)\s+JOIN\b", re.IGNORECASE)
 # What an aggregate of all rows, or of each key, hands on: rows that change.
 _CHANGING = (Kind.GROUP, Kind.TOP, Kind.ANTI, Kind.CLOCK)
 _ABOVE = {Kind.GROUP: Fact.ABOVE_AGGREGATE, Kind.DISTINCT: Fact.ABOVE_DISTINCT}
@@ -255,7 +256,7 @@ class _Selection:
             self.input([alias], (mine for mine, _ in equal), done),
         )
         made = set(facts) | self._times(compared)
-        made |= {Fact.NO_EQUALITY} if not equal else set()
+        made |= {Fact.NO_EQUALITY} if all(op is not Op.EQ for _, op, _, _ in compared) else set()
         made |= {Fact.OUTER} if self.outer & {alias, *(names if len(names) == 1 else ())} else set()
         kinds = {self.base.occurrence(name).relation.kind for name in (*names, alias)}
         made |= {Fact.TABLE} if Relations.VERSIONED in kinds else set()
@@ -357,8 +358,9 @@ class _Selection:
             endless=any(o.relation.kind in (Relations.STREAM, Relations.VERSIONED) for o in inner.values()),
         )
         made = set(facts) | replace(self, selection=replace(self.selection, base=base))._times(compared)
-        made |= {Fact.NO_EQUALITY} if not equal else set()
+        made |= {Fact.NO_EQUALITY} if all(op is not Op.EQ for _, op, _, _ in compared) else set()
         made |= {Fact.STATIC} if not right.endless else set()
+        made |= {Fact.AS_JOIN} if _AS_JOIN.search(self.sql) else set()
         kind = Kind.ANTI if guard.negated else Kind.SEMI
         left = mine_too.input(names, theirs)
         text = " AND ".join(map(_said, conjuncts(guard.formula))) or f"of {' and '.join(inner)}"

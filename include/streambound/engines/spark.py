@@ -113,9 +113,9 @@ RULES = (
             kind,
             Keeps.REFUSED,
             _MEASURED,
-            unless={Fact.DATAFRAME},
+            unless={Fact.DATAFRAME, Fact.AS_JOIN},
             error="AnalysisException INVALID_SUBQUERY_EXPRESSION.STREAMING_QUERY",
-            note="as SQL a sub-query of a stream is refused: a DataFrame has join(..., 'left_semi')",
+            note="a sub-query of a stream is refused: LEFT SEMI JOIN is not, within a range of event times",
         )
         for kind in (Kind.SEMI, Kind.ANTI)
     ),
