@@ -38,9 +38,12 @@ from streambound.synopsis.planner import AnyPlan
 from streambound.synopsis.statement import PlannedPart, planned_parts, require_final, sizing
 
 # What proves and mends a query is loaded for one that is not bounded: a lint starts often, and most are.
+# So are the rules of an engine, for one that is asked of it.
 if TYPE_CHECKING:
     from streambound.certificate import suggestions as rechecked
     from streambound.certificate.suggestions import Suggestion
+    from streambound.engines.kept import OnEngine
+    from streambound.engines.model import Fact
 
 # Of these a witness can decide; its construction is the same at every size, so a small one is replayed.
 OPEN_CODES = ("disjunction", "union-member", "self-join", "search-limit")
@@ -386,6 +389,8 @@ class Report:
     # The verdict where rows are answered once, when nothing can change them any more: bounded, unbounded,
     # never-final (no row ever is) or unknown.
     final: str = "unknown"
+    # What an engine keeps of it as it is written, where that was asked.
+    engine: OnEngine | None = None
 
     @property
     def outcome(self) -> str:
@@ -416,6 +421,8 @@ class Report:
             found["causes"] = [_cause_json(cause) for cause in self.causes]
         if self.assumes:
             found["assumes"] = list(self.assumes)
+        if self.engine is not None:
+            found["engine"] = self.engine.to_json()
         return {**found, **{key: text for key, text in further.items() if text is not None}}
 
 
@@ -453,6 +460,8 @@ def check(
     suggest: bool = True,
     dialect: str | None = None,
     query: str | None = None,
+    engine: str | None = None,
+    known: frozenset[Fact] = frozenset(),
 ) -> Report:
     """The verdict on a query, and why; bad SQL is a verdict, not an exception.
 
@@ -460,13 +469,39 @@ def check(
         suggest: with bounded variants of a query that is not bounded; they decide some dozens of others.
         dialect: that of the text; without it what its first comments say, or a guess.
         query: which one, of a text of several; its name is then ``name/query``.
+        engine: with what that one keeps; without it that of a line ``-- for: NAME`` in the text.
+        known: what an engine knows of the query beyond its text (see ``engines.kept``).
     """
     name = name if query is None else f"{name}/{query}"
     try:
         job = compile(sql, catalog, name, criterion, compared=True, dialect=dialect, query=query)
+        on = on_engine(job, engine, known=known)
     except StreamboundError as error:
         return invalid(name, criterion, error)
-    return reported(job, suggest)
+    return replace(reported(job, suggest), engine=on)
+
+
+def on_engine(
+    job: Parsed, given: str | None, otherwise: str | None = None, known: frozenset[Fact] = frozenset()
+) -> OnEngine | None:
+    """What an engine keeps of a query as it is written; None where none is meant (see ``engine_for``).
+
+    Args:
+        known: see ``kept``.
+
+    Raises:
+        QueryError: there is no such engine.
+    """
+    if given is None and otherwise is None and "for" not in dict(job.statement.metadata):
+        return None
+    from streambound.engines.kept import engine_for, kept
+    from streambound.engines.sorting import sorting
+
+    engine = engine_for(job.sql, given, otherwise)
+    if engine is None:
+        return None
+    order = sorting(job.statement, job.sql, job.span, job.dialect)
+    return kept(job.statement, engine, known, () if order is None else (order,))
 
 
 def invalid(name: str, criterion: str, error: StreamboundError) -> Report:

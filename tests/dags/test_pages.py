@@ -131,6 +131,8 @@ def test_a_bounded_query_shows_its_plan_and_its_state(viewer: Any, store: Result
     evaluate(store)
     seen = page(viewer, "queries/bounded")
     assert seen.all("h2", id="plan") and seen.all("h2", id="state")
+    # Of Spark SQL beside it what Spark keeps, operator by operator.
+    assert seen.all("h2", id="engine") and "Spark 4.3 (output mode update), as written" in seen.text
     assert "12,345" in seen.text and len(seen.all("svg")) >= 2
 
 

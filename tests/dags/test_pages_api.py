@@ -424,3 +424,12 @@ def test_many_random_requests_are_answered_as_the_document_says(
     clients: dict[str, Any], mounted: Any, registry: Path
 ) -> None:
     assert fuzz(clients, mounted, 300) >= 11
+
+
+def test_what_an_engine_keeps_is_told_beside_what_is_needed(examiners: Examiners) -> None:
+    sql = "SELECT DISTINCT carrier FROM departures"
+    told = examiners.examine(sql)
+    assert (told["engine"]["name"], told["engine"]["growth"]) == ("spark", "constant")
+    asked = examiners.examine(sql, engine="flink")
+    assert [one["question"] for one in asked["shown"]["answers"]] == ["needed", "Flink 2.3, as written"]
+    assert examiners.examine(f"-- for: feldera\n{sql}")["engine"]["name"] == "feldera"

@@ -52,6 +52,18 @@ CODES: dict[str, Code] = {
         f"{_A} speaks of self-joins as of other joins",
         "condition (H): no family of tuples that are all needed grows without end",
     ),
+    "engine-state": Code(
+        "What an engine keeps of the query as it is written, operator by operator.",
+        "Where it grows although the query is bounded, write the query as the engine can keep it.",
+        "the engine's rules, docs/engines.md",
+        "the engine's rules, docs/engines.md",
+    ),
+    "engine-refused": Code(
+        "The engine refuses an operator of the query as it is written, with its own error.",
+        "Write the query in another form or for another output mode, or run it on another engine.",
+        "the engine's rules, docs/engines.md",
+        "the engine's rules, docs/engines.md",
+    ),
     "unsatisfiable": Code(
         "The conditions contradict each other, so the answer is always empty.",
         "Read the conditions again: this is seldom meant.",

@@ -13,7 +13,7 @@ from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streambound.cli.options import add_text, command, exit_code, refuse_ignored
+from streambound.cli.options import add_engine, add_text, command, exit_code, refuse_ignored
 from streambound.errors import CatalogError, PlatformError, QueryError, StreamboundError
 from streambound.examination.asking import Examiner, NotDecided, Unanswered
 
@@ -47,6 +47,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--watch", action="store_true", help="go on, and print what changes when files do; Ctrl-C ends it"
     )
+    add_engine(parser)
     parser.add_argument("--criterion", choices=("exact", "arasu", "schiff_ozcep"), default="exact")
     parser.add_argument("--format", choices=FORMATS, help="default: text; json with --corpus")
     parser.add_argument(
@@ -102,6 +103,8 @@ class Asked:
     written: tuple[str, str] | None = None
     # The outcomes that fail the check; None: all but bounded.
     errors: frozenset[str] | None = None
+    # The engine that is meant where the text names none.
+    engine: str | None = None
 
 
 @dataclass(frozen=True)
@@ -190,6 +193,7 @@ def asked_of(chosen: Chosen, options: argparse.Namespace) -> Asked:
         named,
         _file_with_text(chosen.written),
         around.errors,
+        around.engine,
     )
 
 
@@ -270,7 +274,7 @@ def decided(
         return
     question = {"sql": one.sql, "name": one.name, "catalog": one.catalog, "criterion": options.criterion}
     question |= {"dialect": one.dialect, "query": one.query, "form": form, "path": str(one.path)}
-    question["suggest"] = suggest
+    question |= {"suggest": suggest, "engine": options.engine, "otherwise": one.engine}
     question |= {"default": one.default, "queries": list(map(astuple, one.queries)), "written": one.written}
     try:
         found = examiner.ask(question, options.timeout)

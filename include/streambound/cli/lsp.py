@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streambound.cli.check import Again, asked_of, seconds
-from streambound.cli.options import add_dialect, command
+from streambound.cli.options import add_dialect, add_engine, command
 from streambound.examination.asking import Examiner
 from streambound.settings import version
 
@@ -24,6 +24,7 @@ def add_parser(commands: Any) -> None:
     """Add the subcommand."""
     parser = command(commands, "lsp", _lsp, "verdicts in an editor, by the Language Server Protocol")
     add_dialect(parser)
+    add_engine(parser)
     parser.add_argument("--stdio", action="store_true", help="as it does anyway: many editors say so")
     parser.add_argument(
         "--timeout",

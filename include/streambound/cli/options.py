@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from streambound.engines import ENGINES
 from streambound.errors import DataError, QueryError, alike
 
 
@@ -59,6 +60,17 @@ def add_dialect(parser: Any) -> None:
         help="spark, flink, ksql, risingwave, materialize, feldera, sqrl, arroyo, azure, timeplus, postgres"
         " or duckdb"
         " (default: what a line '-- dialect: NAME' of the file says, or a guess)",
+    )
+
+
+def add_engine(parser: Any) -> None:
+    """The option that says which engine runs the queries."""
+    parser.add_argument(
+        "--for",
+        dest="engine",
+        choices=ENGINES,
+        help="with what that engine keeps of each query as it is written, and how that grows"
+        " (default: what a line '-- for: NAME' of the file says, or the project)",
     )
 
 

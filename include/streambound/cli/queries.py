@@ -26,12 +26,13 @@ _PLAIN = re.compile(r"\w[\w .=@-]*")
 class Around:
     """What queries are decided with; their catalog is a file's or ``streams``.
 
-    ``errors`` are the outcomes that fail a check; None: all but bounded.
+    ``errors`` are the outcomes that fail a check; None: all but bounded. ``engine`` is what runs the queries.
     """
 
     catalog: Catalog
     streams: Mapping[str, Any] | None = None
     errors: frozenset[str] | None = None
+    engine: str | None = None
 
     @cached_property
     def mentions(self) -> Mentions:
@@ -107,8 +108,8 @@ def models(manifest: Path, select: Iterable[str], dialect: str | None) -> Iterat
 
     project = project_of(manifest)
     found = load_manifest(manifest, dialect)
-    errors = None if project is None else project.errors
-    around = Around(Catalog((), str(manifest), queries=found.queries), found.streams, errors)
+    errors, engine = (None, None) if project is None else (project.errors, project.engine)
+    around = Around(Catalog((), str(manifest), queries=found.queries), found.streams, errors, engine)
     for one in found.models(tuple(select)):
         yield Chosen(one.query, around, one.written)
 
@@ -149,7 +150,7 @@ def _of_project(project: Project, given: Catalog | None) -> Iterator[Chosen]:
     found = project.queries()
     if found:
         catalog = replace(_catalog(given, project), queries=named(found))
-        around = Around(catalog, errors=project.errors)
+        around = Around(catalog, errors=project.errors, engine=project.engine)
         yield from (Chosen(query, around) for query in found)
     elif project.manifest is None:
         raise _nothing([project.folder / path for path in project.paths or ["."]])
@@ -161,7 +162,8 @@ def _around(file: Path, project: Project | None, given: Catalog | None) -> Aroun
     if project is None:
         beside = [one for one in file.parent.glob("*") if one.suffix.lower() in SUFFIXES]
         return Around(replace(catalog, queries=named(read_scripts(beside))))
-    return Around(replace(catalog, queries=named(project.queries())), errors=project.errors)
+    catalog = replace(catalog, queries=named(project.queries()))
+    return Around(catalog, errors=project.errors, engine=project.engine)
 
 
 def _nothing(paths: Iterable[Path]) -> QueryError:

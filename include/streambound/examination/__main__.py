@@ -14,7 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from streambound.compiler import Decided, Planned, compile, invalid, reported
+from streambound.compiler import Decided, Planned, compile, invalid, on_engine, reported
+from streambound.engines import of_dialect
 from streambound.errors import StreamboundError
 from streambound.examination.asking import READY, TOO_COMPLEX
 from streambound.examination.forms import formed
@@ -34,7 +35,8 @@ def examined(question: Mapping[str, Any]) -> dict[str, Any]:
     Args:
         question: ``sql``, ``name``, ``criterion``, ``catalog`` (a file, or its ``streams``), perhaps
             ``dialect``, ``default`` (nobody named the catalog), ``queries`` (name, text and dialect of
-            those that it may name) and ``suggest`` (are variants wanted), and for all but a page ``form``,
+            those that it may name), ``suggest`` (are variants wanted), ``engine`` and ``otherwise`` (what
+            keeps it, whatever the text says, and if it says nothing), and for all but a page ``form``,
             ``path`` and perhaps ``written`` (see ``forms``). Of a text of several ``query`` says which.
 
     Returns:
@@ -56,7 +58,10 @@ def examined(question: Mapping[str, Any]) -> dict[str, Any]:
     job: Planned | None = None
     try:
         job = compile(sql, catalog, name, criterion, compared=True, dialect=dialect, query=chosen)
-        report = reported(job, suggest=question.get("suggest", True))
+        # A page shows what the engine of a text's own dialect keeps.
+        otherwise = question.get("otherwise") or (None if "form" in question else of_dialect(job.dialect))
+        on = on_engine(job, question.get("engine"), otherwise)
+        report = replace(reported(job, suggest=question.get("suggest", True)), engine=on)
     except StreamboundError as error:
         report = invalid(name, criterion, error)
     if "form" in question:
@@ -65,10 +70,12 @@ def examined(question: Mapping[str, Any]) -> dict[str, Any]:
         found = formed(question["form"], report, Path(question["path"]), sql, job, span, written)
         return {"verdict": report.verdict, "outcome": report.outcome, "formed": found}
     # Loaded here: the lint draws no page, and where it is installed alone there is nothing to draw with.
+    from streambound.report.engine import answers
     from streambound.report.pages import published_table, sql_markup
 
     marked = report.reasons if report.error is None else (report.error,)
-    shown: dict[str, Any] = {"sql": sql_markup(sql, marked)}
+    told = [one._asdict() for one in answers(report, job)]
+    shown: dict[str, Any] = {"sql": sql_markup(sql, marked), "answers": told}
     if job is not None:
         shown["published"] = published_table(report)
         shown |= _drawn(job)

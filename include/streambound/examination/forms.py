@@ -66,7 +66,8 @@ def _moved(report: Report, sql: str, text: str) -> Report | None:
         )
         for one in report.causes
     )
-    return replace(report, reasons=reasons, causes=causes, error=error)
+    engine = None if report.engine is None else report.engine.moved(lines)
+    return replace(report, reasons=reasons, causes=causes, error=error, engine=engine)
 
 
 def _places(report: Report) -> Iterator[Place]:

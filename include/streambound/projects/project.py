@@ -4,6 +4,7 @@
 
     catalog = "streams.yml"                # default: streams.yml beside this file, if it is there
     dialect = "flink"                      # of all files; a line -- dialect: NAME in a file comes first
+    for = "flink"                          # what runs them; a line -- for: NAME in a file comes first
     dialects = {"ksql" = "ksql"}           # of a file, a folder or a pattern; the longest that fits counts
     paths = ["jobs", "views/*.sql"]        # what is checked without PATH; default: all below this file
     exclude = ["jobs/old"]
@@ -24,6 +25,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from streambound.engines import ENGINES
 from streambound.errors import Place, ProjectError, QueryError, meant
 from streambound.projects.scripts import read_scripts
 from streambound.query.registry import RegisteredQuery
@@ -51,6 +53,7 @@ class Project:
     errors: frozenset[str] | None = None
     manifest: Path | None = None
     select: tuple[str, ...] = ()
+    engine: str | None = None
 
     @property
     def folder(self) -> Path:
@@ -132,6 +135,9 @@ def load_project(file: Path) -> Project:
             raise _wrong(file, text, key, f"{key} is {shown(value)}", accepted)
     for key, dialect in [("dialect", said.get("dialect")), *_said(said, "dialects")]:
         _refuse_dialect(file, text, key, dialect)
+    engine = said.get("for")
+    if engine is not None and engine not in ENGINES:
+        raise _wrong(file, text, "for", f"for is {engine}", ", ".join(ENGINES), meant(engine, ENGINES))
     for outcome in said.get("errors", ()):
         if outcome not in OUTCOMES:
             raise _wrong(
@@ -149,6 +155,7 @@ def load_project(file: Path) -> Project:
         errors=frozenset(said["errors"]) if "errors" in said else None,
         manifest=file.parent / dbt["manifest"] if dbt else None,
         select=tuple(dbt.get("select", ())),
+        engine=engine,
     )
 
 
@@ -190,6 +197,7 @@ def _is_dbt(value: Any) -> bool:
 _KEYS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "catalog": ('the path of a stream catalog, such as "streams.yml"', _is_text),
     "dialect": ('the name of a dialect, such as "flink"', _is_text),
+    "for": ('the name of an engine, such as "flink"', _is_text),
     "dialects": (
         'a table of paths to dialects, such as {"jobs/ksql" = "ksql"}',
         lambda value: isinstance(value, dict) and all(map(_is_text, value.values())),

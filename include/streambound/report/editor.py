@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from streambound.compiler import Planned, Report
@@ -17,6 +18,8 @@ from streambound.report.suggestions import cost_text, declared_text
 from streambound.report.verdicts import plan_text, verdict_text
 
 _BACKTICKS = re.compile("`+")
+# What Markdown would take for its own in a cell of a table.
+_MARKED = re.compile(r"[\\`*_|<>\[\]&~#]")
 
 Object = dict[str, Any]
 
@@ -42,11 +45,31 @@ def marked(report: Report, sql: str, span: tuple[int, int], job: Planned | None 
         for one in report.suggestions
         if one.whole is not None
     ]
-    said = verdict_text(report, "")
+    # What an engine keeps stands in a table below.
+    said = verdict_text(replace(report, engine=None), "")
     if job is not None and report.verdict == "bounded":
         said = f"{said}\n{plan_text(job)}"
+    table = "".join(f"\n\n{line}" if not n else f"\n{line}" for n, line in enumerate(_answers(report, job)))
     found: Object = {"query": report.query, "verdict": report.verdict, "span": [*span]}
-    return {**found, "marks": marks, "fixes": fixes, "hover": _fenced(said)}
+    return {**found, "marks": marks, "fixes": fixes, "hover": _fenced(said) + table}
+
+
+def _answers(report: Report, job: Planned | None) -> Iterator[str]:
+    """The table of what is needed, kept and could be, in Markdown."""
+    if report.engine is None:
+        return
+    from streambound.report.engine import answers
+
+    yield from ("| | state |", "|---|---|")
+    for one in answers(report, job):
+        yield f"| {_cell(one.question)} | {_cell(one.answer)} |"
+        if one.sql:
+            yield f"\n{_fenced(one.sql, 'sql')}"
+    yield from (f"\n{_cell(note)}" for note in report.engine.notes)
+
+
+def _cell(text: str) -> str:
+    return _MARKED.sub(lambda found: "\\" + found[0], text).replace("\n", " ")
 
 
 def _findings(report: Report) -> Iterator[tuple[str, str, Place | None]]:
@@ -88,8 +111,8 @@ def _span(sql: str, place: Place | None, statement: tuple[int, int]) -> list[int
     return [start, min(start + place.length, end)]
 
 
-def _fenced(text: str) -> str:
+def _fenced(text: str, language: str = "text") -> str:
     """The text as a block of Markdown that nothing in it ends."""
     longest = max((len(found) for found in _BACKTICKS.findall(text)), default=0)
     fence = "`" * max(3, longest + 1)
-    return f"{fence}text\n{text}\n{fence}"
+    return f"{fence}{language}\n{text}\n{fence}"

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from streambound.boundedness.codes import CODES
 from streambound.compiler import Report
+from streambound.engines.kept import OnEngine
 from streambound.errors import Place, UnsupportedError
 from streambound.report.codes import address, errors, meaning, page
 from streambound.settings import version
@@ -77,7 +78,10 @@ def results(one: Checked) -> Iterator[Object]:
                 yield _result(one, blocker.code, text, blocker.place, (blocker.message,))
             return
         yield _result(one, report.error.code, report.error.one_line(), report.error.place, ())
-    elif report.verdict in LEVELS:
+        return
+    if report.engine is not None:
+        yield from _of_engine(one, report.engine)
+    if report.verdict in LEVELS:
         for number, reason in enumerate(report.reasons):
             names = tuple(map(str, reason.attributes))
             where = f" (branch: {reason.branch})" if reason.branch else ""
@@ -94,6 +98,18 @@ def results(one: Checked) -> Iterator[Object]:
             yield found
 
 
+def _of_engine(one: Checked, found: OnEngine) -> Iterator[Object]:
+    """A note on each operator of which something is kept, with what people run into on the first."""
+    from streambound.report.engine import code_of, held_text
+
+    for number, held in enumerate(found.held):
+        notes = "".join(f"; {note}" for note in found.notes) if number == 0 else ""
+        text = f"{found.named}: {held_text(held)}{notes}"
+        names = (found.engine.name, held.operator.kind.value, held.operator.text)
+        result = _result(one, code_of(held.growth), text, held.operator.place, names)
+        yield result | {"level": "note"}
+
+
 def _result(one: Checked, code: str, message: str, place: Place | None, names: tuple[str, ...]) -> Object:
     physical: Object = {"artifactLocation": _artifact(one.path)}
     if place is not None and place.line <= len(one.sql.splitlines()):
@@ -103,7 +119,7 @@ def _result(one: Checked, code: str, message: str, place: Place | None, names: t
     identity = "\0".join((one.report.query, code, *names))
     return {
         "ruleId": code,
-        "level": LEVELS[one.report.verdict],
+        "level": LEVELS.get(one.report.verdict, "note"),
         "message": {"text": message},
         "locations": [{"physicalLocation": physical}],
         "partialFingerprints": {"streambound/v1": hashlib.sha256(os.fsencode(identity)).hexdigest()},

@@ -61,6 +61,10 @@ def verdict_text(report: Report, sql: str, whole: bool = False) -> str:
     opposite = {"bounded": "unbounded", "unbounded": "bounded"}.get(report.verdict)
     if opposite in report.published.values():
         lines.append(f"  published criteria say otherwise: {said}")
+    if report.engine is not None:
+        from streambound.report.engine import engine_lines
+
+        lines.extend(engine_lines(report.engine, sql))
     lines.extend(suggestion_lines(report.suggestions, whole))
     return "\n".join(lines)
 

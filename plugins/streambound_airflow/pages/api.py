@@ -133,7 +133,9 @@ def list_quality() -> QualityBody:
 @router.post("/check", responses=responses(400, 408, 413, 500))
 def check_query(asked: CheckRequest) -> CheckBody:
     """The verdict on a text against the registry's catalog. Nothing is executed, and nothing is recorded."""
-    return CheckBody.model_validate(EXAMINERS.examine(asked.sql, criterion=asked.criterion))
+    return CheckBody.model_validate(
+        EXAMINERS.examine(asked.sql, criterion=asked.criterion, engine=asked.engine)
+    )
 
 
 @router.get("/openapi.json", include_in_schema=False)

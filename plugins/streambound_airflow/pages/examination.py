@@ -52,7 +52,13 @@ class Examiners:
         self._places = threading.BoundedSemaphore(WAITING)
 
     def examine(
-        self, sql: str, name: str = "query", criterion: str = "exact", *, suggest: bool = True
+        self,
+        sql: str,
+        name: str = "query",
+        criterion: str = "exact",
+        *,
+        suggest: bool = True,
+        engine: str | None = None,
     ) -> dict[str, Any]:
         """The verdict on a query against the registry's catalog, and ``shown``: the same as markup.
 
@@ -63,14 +69,14 @@ class Examiners:
         _refuse_text(sql)
         catalog, dialect = catalog_file(), dialect_of(name, sql)
         queries = mentioned(sql)
-        key = (sql, name, criterion, suggest, dialect, str(catalog), _content(catalog), queries)
+        key = (sql, name, criterion, suggest, engine, dialect, str(catalog), _content(catalog), queries)
         known = self._cached_answer(key)
         if known is not None:
             return known
         question = {"sql": sql, "name": name, "criterion": criterion, "catalog": str(catalog)}
         question["dialect"] = dialect
         question["queries"] = list(map(astuple, queries))
-        return self._asked(key, {**question, "suggest": suggest})
+        return self._asked(key, {**question, "suggest": suggest, "engine": engine})
 
     def _cached_answer(self, key: tuple[Any, ...]) -> dict[str, Any] | None:
         """The answer that is kept.

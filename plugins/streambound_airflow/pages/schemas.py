@@ -308,6 +308,43 @@ class CheckRequest(BaseModel):
 
     sql: str = Field(description="At most 65,536 bytes.", examples=["SELECT DISTINCT origin FROM departures"])
     criterion: Literal["exact", "arasu", "schiff_ozcep"] = "exact"
+    engine: Literal["spark", "flink", "risingwave", "materialize", "feldera", "ksqldb"] | None = Field(
+        default=None, description="Of which what it keeps is told; else that of the text or its dialect."
+    )
+
+
+class AnswerBody(BaseModel):
+    """A row of what the query needs, and what an engine keeps of it."""
+
+    question: str
+    answer: str
+    sql: str = Field(default="", description="To be copied, if there is something.")
+
+
+class OperatorBody(BaseModel):
+    """An operator of a query as an engine plans it, what is kept of it, and how that grows."""
+
+    operator: str
+    on: str
+    keeps: str
+    growth: str
+    why: str | None = None
+    most: int | None = None
+    cleaned: str | None = None
+    evidence: str | None = None
+    source: str | None = None
+    where: Where | None = None
+
+
+class EngineBody(BaseModel):
+    """What an engine keeps of a query as it is written."""
+
+    name: str
+    version: str | None = None
+    mode: str | None = None
+    growth: str
+    operators: list[OperatorBody] = Field(default_factory=list)
+    notes: list[str] = Field(default_factory=list)
 
 
 class Shown(BaseModel):
@@ -318,6 +355,7 @@ class Shown(BaseModel):
     plan_text: str | None = None
     story: str | None = None
     published: str | None = None
+    answers: list[AnswerBody] = Field(default_factory=list)
 
 
 class CheckBody(VerdictBody):
@@ -326,6 +364,9 @@ class CheckBody(VerdictBody):
     uncached: str | None = Field(
         default=None,
         description="Why no cache answers a part of it, if it is not bounded; null if one does.",
+    )
+    engine: EngineBody | None = Field(
+        default=None, description="What an engine keeps of it as it is written."
     )
     shown: Shown
 

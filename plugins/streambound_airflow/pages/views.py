@@ -107,15 +107,15 @@ def _examined(found: QueryDetail) -> dict[str, Any]:
     """What is drawn of a query now, or why it cannot be; and the verdict on the text as it is now."""
     recorded = found.verdict if _is_current(found) else None
     if not found.sql:
-        return {"shown": None, "now": None, "undrawn": None}
+        return {"shown": None, "now": None, "engine": None, "undrawn": None}
     try:
         # Suggestions that are recorded are not searched for again.
         now = _decided(found.sql, found.summary.name, suggest=recorded is None)
         if recorded is not None and not _same(recorded, now):
             now = _decided(found.sql, found.summary.name)
     except Refused as refused:
-        return {"shown": None, "now": None, "undrawn": refused.problem}
-    return {"shown": now.shown, "now": now, "undrawn": None}
+        return {"shown": None, "now": None, "engine": None, "undrawn": refused.problem}
+    return {"shown": now.shown, "now": now, "engine": now.engine, "undrawn": None}
 
 
 def _decided(sql: str, name: str, **how: Any) -> CheckBody:
@@ -151,8 +151,8 @@ def try_page(request: Request) -> HTMLResponse:
 @router.post("/try")
 def try_query(request: Request, asked: CheckRequest) -> HTMLResponse:
     """The verdict on a text, as a part of the page."""
-    body = _decided(asked.sql, "query", criterion=asked.criterion)
-    return render(request, "verdict.html", body=body, shown=body.shown)
+    body = _decided(asked.sql, "query", criterion=asked.criterion, engine=asked.engine)
+    return render(request, "verdict.html", body=body, shown=body.shown, engine=body.engine)
 
 
 @router.get("/quality")

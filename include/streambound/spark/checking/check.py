@@ -8,6 +8,7 @@ from typing import Any
 
 from streambound import compiler
 from streambound.compiler import Report
+from streambound.engines.model import Fact
 from streambound.errors import CatalogError, StreamboundError, UnsupportedError, meant, named, together
 from streambound.query.catalog import Catalog
 from streambound.query.model import Kind
@@ -23,7 +24,7 @@ Promises = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Checked(Report):
-    """The verdict on a DataFrame, as ``streambound.check`` gives it on SQL.
+    """The verdict on a DataFrame, as ``streambound.check`` gives it on SQL, and what Spark keeps of it.
 
     ``sql`` is the statement that the DataFrame was read as, over the streams of ``catalog``: the place of a
     reason is a place in it, and a line's comment says where in the program it was written.
@@ -46,7 +47,7 @@ class Checked(Report):
 def check(
     frame: Any, name: str | None = None, promises: Promises | None = None, suggest: bool = True
 ) -> Checked:
-    """Whether a streaming query of Spark can run in bounded memory, and why.
+    """Whether a streaming query of Spark can run in bounded memory, why, and what Spark itself keeps of it.
 
     Args:
         frame: a streaming DataFrame of a classic or a Connect session, or a ``StreamingQuery`` that runs.
@@ -80,7 +81,17 @@ def asked(frame: Any, name: str | None, promises: Promises, suggest: bool) -> Ch
     text = written(plan.query, plan.world, promises)
     if plan.world.missing:
         return _report(compiler.invalid(plan.name, "exact", _refused(text, plan.world, plan.name)), text)
-    return _report(compiler.check(text.sql, text.catalog, plan.name, suggest=suggest, dialect="spark"), text)
+    drops = {Fact.DEDUPLICATION} if plan.world.deduplicates else set()
+    report = compiler.check(
+        text.sql,
+        text.catalog,
+        plan.name,
+        suggest=suggest,
+        dialect="spark",
+        engine="spark",
+        known=frozenset({Fact.DATAFRAME, *drops}),
+    )
+    return _report(report, text)
 
 
 def _report(report: Report, text: Written | None) -> Checked:

@@ -232,10 +232,12 @@ class _Reader:
 
     def distinct(self, node: Node) -> Query:
         keys = [one.key for one in node.several("keys")] if node.kind == "Deduplicate" else None
+        self.world.deduplicates |= keys is not None
         return self.world.distinct(self.query(node.children[0]), keys)
 
     def distinct_within(self, node: Node) -> Query:
         query = self.query(node.children[0])
+        self.world.deduplicates = True
         keys = {one.key for one in node.several("keys")}
         every = {o.key for o in query.outputs} <= keys
         found = self.world.distinct_within(query, None if every else [*keys], within_delay)

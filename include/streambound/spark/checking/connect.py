@@ -250,6 +250,7 @@ class _Reader(Columns):
 
     def _deduplicate(self, relation: Any, sent: Any) -> Seen:
         below = self.seen(sent.input)
+        self.world.deduplicates = True
         keys = None
         if not sent.all_columns_as_keys:
             wanted = {one.lower() for one in sent.column_names}

@@ -31,6 +31,8 @@ class World:
     def __init__(self) -> None:
         self.columns: dict[str, tuple[Source, Hashable]] = {}
         self.missing: list[Missing] = []
+        # Whether something of it drops duplicates, which is no DISTINCT of SQL to Spark.
+        self.deduplicates = False
         self._numbers: dict[tuple[int, Hashable], str] = {}
         self._next = count()
 

@@ -165,7 +165,7 @@
           method: "POST",
           credentials: "same-origin",
           headers: { "Content-Type": "application/json" },
-          body: JSON.stringify({ sql: text, criterion: form.elements.criterion.value }),
+          body: JSON.stringify({ sql: text, criterion: form.elements.criterion.value, engine: form.elements.engine.value || null }),
           signal: pending.signal,
         });
         const told = response.ok ? null : await refusal(response);
@@ -181,6 +181,7 @@
     };
     form.addEventListener("submit", (event) => { event.preventDefault(); decide(); });
     form.elements.criterion.addEventListener("change", decide);
+    form.elements.engine.addEventListener("change", decide);
     sql.addEventListener("input", () => {
       clearTimeout(timer);
       if (document.getElementById("live").checked) timer = setTimeout(decide, 500);

@@ -1,0 +1,211 @@
+"""Flink SQL 2.3: checkpoints of 2.3.0 were measured with default options; the rest is its documentation."""
+
+from __future__ import annotations
+
+from streambound.engines.model import DOCUMENTED, INFERRED, MEASURED, Engine, Fact, Keeps, Kind, Rule, Source
+
+_MEASURED = Source(MEASURED, "apache-flink 2.3.0, size of full checkpoints; docs/engines.md")
+_JOINS = Source(DOCUMENTED, "Flink documentation, Table API & SQL, Queries, Joins")
+_WINDOWS = Source(DOCUMENTED, "Flink documentation, Window Aggregation")
+_SORTS = Source(DOCUMENTED, "Flink documentation, ORDER BY clause: ascending by a time attribute first")
+_WATERMARK = "the watermark passes"
+_TTL = "only by table.exec.state.ttl, which loses matches"
+
+_of = Rule.of
+
+RULES = (
+    _of(Kind.LOOKUP, Keeps.NOTHING, _JOINS),
+    # Joins. An interval is one equality of time attributes, or one lower and one upper bound
+    # (IntervalJoinUtil.extractWindowBoundsFromPredicate); any other is a regular join.
+    _of(
+        Kind.JOIN,
+        Keeps.WINDOWS,
+        Source(DOCUMENTED, "Flink documentation, Window Join"),
+        Fact.WINDOWS,
+        cleans=_WATERMARK,
+        watermarks=True,
+    ),
+    _of(
+        Kind.JOIN,
+        Keeps.SPAN,
+        _MEASURED,
+        Fact.RANGE,
+        Fact.BOUNDS,
+        unless={Fact.NO_EQUALITY, Fact.UPDATES},
+        cleans=_WATERMARK,
+        watermarks=True,
+    ),
+    _of(
+        Kind.JOIN,
+        Keeps.DISTINCT_ROWS,
+        _MEASURED,
+        Fact.PLAIN_RANGE,
+        cleans=_TTL,
+        note="the range of times makes no interval join: its columns are plain timestamps, no time"
+        " attributes, so it is a regular join without a word",
+    ),
+    _of(
+        Kind.JOIN,
+        Keeps.DISTINCT_ROWS,
+        Source(DOCUMENTED, "Flink source, IntervalJoinUtil.extractWindowBoundsFromPredicate"),
+        Fact.RANGE,
+        cleans=_TTL,
+        note="the range of times makes no interval join: that takes an equality, insert-only inputs, and"
+        " of the time attributes one equality or exactly two bounds",
+    ),
+    _of(
+        Kind.JOIN,
+        Keeps.DISTINCT_ROWS,
+        _MEASURED,
+        Fact.NO_EQUALITY,
+        cleans=_TTL,
+        note="without an equality the join runs as one task, and compares each row with all that are kept",
+    ),
+    _of(Kind.JOIN, Keeps.DISTINCT_ROWS, _MEASURED, cleans=_TTL),
+    _of(Kind.SEMI, Keeps.DISTINCT_ROWS, _MEASURED, cleans=_TTL),
+    _of(Kind.ANTI, Keeps.DISTINCT_ROWS, _JOINS, cleans=_TTL),
+    _of(
+        Kind.AS_OF,
+        Keeps.VERSIONS,
+        _MEASURED,
+        cleans="older versions when the watermark passes",
+        watermarks=True,
+        note="a filter on the left of a temporal join is not pushed below it: put it in a sub-query",
+    ),
+    _of(
+        Kind.CLOCK,
+        Keeps.NOTHING,
+        Source(DOCUMENTED, "Flink documentation, Determinism in Continuous Queries"),
+        note="NOW() is read once a row, when it comes: nothing is taken back when the condition ends",
+    ),
+    # Groups.
+    _of(Kind.GROUP, Keeps.WINDOWS, _WINDOWS, Fact.SESSION, cleans=_WATERMARK, watermarks=True),
+    _of(
+        Kind.GROUP, Keeps.WINDOWS, _MEASURED, Fact.WINDOW, Fact.BOTH_ENDS, cleans=_WATERMARK, watermarks=True
+    ),
+    _of(
+        Kind.GROUP,
+        Keeps.VALUES,
+        _MEASURED,
+        Fact.VALUES,
+        cleans=_TTL,
+    ),
+    _of(
+        Kind.GROUP,
+        Keeps.INPUT,
+        Source(INFERRED, "the value itself is the accumulator"),
+        Fact.LIST,
+        cleans=_TTL,
+    ),
+    _of(
+        Kind.GROUP,
+        Keeps.INPUT,
+        Source(INFERRED, "MinWithRetract and MaxWithRetract keep a map of the values"),
+        Fact.EXTREMUM,
+        Fact.UPDATES,
+        cleans=_TTL,
+        note="of rows that are taken back MIN and MAX keep every value, but MAX of a growing count one",
+    ),
+    _of(
+        Kind.GROUP,
+        Keeps.ACCUMULATORS,
+        _WINDOWS,
+        Fact.WINDOW,
+        cleans=_TTL,
+        note="a window is cleaned only where window_start and window_end are both keys",
+    ),
+    _of(
+        Kind.GROUP,
+        Keeps.ACCUMULATORS,
+        Source(INFERRED, "a GROUP BY as any other"),
+        Fact.TIME_FUNCTION,
+        cleans=_TTL,
+        note="a function of the event time is no window: its groups are never cleaned, those of TUMBLE are",
+    ),
+    _of(Kind.GROUP, Keeps.ACCUMULATORS, _MEASURED, cleans=_TTL),
+    _of(Kind.DISTINCT, Keeps.DIFFERENT, _MEASURED, cleans=_TTL),
+    # Ranks and frames.
+    _of(
+        Kind.TOP,
+        Keeps.REFUSED,
+        Source(DOCUMENTED, "Flink documentation, Top-N"),
+        Fact.BEYOND,
+        error="TableException: Rank end is not specified",
+    ),
+    _of(
+        Kind.TOP,
+        Keeps.REFUSED,
+        Source(DOCUMENTED, "Flink documentation, Top-N"),
+        Fact.RANK,
+        error="TableException: RANK() on streaming table is not supported currently",
+    ),
+    _of(
+        Kind.TOP,
+        Keeps.WINDOWS,
+        Source(DOCUMENTED, "Flink documentation, Window Top-N"),
+        Fact.WINDOW,
+        Fact.BOTH_ENDS,
+        cleans=_WATERMARK,
+        watermarks=True,
+    ),
+    _of(
+        Kind.TOP,
+        Keeps.INPUT,
+        Source(DOCUMENTED, "Flink source, RetractableTopNFunction"),
+        Fact.UPDATES,
+        cleans=_TTL,
+        note="of rows that are taken back top-n keeps all of a partition: one that leaves lets the next in",
+    ),
+    _of(Kind.TOP, Keeps.KEYED_ROWS, _MEASURED, cleans=_TTL),
+    _of(
+        Kind.SORT,
+        Keeps.SPAN,
+        _SORTS,
+        Fact.TIME_ORDER,
+        cleans=_WATERMARK,
+        watermarks=True,
+    ),
+    _of(
+        Kind.SORT,
+        Keeps.REFUSED,
+        _SORTS,
+        error="TableException: Sort on a non-time-attribute field is not supported",
+    ),
+    _of(
+        Kind.OVER,
+        Keeps.INPUT,
+        Source(DOCUMENTED, "FLINK-19059, non-time OVER aggregates"),
+        unless={Fact.TIME_ORDER},
+        cleans=_TTL,
+    ),
+    _of(
+        Kind.OVER,
+        Keeps.SPAN,
+        Source(DOCUMENTED, "Flink documentation, Over Aggregation"),
+        Fact.BOUNDED,
+        Fact.BY_RANGE,
+        cleans=_WATERMARK,
+        watermarks=True,
+    ),
+    _of(
+        Kind.OVER,
+        Keeps.KEYED_ROWS,
+        Source(DOCUMENTED, "Flink documentation, Over Aggregation"),
+        Fact.BOUNDED,
+        cleans=_TTL,
+        watermarks=True,
+    ),
+    _of(Kind.OVER, Keeps.ACCUMULATORS, _MEASURED, cleans=_TTL, watermarks=True),
+)
+
+ENGINE = Engine(
+    "flink",
+    "Flink",
+    "2.3",
+    RULES,
+    "WATERMARK FOR it in its table; without it it is a plain timestamp",
+    notes=(
+        "table.exec.state.ttl caps the state by processing time and loses what it needs: measured, a COUNT of"
+        " 2,789,098 matches became 99,461 with 5 s, without a word",
+    ),
+)

@@ -1,0 +1,250 @@
+"""What an engine keeps of a statement: its rules, applied to the operators as it plans them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import Any
+
+from streambound.engines import ENGINES
+from streambound.engines.model import (
+    Engine,
+    Fact,
+    Growth,
+    Input,
+    Keeps,
+    Kind,
+    Operator,
+    Rule,
+    growth,
+    most,
+    worst,
+)
+from streambound.engines.operators import operators
+from streambound.errors import Place, QueryError, meant
+from streambound.query.model import Relation
+from streambound.query.registry import metadata
+from streambound.query.statement import Statement
+from streambound.query.values import shown
+
+# What only some engines look at.
+_PASSED_OVER = (Kind.ANSWER, Kind.SORT)
+# A line of a file's first comments: -- for: flink
+SAID = "for"
+
+
+def engine(name: str, **where: Any) -> Engine:
+    """The engine of a name.
+
+    Args:
+        where: what a ``QueryError`` says of the place of the name.
+
+    Raises:
+        QueryError: there is none of that name.
+    """
+    if name.lower() not in ENGINES:
+        raise QueryError(
+            f"the engine is {shown(name)}", accepted=", ".join(ENGINES), fix=meant(name, ENGINES), **where
+        )
+    found: Engine = import_module(f"streambound.engines.{name.lower()}").ENGINE
+    return found
+
+
+def engine_for(sql: str, given: str | None, otherwise: str | None = None) -> Engine | None:
+    """The engine that is given, or else that of a line ``-- for: NAME`` in a text, or else another one.
+
+    Raises:
+        QueryError: there is none of that name.
+    """
+    said = dict(metadata(sql)).get(SAID)
+    if given is not None or said is None:
+        name = given or otherwise
+        return None if name is None else engine(name)
+    lines = enumerate(sql.splitlines(), start=1)
+    number, line = next((n, one) for n, one in lines if said in one and one.lstrip().startswith("--"))
+    return engine(said, place=Place(number, line.rindex(said) + 1, len(said)), text=sql)
+
+
+@dataclass(frozen=True)
+class Held:
+    """An operator with the rule that holds of it; None: the engine is not modelled there."""
+
+    operator: Operator
+    rule: Rule | None
+    growth: Growth
+    most: int | None = None
+
+    @property
+    def what(self) -> str:
+        """What is kept, in words."""
+        if self.rule is None:
+            return f"not modelled: {self.operator.kind.value}"
+        if self.rule.keeps is Keeps.REFUSED:
+            return f"refused: {self.rule.error}"
+        told: str = self.rule.keeps.value
+        if self.rule.keeps is Keeps.DISTINCT_ROWS:
+            told = f"each distinct row of {' and of '.join(_columns(one) for one in self.operator.inputs)}"
+        if self.most:
+            told += f", at most {self.most:,}"
+        return told
+
+    @property
+    def why(self) -> str | None:
+        """What makes it grow; None if nothing does."""
+        if self.growth in (Growth.CONSTANT, Growth.UNKNOWN, Growth.REFUSED) or self.rule is None:
+            return None
+        if self.rule.keeps in (Keeps.ROWS, Keeps.INPUT):
+            return "every row that arrives is one more"
+        keyed = self.rule.keeps not in (Keeps.DISTINCT_ROWS, Keeps.VALUES)
+        free = dict.fromkeys(
+            name
+            for one in self.operator.inputs
+            if one.endless
+            for name in (one.free_keys if keyed else one.free)
+        )
+        verb = "has" if len(free) == 1 else "have"
+        return f"{', '.join(free)} {verb} no finite domain"
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that ``check --format json`` prints of it."""
+        place = self.operator.place
+        found: dict[str, Any] = {
+            "operator": self.operator.kind.value,
+            "on": self.operator.text,
+            "keeps": self.what,
+            "growth": self.growth.value,
+            "where": {"line": place.line, "column": place.column},
+        }
+        if self.rule is not None:
+            found |= {"cleaned": self.rule.cleans, "evidence": self.rule.source.evidence}
+            found |= {"source": self.rule.source.where}
+        further = {"why": self.why, "most": self.most}
+        return found | {key: value for key, value in further.items() if value is not None}
+
+
+def _columns(one: Input) -> str:
+    return ", ".join(one.needed) or f"{one.name} (no column)"
+
+
+@dataclass(frozen=True)
+class OnEngine:
+    """What an engine keeps of a query as it is written; ``mode`` is how answers are written."""
+
+    engine: Engine
+    held: tuple[Held, ...]
+    mode: str | None = None
+    # What people run into, and what the other modes do.
+    notes: tuple[str, ...] = ()
+
+    @property
+    def growth(self) -> Growth:
+        """The growth of the worst operator."""
+        return worst(one.growth for one in self.held)
+
+    @property
+    def most(self) -> int | None:
+        """The most entries in all, where every operator has a number."""
+        counted = [one.most for one in self.held]
+        return None if None in counted else sum(one or 0 for one in counted)
+
+    @property
+    def named(self) -> str:
+        """The engine and its version."""
+        mode = f" ({self.mode})" if self.mode else ""
+        version = f" {self.engine.version}" if self.engine.version else ""
+        return f"{self.engine.title}{version}{mode}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that ``check --format json`` prints."""
+        return {
+            "name": self.engine.name,
+            "version": self.engine.version,
+            "mode": self.mode,
+            "growth": self.growth.value,
+            "operators": [one.to_json() for one in self.held],
+            "notes": list(self.notes),
+        }
+
+    def moved(self, lines: dict[int, int]) -> OnEngine:
+        """The same with its places in a text that has the lines elsewhere; those that are not there at its
+        beginning.
+        """
+
+        def place(old: Place) -> Place:
+            return replace(old, line=lines[old.line]) if old.line in lines else Place(1, 1)
+
+        held = (
+            replace(one, operator=replace(one.operator, place=place(one.operator.place))) for one in self.held
+        )
+        return replace(self, held=tuple(held))
+
+
+def kept(
+    statement: Statement,
+    on: Engine,
+    known: frozenset[Fact] = frozenset(),
+    further: tuple[Operator, ...] = (),
+) -> OnEngine:
+    """What an engine keeps of a statement, in the first of its modes that does not refuse it.
+
+    Args:
+        known: what is known of every operator beyond the text, such as that a DataFrame drops duplicates.
+        further: operators that the statement has not, as they change no answer.
+    """
+    made = in_modes(statement, on, known, further)
+    best = min(made, key=lambda one: (one.growth is Growth.REFUSED, made.index(one)))
+    others = [one for one in made if one.growth is not best.growth]
+    notes = [*_notes(best, () if Fact.DATAFRAME in known else statement.scanned)]
+    notes += (said for one in others if (said := _other(one)) is not None)
+    return replace(best, notes=tuple(dict.fromkeys(notes)))
+
+
+def in_modes(
+    statement: Statement,
+    on: Engine,
+    known: frozenset[Fact] = frozenset(),
+    further: tuple[Operator, ...] = (),
+) -> tuple[OnEngine, ...]:
+    """What an engine keeps in each of its modes, the preferred one first; of most engines there is one."""
+    found = (*operators(statement, on.infers), *further)
+    return tuple(_in_mode(found, on, mode, known) for mode in on.modes or (None,))
+
+
+def _in_mode(found: Iterable[Operator], on: Engine, mode: Fact | None, known: frozenset[Fact]) -> OnEngine:
+    facts = known | ({mode} if mode is not None else set())
+    held = []
+    for operator in found:
+        rule = next((one for one in on.rules if one.fits(operator, facts)), None)
+        if rule is None and operator.kind in _PASSED_OVER:
+            continue
+        if rule is None:
+            held.append(Held(operator, None, Growth.UNKNOWN))
+            continue
+        grown = growth(rule.keeps, operator, on.expires)
+        bound = most(rule.keeps, operator) if grown is Growth.CONSTANT else None
+        held.append(Held(operator, rule, grown, bound))
+    return OnEngine(on, tuple(held), None if mode is None else mode.value)
+
+
+def _notes(found: OnEngine, scanned: Iterable[Relation]) -> Iterator[str]:
+    """What people run into; of the relations it is assumed that their timestamps are the engine's own."""
+    for one in found.held:
+        if one.rule is not None and one.rule.note is not None:
+            yield one.rule.note
+    if any(one.rule is not None and one.rule.watermarks for one in found.held):
+        stamps = sorted(f"{one.name}.{one.timestamp}" for one in scanned if one.timestamp is not None)
+        if stamps:
+            yield f"taken for event times with watermarks: {', '.join(stamps)} ({found.engine.watermark})"
+    if found.growth in (Growth.TIME, Growth.KEYS, Growth.ROWS):
+        yield from found.engine.notes
+
+
+def _other(one: OnEngine) -> str | None:
+    """What another mode does, in a sentence; None where it is none for such a query at all."""
+    refused = next((held for held in one.held if held.growth is Growth.REFUSED), None)
+    if refused is not None:
+        answer = refused.operator.kind is Kind.ANSWER
+        return None if answer else f"{one.mode}: {refused.what}"
+    grown = max(one.held, key=lambda held: held.growth.rank, default=None)
+    return f"{one.mode}: {one.growth.words}" + ("" if grown is None else f" ({grown.what})")

@@ -1,0 +1,577 @@
+"""The operators of a statement that may keep rows, as an engine plans it: from the streams up.
+
+Joins stand in the order of FROM, each of what stands before it with the next; an engine prunes the columns
+that nothing above needs, and filters each stream by the conditions on it alone (see ``domains``). Views and
+sub-queries that are joins and filters are part of the SELECT that reads them; others come first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from streambound.engines.domains import Domains, aliases, conjuncts, mains
+from streambound.engines.model import Fact, Input, Kind, Operator
+from streambound.errors import Place
+from streambound.query.clock import CLOCK
+from streambound.query.formula import Formula, all_of, atoms_of
+from streambound.query.model import Attribute, Filter, Join, Membership, Occurrence, Op, Query
+from streambound.query.model import Kind as Relations
+from streambound.query.operators import Framing, Grouping, Over, Ranking
+from streambound.query.operators import Kind as Aggregates
+from streambound.query.statement import AsOf, Block, Guard, Selection, Statement
+from streambound.query.values import Family
+
+_LOOKED_UP = re.compile(r"[^\s]+\s+(?:AS\s+\w+\s+)?FOR\s+SYSTEM_TIME\s+AS\s+OF\b", re.IGNORECASE)
+_AS_JOIN = re.compile(r"\b(SEMI|ANTI)\s+JOIN\b", re.IGNORECASE)
+# What an aggregate of all rows, or of each key, hands on: rows that change.
+_CHANGING = (Kind.GROUP, Kind.TOP, Kind.ANTI, Kind.CLOCK)
+_ABOVE = {Kind.GROUP: Fact.ABOVE_AGGREGATE, Kind.DISTINCT: Fact.ABOVE_DISTINCT}
+_UPPER, _LOWER = (Op.LT, Op.LE), (Op.GT, Op.GE)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What comes out of some operators: whether it is taken back, and what stands below."""
+
+    below: frozenset[Kind] = frozenset()
+    facts: frozenset[Fact] = frozenset()
+
+    def beside(self, other: Rows) -> Rows:
+        """Of both together."""
+        return Rows(self.below | other.below, self.facts | other.facts)
+
+    def above(self, operator: Operator) -> Rows:
+        """What comes out of an operator over it."""
+        facts = set(self.facts)
+        if operator.kind in _ABOVE:
+            facts.add(_ABOVE[operator.kind])
+        windowed = operator.facts & {Fact.WINDOW, Fact.SESSION, Fact.RANGE}
+        if (operator.kind in _CHANGING or Fact.OUTER in operator.facts) and not windowed:
+            facts.add(Fact.UPDATES)
+        return Rows(self.below | {operator.kind}, frozenset(facts))
+
+
+def operators(statement: Statement, infers: bool = True) -> tuple[Operator, ...]:
+    """The operators of a statement that may keep rows, those below first; before them the answer itself.
+
+    Args:
+        infers: whether a filter passes an equality to the other side of a join.
+    """
+    found: list[Operator] = []
+    rows = _statement(statement, infers, None, found)
+    return (Operator(Kind.ANSWER, "", (), rows.facts), *found)
+
+
+def _statement(
+    statement: Statement, infers: bool, used: frozenset[str] | None, found: list[Operator]
+) -> Rows:
+    """The operators of a statement of which some columns are used (None: all); what comes out of it."""
+    rows = Rows()
+    for block in statement.blocks:
+        below = Rows()
+        sides = [_Selection(statement.sql, one, others, block, infers, used) for one, others in mains(block)]
+        for one in sides:
+            below = below.beside(one.operators(found))
+        for operator in _above(block, sides, below.facts):
+            found.append(operator)
+            below = below.above(operator)
+        rows = rows.beside(below)
+    return rows
+
+
+@dataclass(frozen=True)
+class _Selection:
+    """One SELECT and the rows without a partner that its outer joins add."""
+
+    sql: str
+    selection: Selection
+    others: tuple[Selection, ...]
+    block: Block
+    infers: bool
+    used: frozenset[str] | None
+
+    @property
+    def base(self) -> Query:
+        return self.selection.base
+
+    @cached_property
+    def domains(self) -> dict[str, Domains]:
+        """Those of each occurrence, by its alias."""
+        return {
+            o.alias: Domains.of(self.selection, self.others, self.infers, o.alias)
+            for o in self.base.occurrences
+        }
+
+    @cached_property
+    def outer(self) -> frozenset[str]:
+        """The occurrences whose rows may be missing."""
+        return frozenset(o.alias for s in self.others for g in s.guards for o in g.base.occurrences)
+
+    @cached_property
+    def conditions(self) -> tuple[Formula, ...]:
+        """The conditions that are no comparison with the present time."""
+        return tuple(one for one in conjuncts(self.selection.formula) if CLOCK.name not in aliases(one))
+
+    @cached_property
+    def expiring(self) -> dict[str, Join]:
+        """The occurrences whose rows a filter by the present time ends, with that condition."""
+        ends: dict[str, Join] = {}
+        for one in conjuncts(self.selection.formula):
+            if isinstance(one, Join) and CLOCK.name in aliases(one) and one.place != Place(1, 1):
+                mine = next((a for a in one.attributes if a.occurrence != CLOCK.name), None)
+                op = one.op if mine == one.left else one.op.mirrored
+                if mine is not None and op in (Op.GT, Op.GE):
+                    ends.setdefault(mine.occurrence, one)
+        return ends
+
+    @cached_property
+    def joined(self) -> tuple[Occurrence, ...]:
+        """The occurrences that are joined, in the order of FROM."""
+        looked_up = {one.alias for one in self.selection.as_of}
+        return tuple(
+            o for o in self.base.occurrences if o.alias not in looked_up and o.relation.name != CLOCK.name
+        )
+
+    @cached_property
+    def shown(self) -> tuple[Attribute, ...]:
+        """The columns that the rows are needed for above all joins."""
+        numbers = _used(self.block, self.used)
+        terms = (self.base.select[n].term for n in numbers)
+        return tuple(dict.fromkeys(one for one in terms if isinstance(one, Attribute)))
+
+    def needed(self, names: frozenset[str], done: frozenset[str]) -> tuple[Attribute, ...]:
+        """The columns of some occurrences that the rest of the query reads, where some are joined already."""
+        found: dict[Attribute, None] = {}
+        for one in self.conditions:
+            if len(aliases(one)) > 1 and not aliases(one) <= done:
+                found.update(dict.fromkeys(a for atom in atoms_of(one) for a in atom.attributes))
+        for as_of in self.selection.as_of:
+            pairs = (a for pair in as_of.keys for a in pair)
+            found.update(dict.fromkeys(a for a in (*pairs, as_of.left, as_of.right) if a is not None))
+        for guard in self.selection.guards:
+            found.update(dict.fromkeys(a for atom in atoms_of(guard.formula) for a in atom.attributes))
+        for shown in self.shown:
+            # An expression is computed above the joins, of the columns that it reads.
+            relation = self.base.occurrence(shown.occurrence).relation
+            own = relation.stored((shown.column,)) or (shown.column,)
+            found.update(dict.fromkeys(Attribute(shown.occurrence, name) for name in own))
+        return tuple(a for a in found if a.occurrence in names)
+
+    def input(
+        self, names: Sequence[str], keys: Iterable[Attribute] = (), done: frozenset[str] = frozenset()
+    ) -> Input:
+        """What comes from some occurrences, joined."""
+        needed = self.needed(frozenset(names), done)
+        keys = tuple(dict.fromkeys(keys))
+        columns = tuple(dict.fromkeys((*keys, *needed)))
+        relations = [self.base.occurrence(name).relation for name in names]
+        unique: tuple[str, ...] = ()
+        if len(relations) == 1 and relations[0].primary_key:
+            unique = tuple(f"{names[0]}.{column}" for column in relations[0].primary_key)
+        endless = any(one.kind in (Relations.STREAM, Relations.VERSIONED) for one in relations)
+        return Input(
+            " and ".join(names),
+            tuple(map(str, columns)),
+            tuple(str(a) for a in columns if not self.domains[a.occurrence].finite(a)),
+            tuple(map(str, keys)),
+            frozenset(str(a) for a in columns if self.base.is_time(a)),
+            unique,
+            endless,
+            any(name in self.expiring for name in names),
+            self.most(columns),
+        )
+
+    def most(self, columns: Iterable[Attribute]) -> int | None:
+        """How many rows of some columns there can be."""
+        found = 1
+        for one in columns:
+            values = self.domains[one.occurrence].values(one)
+            if values is None:
+                return None
+            found *= values + self.nulls(one)
+        return found
+
+    def nulls(self, attribute: Attribute) -> int:
+        """1 where NULL is a further value of a column."""
+        asked = self.domains[attribute.occurrence].conditions
+        present = any(isinstance(a, (Filter, Join, Membership)) and attribute in a.attributes for a in asked)
+        return int(self.base.nullable(attribute) and not present)
+
+    def operators(self, found: list[Operator]) -> Rows:
+        """The operators of it, its joins among them; what comes out."""
+        made = {o.alias: self.source(o, found) for o in self.base.occurrences}
+        for alias, condition in self.expiring.items():
+            found.append(Operator(Kind.CLOCK, str(condition), (self.input([alias]),), place=condition.place))
+            made[alias] = made[alias].above(found[-1])
+        first, *later = self.joined
+        names, rows = [first.alias], made[first.alias]
+        for occurrence in later:
+            rows = rows.beside(made[occurrence.alias])
+            found.append(self.join(names, occurrence, rows.facts))
+            rows = rows.above(found[-1])
+            names.append(occurrence.alias)
+        for as_of in self.selection.as_of:
+            rows = rows.beside(made[as_of.alias])
+            found.append(self.as_of(names, as_of, rows.facts))
+            rows = rows.above(found[-1])
+        for guard in self.selection.guards:
+            for occurrence in guard.base.occurrences:
+                rows = rows.beside(self.source(occurrence, found))
+            found.append(self.guard(names, guard, rows.facts))
+            rows = rows.above(found[-1])
+        return rows
+
+    def source(self, occurrence: Occurrence, found: list[Operator]) -> Rows:
+        """What an occurrence brings; of a sub-query its operators come first."""
+        relation = occurrence.relation
+        if relation.fed is None:
+            changing = relation.kind is Relations.VERSIONED
+            return Rows(facts=frozenset({Fact.UPDATES} if changing else ()))
+        mentioned = {a for one in self.conditions for atom in atoms_of(one) for a in atom.attributes}
+        mentioned |= {a for g in self.selection.guards for x in atoms_of(g.formula) for a in x.attributes}
+        mentioned |= {a for one in self.selection.as_of for pair in one.keys for a in pair}
+        mentioned |= {*self.shown, *(a for one in self.selection.as_of for a in (one.left, one.right) if a)}
+        own = {a.column for a in mentioned if a.occurrence == occurrence.alias}
+        used = frozenset(n for name in own for n in (name, *relation.column(name).of))
+        numbers = {c.name: n for n, c in enumerate(c for c in relation.columns if not c.of)}
+        names = frozenset(relation.fed.outputs[numbers[n]][0] for n in used if n in numbers)
+        return _statement(relation.fed, self.infers, names, found)
+
+    def join(self, names: list[str], occurrence: Occurrence, facts: frozenset[Fact]) -> Operator:
+        """The join of what stands before an occurrence with it."""
+        done, alias = frozenset(names), occurrence.alias
+        on = [
+            one
+            for one in self.conditions
+            if alias in aliases(one) and len(aliases(one)) > 1 and aliases(one) <= done | {alias}
+        ]
+        pairs = [one for one in on if isinstance(one, Join)]
+        compared = [_turned(one, alias) for one in pairs]
+        equal = [(mine, theirs) for mine, op, theirs, offset in compared if op is Op.EQ and not offset]
+        sides = (
+            self.input(names, (theirs for _, theirs in equal), done),
+            self.input([alias], (mine for mine, _ in equal), done),
+        )
+        made = set(facts) | self._times(compared)
+        made |= {Fact.NO_EQUALITY} if all(op is not Op.EQ for _, op, _, _ in compared) else set()
+        made |= {Fact.OUTER} if self.outer & {alias, *(names if len(names) == 1 else ())} else set()
+        kinds = {self.base.occurrence(name).relation.kind for name in (*names, alias)}
+        made |= {Fact.TABLE} if Relations.VERSIONED in kinds else set()
+        static = self.base.occurrence(alias).relation.kind is Relations.STATIC
+        static |= all(self.base.occurrence(name).relation.kind is Relations.STATIC for name in names)
+        made |= {Fact.STATIC} if static else set()
+        known = {o.alias for o in self.base.occurrences if o.relation.kind is Relations.STATIC}
+        kept = Fact.OUTER in made and bool(known & {*names, alias} - self.outer)
+        made |= {Fact.STATIC_KEPT} if static and kept else set()
+        made |= {Fact.SCALAR} if any(self._one_row(name) for name in (*names, alias)) else set()
+        looked_up = static and self._looked_up(occurrence)
+        text = " AND ".join(map(_said, on)) or f"of {' and '.join((*names, alias))}"
+        place = on[0].place if on and not hasattr(on[0], "parts") else occurrence.place
+        return Operator(Kind.LOOKUP if looked_up else Kind.JOIN, text, sides, frozenset(made), place)
+
+    def _one_row(self, alias: str) -> bool:
+        fed = self.base.occurrence(alias).relation.fed
+        if fed is None or len(fed.blocks) != 1:
+            return False
+        then = fed.blocks[0].then
+        return isinstance(then, Grouping) and then.keys == 0
+
+    def _looked_up(self, occurrence: Occurrence) -> bool:
+        lines = self.sql.split("\n")
+        place = occurrence.place
+        if place.line > len(lines):
+            return False
+        rest = "\n".join([lines[place.line - 1][place.column - 1 :], *lines[place.line :]])
+        return _LOOKED_UP.match(rest) is not None
+
+    def _times(self, compared: Sequence[tuple[Attribute, Op, Attribute, int]]) -> set[Fact]:
+        """What a join says of times."""
+        found: set[Fact] = set()
+        events: dict[tuple[str, str], list[Op]] = {}
+        plain: dict[tuple[str, str], list[Op]] = {}
+        ends = set[str]()
+        for mine, op, theirs, _ in compared:
+            pair = (mine.occurrence, theirs.occurrence)
+            kinds = time_of(self.base, mine), time_of(self.base, theirs)
+            if kinds == ("stamp", "stamp"):
+                events.setdefault(pair, []).append(op)
+            elif op is Op.EQ and kinds[0] == kinds[1] and kinds[0] in ("start", "end"):
+                ends.add(kinds[0])
+            elif all(self.base.type_of(a).family is Family.TIMESTAMP for a in (mine, theirs)):
+                plain.setdefault(pair, []).append(op)
+        for ops in events.values():
+            equal, upper, lower = Op.EQ in ops, any(o in _UPPER for o in ops), any(o in _LOWER for o in ops)
+            if equal or (upper and lower):
+                found.add(Fact.RANGE)
+                found |= {Fact.TIME_EQUALITY} if equal else set()
+                found |= {Fact.BOUNDS} if len(ops) == (1 if equal else 2) else set()
+            elif upper or lower:
+                found.add(Fact.ONE_SIDED)
+        if ends:
+            found |= {Fact.RANGE, Fact.TIME_EQUALITY} | ({Fact.WINDOWS} if len(ends) == 2 else set())
+        if Fact.RANGE not in found and any(
+            Op.EQ in ops or (any(o in _UPPER for o in ops) and any(o in _LOWER for o in ops))
+            for ops in _mixed(events, plain)
+        ):
+            found.add(Fact.PLAIN_RANGE)
+        return found
+
+    def as_of(self, names: Sequence[str], one: AsOf, facts: frozenset[Fact]) -> Operator:
+        """The as-of join of what stands before with the last tuple of a stream or table."""
+        sides = (
+            self.input(names, (a for a, _ in one.keys)),
+            self.input([one.alias], (a for _, a in one.keys)),
+        )
+        text = " AND ".join(f"{a} = {b}" for a, b in one.keys) or f"of {one.alias}"
+        made = facts | ({Fact.OUTER} if one.outer else set())
+        return Operator(Kind.AS_OF, text, sides, made, one.place)
+
+    def guard(self, names: Sequence[str], guard: Guard, facts: frozenset[Fact]) -> Operator:
+        """EXISTS, IN and their negations: the rows with a match, or with none."""
+        inner = {o.alias: o for o in guard.base.occurrences}
+        base = replace(self.base, occurrences=(*self.base.occurrences, *inner.values()))
+        asked = (*self.conditions, *conjuncts(guard.formula))
+        # What rows with a match must pass filters both sides; of rows without one only the other side.
+        domains = Domains(base, asked, self.infers)
+        mine_too = (
+            self if guard.negated else replace(self, selection=replace(self.selection, formula=all_of(asked)))
+        )
+        compared = [
+            _turned(one, *inner)
+            for one in conjuncts(guard.formula)
+            if isinstance(one, Join) and len(aliases(one) & set(inner)) == 1
+        ]
+        equal = [(mine, theirs) for mine, op, theirs, offset in compared if op is Op.EQ and not offset]
+        theirs = tuple(b for _, b in equal)
+        mine = tuple(a for a, _ in equal)
+        read = (a for atom in atoms_of(guard.formula) for a in atom.attributes if a.occurrence in inner)
+        columns = tuple(dict.fromkeys((*mine, *read)))
+        right = Input(
+            " and ".join(inner),
+            tuple(map(str, columns)),
+            tuple(str(a) for a in columns if not domains.finite(a)),
+            tuple(map(str, mine)),
+            frozenset(str(a) for a in columns if guard.base.is_time(a)),
+            endless=any(o.relation.kind in (Relations.STREAM, Relations.VERSIONED) for o in inner.values()),
+        )
+        made = set(facts) | replace(self, selection=replace(self.selection, base=base))._times(compared)
+        made |= {Fact.NO_EQUALITY} if all(op is not Op.EQ for _, op, _, _ in compared) else set()
+        made |= {Fact.STATIC} if not right.endless else set()
+        made |= {Fact.AS_JOIN} if _AS_JOIN.search(self.sql) else set()
+        kind = Kind.ANTI if guard.negated else Kind.SEMI
+        left = mine_too.input(names, theirs)
+        text = " AND ".join(map(_said, conjuncts(guard.formula))) or f"of {' and '.join(inner)}"
+        return Operator(kind, text, (left, right), frozenset(made), guard.place)
+
+    def of_outputs(self, numbers: Iterable[int], keys: Iterable[int]) -> Input:
+        """What comes out of the joins, by positions of its outputs."""
+        given = {n: self.base.select[n].term for n in dict.fromkeys((*keys, *numbers))}
+        columns = tuple(dict.fromkeys(one for one in given.values() if isinstance(one, Attribute)))
+        chosen = tuple(dict.fromkeys(t for n in keys if isinstance(t := given[n], Attribute)))
+        endless = any(
+            o.relation.kind in (Relations.STREAM, Relations.VERSIONED) for o in self.base.occurrences
+        )
+        return Input(
+            " and ".join(o.alias for o in self.joined),
+            tuple(map(str, columns)),
+            tuple(str(a) for a in columns if not self.domains[a.occurrence].finite(a)),
+            tuple(map(str, chosen)),
+            frozenset(str(a) for a in columns if time_of(self.base, a) is not None),
+            endless=endless,
+            expires=bool(self.expiring),
+            most=self.most(chosen),
+        )
+
+
+def _mixed(
+    events: dict[tuple[str, str], list[Op]], plain: dict[tuple[str, str], list[Op]]
+) -> Iterator[list[Op]]:
+    yield from ([*ops, *events.get(pair, ())] for pair, ops in plain.items())
+
+
+def _turned(one: Join, *alias: str) -> tuple[Attribute, Op, Attribute, int]:
+    """A comparison with the side of some occurrences on the left."""
+    if one.left.occurrence in alias:
+        return one.left, one.op, one.right, one.offset
+    return one.right, one.op.mirrored, one.left, -one.offset
+
+
+def _said(formula: Formula) -> str:
+    if hasattr(formula, "parts"):
+        word = " AND " if type(formula).__name__ == "AllOf" else " OR "
+        return f"({word.join(map(_said, formula.parts))})"
+    return str(formula)
+
+
+def time_of(query: Query, attribute: Attribute) -> str | None:
+    """Whether a column is an event time (``stamp``), the start or end of a window of it, or another monotone
+    function of it (``function``); None if it is none.
+    """
+    relation, column = query.occurrence(attribute.occurrence).relation, query.column(attribute)
+    if column.of:
+        return (
+            None if column.bucket is None else column.edge if column.edge in ("start", "end") else "function"
+        )
+    if relation.fed is not None:
+        names = [c.name for c in relation.columns if not c.of]
+        return _time_of_output(relation.fed, names.index(attribute.column))
+    return "stamp" if relation.timestamp == attribute.column else None
+
+
+def _time_of_output(statement: Statement, number: int) -> str | None:
+    found = set()
+    for block in statement.blocks:
+        position = number
+        if block.then is not None:
+            shown = block.then.shown[number]
+            if not shown.plain or len(shown.outputs) != 1:
+                return None
+            position = shown.outputs[0]
+        for selection in block.selections:
+            term = selection.base.select[position].term
+            found.add(time_of(selection.base, term) if isinstance(term, Attribute) else None)
+    return found.pop() if len(found) == 1 else None
+
+
+def _used(block: Block, names: frozenset[str] | None) -> tuple[int, ...]:
+    """The outputs of the rows of a block that are read, where of its answers some columns are."""
+    then = block.then
+    if then is None:
+        every = enumerate(block.outputs)
+        if block.ring.idempotent:
+            names = None
+        return tuple(n for n, (name, _) in every if names is None or name in names)
+    shown = [one for one in then.shown if names is None or one.name in names]
+    found = {n for one in shown for n in one.outputs}
+    values = {v for one in shown for v in one.values}
+    if isinstance(then, Grouping):
+        values |= set(then.having.aggregates) if then.having is not None else set()
+        found |= set(range(then.keys))
+        for value in values:
+            one = then.aggregates[value]
+            found |= {*one.arguments, *(p for p in (one.by, one.value) if p is not None)}
+    elif isinstance(then, Ranking):
+        found |= {*then.partition, *(position for position, _ in then.order)}
+    else:
+        for function in then.functions:
+            found |= {*function.partition, *(position for position, _ in function.order), *function.arguments}
+            found |= set(function.aggregate.arguments) if function.aggregate is not None else set()
+    return tuple(sorted(found))
+
+
+def _above(block: Block, sides: Sequence[_Selection], facts: frozenset[Fact]) -> Iterator[Operator]:
+    """What is done to the rows of a block after its joins."""
+    used = _used(block, sides[0].used)
+    then = block.then
+    if then is None:
+        if block.ring.idempotent:
+            every = range(len(block.selections[0].base.select))
+            inputs = tuple(one.of_outputs(every, every) for one in sides)
+            place = block.selections[0].base.select[0].place if every else Place(1, 1)
+            text = ", ".join(name for name, _ in block.outputs)
+            keys = _of_keys(sides[0].base, every) & {Fact.EVENT_TIME, Fact.WINDOW, Fact.BOTH_ENDS}
+            yield Operator(Kind.DISTINCT, text, inputs, facts | keys, place)
+    elif isinstance(then, Grouping):
+        yield _group(then, sides, used, facts)
+    elif isinstance(then, Ranking):
+        yield _top(then, sides, used, facts)
+    else:
+        yield _over(then, sides, used, facts)
+
+
+def _of_keys(query: Query, keys: Iterable[int]) -> set[Fact]:
+    """What times there are among some outputs."""
+    found: set[Fact] = set()
+    kinds = set()
+    for number in keys:
+        term = query.select[number].term
+        if not isinstance(term, Attribute):
+            continue
+        kind = time_of(query, term)
+        kinds.add(kind)
+        if kind in ("start", "end"):
+            found.add(Fact.WINDOW)
+            # A window of GROUP BY itself, not of a table function.
+            if (
+                query.column(term).of
+                and "DESCRIPTOR" not in term.column.upper()
+                and "TABLE" not in term.column.upper()
+            ):
+                found.add(Fact.BOTH_ENDS)
+    if {"start", "end"} <= kinds:
+        found.add(Fact.BOTH_ENDS)
+    if "stamp" in kinds:
+        found.add(Fact.EVENT_TIME)
+    if "function" in kinds:
+        found.add(Fact.TIME_FUNCTION)
+    return found
+
+
+def _group(
+    then: Grouping, sides: Sequence[_Selection], used: Sequence[int], facts: frozenset[Fact]
+) -> Operator:
+    base = sides[0].base
+    keys = range(then.keys)
+    read = [one for one in then.aggregates if set(one.arguments) <= set(used)]
+    made = set(facts) | _of_keys(base, keys)
+    made |= {Fact.SESSION} if then.session is not None else set()
+    made |= {Fact.VALUES} if any(one.distinct for one in read) else set()
+    made |= {Fact.LIST} if any(one.kind is Aggregates.LIST for one in read) else set()
+    made |= (
+        {Fact.EXTREMUM} if any(one.kind in (Aggregates.LEAST, Aggregates.GREATEST) for one in read) else set()
+    )
+    distinct = sorted({p for one in read if one.distinct for p in one.arguments})
+    inputs = tuple(one.of_outputs(distinct, keys) for one in sides)
+    named = [str(base.select[n].term) for n in keys]
+    text = ", ".join(named) if named else "all rows"
+    place = (
+        base.select[0].place if then.keys else then.aggregates[0].place if then.aggregates else Place(1, 1)
+    )
+    return Operator(Kind.GROUP, text, inputs, frozenset(made), place)
+
+
+def _top(then: Ranking, sides: Sequence[_Selection], used: Sequence[int], facts: frozenset[Fact]) -> Operator:
+    base = sides[0].base
+    made = set(facts) | _of_keys(base, then.partition)
+    made |= {Fact.FIRST} if then.last == 1 and then.function == "ROW_NUMBER" and not then.beyond else set()
+    made |= {Fact.UNORDERED} if not then.order else set()
+    made |= {Fact.RANK} if then.function != "ROW_NUMBER" else set()
+    made |= {Fact.BEYOND} if then.beyond else set()
+    made |= {Fact.LIMIT} if not then.partition else set()
+    made |= {Fact.TIME_ORDER} if _by_time(base, then.order) else set()
+    inputs = tuple(one.of_outputs(used, then.partition) for one in sides)
+    named = ", ".join(str(base.select[n].term) for n in then.partition) or "all rows"
+    return Operator(
+        Kind.TOP,
+        f"{then.function} {then.op.value} {then.limit} of {named}",
+        inputs,
+        frozenset(made),
+        then.shown[0].place,
+    )
+
+
+def _by_time(query: Query, order: Sequence[tuple[int, bool]]) -> bool:
+    term = query.select[order[0][0]].term if order else None
+    return isinstance(term, Attribute) and time_of(query, term) is not None
+
+
+def _over(
+    then: Framing, sides: Sequence[_Selection], used: Sequence[int], facts: frozenset[Fact]
+) -> Operator:
+    base = sides[0].base
+    functions = then.functions
+    # The worst of several decides; they mostly share a window.
+    first: Over = max(functions, key=lambda one: (one.frame.before is None, one.frame.rows))
+    pattern = first.name == "MATCH_RECOGNIZE"
+    made = set(facts) | _of_keys(base, first.partition)
+    made |= {Fact.TIME_ORDER} if all(_by_time(base, one.order) for one in functions) else set()
+    made |= {Fact.BOUNDED} if all(one.frame.before is not None for one in functions) else set()
+    made |= {Fact.BY_RANGE} if not first.frame.rows else set()
+    inputs = tuple(one.of_outputs(used, first.partition) for one in sides)
+    named = ", ".join(str(base.select[n].term) for n in first.partition)
+    names = ", ".join(dict.fromkeys(one.name for one in functions))
+    text = f"{names} by {named}" if named else names
+    return Operator(Kind.PATTERN if pattern else Kind.OVER, text, inputs, frozenset(made), first.place)

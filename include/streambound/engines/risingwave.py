@@ -1,0 +1,101 @@
+"""RisingWave, from its documentation and source: nothing of it was run."""
+
+from __future__ import annotations
+
+from streambound.engines.model import DOCUMENTED, INFERRED, Engine, Fact, Keeps, Kind, Rule, Source
+
+
+def _docs(page: str) -> Source:
+    return Source(DOCUMENTED, f"docs.risingwave.com, {page}")
+
+
+_JOINS, _WATERMARKS = _docs("processing/sql/joins"), _docs("processing/watermarks")
+_KEYS = Source(INFERRED, "risingwavelabs/risingwave #3085: a side is keyed by join key and primary key")
+_MESSAGES = "the watermark passes, and its join key gets a message"
+_WATERMARK = "the watermark passes"
+_NESTED = "Not supported: streaming nested-loop join"
+
+_of = Rule.of
+
+RULES = (
+    _of(Kind.LOOKUP, Keeps.NOTHING, _JOINS),
+    _of(
+        Kind.JOIN,
+        Keeps.ROWS,
+        _docs("processing/sql/dynamic-filters"),
+        Fact.NO_EQUALITY,
+        Fact.SCALAR,
+        note="a comparison with one aggregate of all rows is a dynamic filter, and keeps all its left input",
+    ),
+    _of(Kind.JOIN, Keeps.REFUSED, _JOINS, Fact.NO_EQUALITY, error=_NESTED),
+    _of(Kind.JOIN, Keeps.SPAN, _JOINS, Fact.RANGE, unless={Fact.UPDATES}, cleans=_MESSAGES, watermarks=True),
+    _of(Kind.JOIN, Keeps.WINDOWS, _JOINS, Fact.TIME_EQUALITY, cleans=_MESSAGES, watermarks=True),
+    _of(Kind.JOIN, Keeps.ROWS, _KEYS),
+    *(
+        rule
+        for kind in (Kind.SEMI, Kind.ANTI)
+        for rule in (
+            _of(kind, Keeps.REFUSED, _JOINS, Fact.NO_EQUALITY, error=_NESTED),
+            _of(kind, Keeps.SPAN, _JOINS, Fact.RANGE, cleans=_MESSAGES, watermarks=True),
+            _of(kind, Keeps.ROWS, _KEYS),
+        )
+    ),
+    _of(Kind.AS_OF, Keeps.ROWS, _JOINS),
+    _of(
+        Kind.CLOCK,
+        Keeps.SPAN,
+        _docs("processing/sql/temporal-filters"),
+        cleans="the present time passes",
+    ),
+    *(
+        _of(Kind.GROUP, Keeps.WINDOWS, _WATERMARKS, fact, cleans=_WATERMARK, watermarks=True)
+        for fact in (Fact.WINDOW, Fact.EVENT_TIME, Fact.SESSION)
+    ),
+    _of(
+        Kind.GROUP,
+        Keeps.VALUES,
+        Source(DOCUMENTED, "risingwavelabs/risingwave #7797: a table of values a column"),
+        Fact.VALUES,
+    ),
+    _of(Kind.GROUP, Keeps.INPUT, Source(INFERRED, "the rows are the value"), Fact.LIST),
+    _of(
+        Kind.GROUP,
+        Keeps.INPUT,
+        Source(DOCUMENTED, "risingwavelabs/risingwave #22293"),
+        Fact.EXTREMUM,
+        Fact.UPDATES,
+        note="MIN and MAX keep one value of append-only input, else all of it",
+    ),
+    _of(
+        Kind.GROUP,
+        Keeps.ACCUMULATORS,
+        Source(INFERRED, "only date_trunc is documented to carry a watermark on"),
+        Fact.TIME_FUNCTION,
+        note="a group is cleaned where the function carries the watermark on, as date_trunc does, else never",
+    ),
+    _of(Kind.GROUP, Keeps.ACCUMULATORS, Source(INFERRED, "one row of state a group")),
+    _of(Kind.DISTINCT, Keeps.DIFFERENT, Source(INFERRED, "a GROUP BY of all columns")),
+    _of(
+        Kind.TOP,
+        Keeps.INPUT,
+        Source(INFERRED, "a row that leaves lets the next in"),
+        Fact.UPDATES,
+    ),
+    _of(Kind.TOP, Keeps.KEYED_ROWS, _docs("processing/sql/top-n-by-group")),
+    _of(
+        Kind.OVER,
+        Keeps.INPUT,
+        _docs("processing/emit-on-window-close"),
+        note="OVER keeps all rows of a partition; EMIT ON WINDOW CLOSE keeps those of open frames",
+    ),
+)
+
+ENGINE = Engine(
+    "risingwave",
+    "RisingWave",
+    None,
+    RULES,
+    "WATERMARK FOR it in its source; without it nothing is cleaned",
+    expires=True,
+    notes=("what a materialized view stores, its answers, comes on top",),
+)

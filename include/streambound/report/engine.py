@@ -1,0 +1,86 @@
+"""What an engine keeps of a query: as text, and as a table beside what is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from streambound.compiler import Report
+from streambound.engines.kept import Held, OnEngine
+from streambound.engines.model import Growth, Keeps
+from streambound.errors import underlined
+from streambound.report.sizes import size_text
+
+if TYPE_CHECKING:
+    from streambound.compiler import Planned
+
+STATE, REFUSED = "engine-state", "engine-refused"
+
+
+def code_of(growth: Growth) -> str:
+    """The code of a finding about what is kept."""
+    return REFUSED if growth is Growth.REFUSED else STATE
+
+
+def summary(found: OnEngine) -> str:
+    """What is kept in all, in a sentence."""
+    if found.growth is Growth.REFUSED:
+        return f"{found.named} refuses the query as it is written"
+    if not found.held:
+        return f"{found.named} keeps nothing of the query as it is written"
+    bound = f", at most {found.most:,} entries" if found.most is not None else ""
+    verb = "is " if found.growth in (Growth.CONSTANT, Growth.UNKNOWN) else ""
+    return f"as it is written, what {found.named} keeps {verb}{found.growth.words}{bound}"
+
+
+def held_text(one: Held) -> str:
+    """An operator, what is kept of it, when that goes, how it grows and why, and how that is known."""
+    said = f"{one.operator.kind.value} {one.operator.text}: {one.what}"
+    if one.rule is None or one.growth is Growth.REFUSED:
+        return said
+    cleaned = "" if one.rule.keeps is Keeps.NOTHING else f"; cleaned: {one.rule.cleans}"
+    why = f", since {one.why}" if one.why else ""
+    return f"{said}{cleaned}; {one.growth.words}{why} ({one.rule.source.evidence})"
+
+
+def engine_lines(found: OnEngine, sql: str) -> Iterator[str]:
+    """The lines below a verdict: each operator at its place, and the notes."""
+    yield f"  {code_of(found.growth)}: {summary(found)}"
+    for one in found.held:
+        yield f"    {held_text(one)}"
+        yield from underlined(sql, one.operator.place)
+    yield from (f"    note: {note}" for note in found.notes)
+
+
+class Answer(NamedTuple):
+    """A row of that table."""
+
+    question: str
+    answer: str
+    # What is copied of it; empty: nothing.
+    sql: str = ""
+
+
+def answers(report: Report, job: Planned | None = None) -> tuple[Answer, ...]:
+    """What the query needs, and what the engine keeps of it as it is written.
+
+    Here, and nowhere else, what is made of the query for that engine becomes a row, with its SQL to copy.
+
+    Args:
+        job: the query as it was compiled; None if it cannot be read.
+    """
+    found = report.engine
+    if found is None:
+        return ()
+    bounded = report.verdict == "bounded"
+    needed = size_text(report.units, report.units_formula, report.unplanned) if bounded else report.verdict
+    return (Answer("needed", needed or "bounded"), Answer(f"{found.named}, as written", kept_text(found)))
+
+
+def kept_text(found: OnEngine) -> str:
+    """What is kept in all, and of the operators that decide it, in a few words."""
+    if not found.held:
+        return "nothing"
+    decisive = (one for one in found.held if one.growth is found.growth)
+    told = dict.fromkeys(f"{one.operator.kind.value} {one.operator.text}: {one.what}" for one in decisive)
+    return f"{found.growth.words} ({'; '.join(told)})"

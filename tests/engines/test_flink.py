@@ -1,0 +1,154 @@
+"""Flink: what was measured of it (docs/engines.md), as the model has it."""
+
+from __future__ import annotations
+
+import pytest
+from tests.engines.cases import RANGE, on, told
+
+JOINED = "FROM S JOIN T ON S.A = T.D"
+LOCAL = "S.A > 10 AND S.A < 20"
+WINDOW = "TABLE(TUMBLE(TABLE S, DESCRIPTOR(ts), INTERVAL '1' HOUR))"
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        # Bounded as it stands: all that reaches the join has a finite domain.
+        (f"SELECT S.A {JOINED} WHERE S.A > 10 AND T.D < 20", [("join", "DISTINCT_ROWS", "constant")]),
+        (
+            f"SELECT DISTINCT S.A {JOINED} WHERE S.A > 10 AND T.D < 20",
+            [("join", "DISTINCT_ROWS", "constant"), ("DISTINCT", "DIFFERENT", "constant")],
+        ),
+        (f"SELECT S.id {JOINED} WHERE S.A > 10 AND T.D < 20", [("join", "DISTINCT_ROWS", "rows")]),
+        # Filters pass an equality, but neither an inequality nor an aggregate.
+        (f"SELECT S.A FROM S JOIN T ON S.A < T.D WHERE {LOCAL}", [("join", "DISTINCT_ROWS", "rows")]),
+        (
+            "SELECT s.A, s.n * t.n FROM (SELECT A, COUNT(*) AS n FROM S WHERE A > 10 GROUP BY A) s"
+            " JOIN (SELECT D, COUNT(*) AS n FROM T WHERE D < 20 GROUP BY D) t ON s.A = t.D",
+            [("GROUP BY", "ACCUMULATORS", "keys")] * 2 + [("join", "DISTINCT_ROWS", "keys")],
+        ),
+        (
+            f"SELECT DISTINCT S.A {JOINED} AND S.B < T.E WHERE {LOCAL}",
+            [("join", "DISTINCT_ROWS", "rows"), ("DISTINCT", "DIFFERENT", "constant")],
+        ),
+        (
+            "SELECT k, s * t FROM (SELECT k, SUM(s) AS s, SUM(t) AS t FROM (SELECT A AS k, 1 AS s, 0 AS t"
+            " FROM S WHERE A > 10 AND A < 20 UNION ALL SELECT D, 0, 1 FROM T WHERE D > 10 AND D < 20) u"
+            " GROUP BY k) v WHERE s > 0 AND t > 0",
+            [("GROUP BY", "ACCUMULATORS", "constant")],
+        ),
+        (
+            f"SELECT S.A {JOINED} AND S.ts > T.ts WHERE {LOCAL}",
+            [("join", "DISTINCT_ROWS", "rows")],
+        ),
+        (f"SELECT S.id FROM S JOIN T ON S.K = T.K AND {RANGE}", [("join", "SPAN", "constant")]),
+        (
+            "SELECT U.id FROM U JOIN V ON U.K = V.K AND U.ts BETWEEN V.ts AND V.ts + INTERVAL '1' HOUR",
+            [("join", "DISTINCT_ROWS", "rows")],
+        ),
+        # Of the times one equality or exactly two bounds make an interval.
+        (
+            f"SELECT S.id FROM S JOIN T ON S.K = T.K AND {RANGE} AND S.ts < T.ts + INTERVAL '2' HOUR",
+            [("join", "DISTINCT_ROWS", "rows")],
+        ),
+        ("SELECT S.id FROM S JOIN T ON S.ts = T.ts", [("join", "SPAN", "constant")]),
+        ("SELECT id FROM S WHERE A IN (SELECT D FROM T)", [("semi join", "DISTINCT_ROWS", "rows")]),
+        (
+            f"SELECT A FROM S WHERE A IN (SELECT D FROM T) AND {LOCAL}",
+            [("semi join", "DISTINCT_ROWS", "constant")],
+        ),
+        ("SELECT S.id FROM S LEFT JOIN T ON S.K = T.K", [("join", "DISTINCT_ROWS", "rows")]),
+        # A condition of ON filters no row of the side that is kept.
+        ("SELECT S.A FROM S LEFT JOIN T ON S.A = T.D AND S.A IN (1, 2)", [("join", "DISTINCT_ROWS", "keys")]),
+        (
+            "SELECT S.A FROM S LEFT JOIN T ON S.A = T.D WHERE S.A IN (1, 2)",
+            [("join", "DISTINCT_ROWS", "constant")],
+        ),
+        (
+            "SELECT S.id, P.v FROM S LEFT JOIN P FOR SYSTEM_TIME AS OF S.ts ON S.K = P.k",
+            [("as-of join", "VERSIONS", "keys")],
+        ),
+        (
+            "SELECT S.id FROM S JOIN R FOR SYSTEM_TIME AS OF PROCTIME() ON S.K = R.k",
+            [("lookup join", "NOTHING", "constant")],
+        ),
+        ("SELECT S.id FROM S JOIN R ON S.K = R.k", [("join", "DISTINCT_ROWS", "rows")]),
+        (
+            f"SELECT window_start, A, COUNT(*) FROM {WINDOW} GROUP BY window_start, window_end, A",
+            [("GROUP BY", "WINDOWS", "constant")],
+        ),
+        (
+            f"SELECT window_start, COUNT(*) FROM {WINDOW} GROUP BY window_start",
+            [("GROUP BY", "ACCUMULATORS", "time")],
+        ),
+        (
+            "SELECT FLOOR(ts TO HOUR), COUNT(*) FROM S GROUP BY FLOOR(ts TO HOUR)",
+            [("GROUP BY", "ACCUMULATORS", "time")],
+        ),
+        (f"SELECT A, COUNT(*) FROM S WHERE {LOCAL} GROUP BY A", [("GROUP BY", "ACCUMULATORS", "constant")]),
+        ("SELECT id, COUNT(*) FROM S GROUP BY id", [("GROUP BY", "ACCUMULATORS", "keys")]),
+        (f"SELECT A, COUNT(DISTINCT id) FROM S WHERE {LOCAL} GROUP BY A", [("GROUP BY", "VALUES", "keys")]),
+        (f"SELECT COUNT(DISTINCT A) FROM S WHERE {LOCAL}", [("GROUP BY", "VALUES", "constant")]),
+        (
+            f"SELECT A, MIN(B), MAX(B) FROM S WHERE {LOCAL} GROUP BY A",
+            [("GROUP BY", "ACCUMULATORS", "constant")],
+        ),
+        (
+            "SELECT * FROM (SELECT id, K, ROW_NUMBER() OVER (PARTITION BY K ORDER BY B DESC) AS n FROM S"
+            " WHERE K BETWEEN 1 AND 9) x WHERE n <= 5",
+            [("first rows", "KEYED_ROWS", "constant")],
+        ),
+        (
+            "SELECT * FROM (SELECT id, n, ROW_NUMBER() OVER (PARTITION BY id ORDER BY n) AS r FROM"
+            " (SELECT id, COUNT(*) AS n FROM S GROUP BY id) y) x WHERE r <= 5",
+            [("GROUP BY", "ACCUMULATORS", "keys"), ("first rows", "INPUT", "rows")],
+        ),
+        (
+            "SELECT id, SUM(B) OVER (PARTITION BY K ORDER BY ts RANGE UNBOUNDED PRECEDING) FROM S"
+            " WHERE K BETWEEN 1 AND 9",
+            [("OVER", "ACCUMULATORS", "constant")],
+        ),
+        (
+            "SELECT id, SUM(B) OVER (PARTITION BY K ORDER BY ts RANGE BETWEEN INTERVAL '1' HOUR PRECEDING AND"
+            " CURRENT ROW) FROM S",
+            [("OVER", "SPAN", "constant")],
+        ),
+        ("SELECT id FROM S UNION ALL SELECT id FROM T", []),
+        ("SELECT id FROM S WHERE A > 10", []),
+    ],
+)
+def test_what_is_kept(sql: str, expected: list[tuple[str, str, str]]) -> None:
+    assert told(on("flink", sql, "flink")) == expected
+
+
+@pytest.mark.parametrize(
+    ("sql", "note"),
+    [
+        (
+            "SELECT U.id FROM U JOIN V ON U.K = V.K AND U.ts BETWEEN V.ts AND V.ts + INTERVAL '1' HOUR",
+            "plain timestamps",
+        ),
+        (f"SELECT DISTINCT S.A {JOINED} AND S.B < T.E", "99,461"),
+        (f"SELECT S.id FROM S JOIN T ON S.K = T.K AND {RANGE}", "watermarks: S.ts, T.ts"),
+        ("SELECT S.id, P.v FROM S JOIN P FOR SYSTEM_TIME AS OF S.ts ON S.K = P.k", "put it in a sub-query"),
+        (f"SELECT window_start, COUNT(*) FROM {WINDOW} GROUP BY window_start", "window_start and window_end"),
+        ("SELECT S.id FROM S, T WHERE S.B < T.E", "one task"),
+    ],
+)
+def test_traps_are_told(sql: str, note: str) -> None:
+    assert any(note in one for one in on("flink", sql, "flink").notes)
+
+
+def test_the_most_entries_are_counted() -> None:
+    found = on("flink", f"SELECT S.A {JOINED} WHERE S.A > 10 AND T.D < 20", "flink")
+    assert found.most == 18
+    assert on("flink", f"SELECT S.A {JOINED} AND S.B < T.E WHERE {LOCAL}", "flink").most is None
+
+
+def test_what_is_not_modelled_is_told_by_name() -> None:
+    sql = (
+        "SELECT * FROM S MATCH_RECOGNIZE (PARTITION BY K ORDER BY ts MEASURES LAST(X.B) AS b"
+        " PATTERN (X+ Y) DEFINE X AS X.B > 1, Y AS Y.B < 1)"
+    )
+    found = on("flink", sql, "flink")
+    assert [(one.what, one.growth.value) for one in found.held] == [("not modelled: row pattern", "unknown")]

@@ -1,0 +1,70 @@
+"""RisingWave: what its documentation says, as the model has it."""
+
+from __future__ import annotations
+
+import pytest
+from tests.engines.cases import RANGE, on, told
+
+WINDOW = "TUMBLE(S, ts, INTERVAL '1 hour')"
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        # Without a key of their own rows are kept one by one, however few values they have.
+        ("SELECT S.A FROM S JOIN T ON S.A = T.D WHERE S.A > 10 AND S.A < 20", [("join", "ROWS", "rows")]),
+        ("SELECT S.id FROM S JOIN T ON S.B < T.E", [("join", "REFUSED", "refused")]),
+        (
+            "SELECT S.id FROM S JOIN (SELECT MAX(E) AS e FROM T) t ON S.B < t.e",
+            [("GROUP BY", "ACCUMULATORS", "constant"), ("join", "ROWS", "rows")],
+        ),
+        (f"SELECT S.id FROM S JOIN T ON S.K = T.K AND {RANGE}", [("join", "SPAN", "constant")]),
+        (
+            "SELECT id FROM S WHERE NOT EXISTS (SELECT 1 FROM T WHERE S.K = T.K)",
+            [("anti join", "ROWS", "rows")],
+        ),
+        ("SELECT S.id FROM S ASOF JOIN T ON S.K = T.K AND S.ts >= T.ts", [("as-of join", "ROWS", "rows")]),
+        (
+            "SELECT S.id FROM S JOIN R FOR SYSTEM_TIME AS OF PROCTIME() ON S.K = R.k",
+            [("lookup join", "NOTHING", "constant")],
+        ),
+        # A filter by the present time takes rows back, those of a join as well.
+        (
+            "SELECT S.id FROM S JOIN T ON S.K = T.K WHERE S.ts > NOW() - INTERVAL '1 hour'"
+            " AND T.ts > NOW() - INTERVAL '1 hour'",
+            [("filter by the present time", "SPAN", "constant")] * 2 + [("join", "ROWS", "constant")],
+        ),
+        (
+            "SELECT S.id FROM S JOIN T ON S.K = T.K WHERE S.ts > NOW() - INTERVAL '1 hour'",
+            [("filter by the present time", "SPAN", "constant"), ("join", "ROWS", "rows")],
+        ),
+        (
+            f"SELECT window_start, COUNT(*) FROM {WINDOW} GROUP BY window_start",
+            [("GROUP BY", "WINDOWS", "constant")],
+        ),
+        ("SELECT K, COUNT(*) FROM S GROUP BY K", [("GROUP BY", "ACCUMULATORS", "keys")]),
+        ("SELECT COUNT(DISTINCT K) FROM S", [("GROUP BY", "VALUES", "keys")]),
+        (
+            "SELECT MAX(n) FROM (SELECT K, COUNT(*) AS n FROM S GROUP BY K) x",
+            [("GROUP BY", "ACCUMULATORS", "keys"), ("GROUP BY", "INPUT", "rows")],
+        ),
+        ("SELECT DISTINCT K FROM S", [("DISTINCT", "DIFFERENT", "keys")]),
+        (
+            "SELECT id FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY K ORDER BY ts DESC) AS n FROM S) x"
+            " WHERE n = 1",
+            [("first rows", "KEYED_ROWS", "keys")],
+        ),
+        (
+            "SELECT id, SUM(B) OVER (PARTITION BY K ORDER BY ts RANGE BETWEEN INTERVAL '1 hour' PRECEDING AND"
+            " CURRENT ROW) FROM S",
+            [("OVER", "INPUT", "rows")],
+        ),
+    ],
+)
+def test_what_is_kept(sql: str, expected: list[tuple[str, str, str]]) -> None:
+    assert told(on("risingwave", sql, "risingwave")) == expected
+
+
+def test_its_own_error_is_told() -> None:
+    (found,) = on("risingwave", "SELECT S.id FROM S JOIN T ON S.B < T.E", "risingwave").held
+    assert found.what == "refused: Not supported: streaming nested-loop join"
