@@ -1,0 +1,342 @@
+"""From a compiled query and an engine to SQL whose operators keep what the plan keeps (docs/rewrites.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from streambound.boundedness.exact import exact
+from streambound.compiler import Planned
+from streambound.errors import PlanError
+from streambound.query.model import Op, Query
+from streambound.rewrites.branch import Branch, Kept
+from streambound.rewrites.clauses import Clauses
+from streambound.rewrites.groups import counted, single_leaf, windowed
+from streambound.rewrites.intervals import dated, implied_bounds, within
+from streambound.rewrites.joined import joined
+from streambound.rewrites.merged import merged
+from streambound.rewrites.ordered import running
+from streambound.rewrites.sides import sides_of
+from streambound.rewrites.targets import Target, target
+from streambound.synopsis.flow import Applied, Grouped, Leaf, Node, Ranked, nodes
+from streambound.synopsis.plan import Plan
+from streambound.synopsis.planner import plan_of
+from streambound.synopsis.statement import PlannedPart
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """A query as an engine runs it within its bound; or (``refused``) why there is none.
+
+    ``sql`` is the user's own where nothing has to be rewritten (``rules`` is empty then). ``columns`` are the
+    answer's, ``further`` those beside them that tell rows apart which are added up, and ``number`` the column
+    with how often a row is an answer. ``keys`` are those by which a changed row is found, none where rows
+    are appended; ``instead`` is what to do where it is refused.
+    """
+
+    query: str
+    engine: str
+    sql: str | None = None
+    rules: tuple[str, ...] = ()
+    note: str = ""
+    kept: tuple[Kept, ...] = ()
+    columns: tuple[str, ...] = ()
+    further: tuple[str, ...] = ()
+    number: str | None = None
+    keys: tuple[str, ...] = ()
+    refused: str | None = None
+    instead: tuple[str, ...] = field(default=())
+
+    @property
+    def units(self) -> int | None:
+        """Values that the operators keep in all; None if there is no number."""
+        found = [kept.units for kept in self.kept]
+        known = [units for units in found if units is not None]
+        return sum(known) if len(known) == len(found) else None
+
+
+def rewrite(job: Planned, engine: str | Target) -> Rewrite:
+    """The SQL that keeps the bound of a query on an engine.
+
+    Args:
+        engine: its name (see ``targets.TARGETS``).
+
+    Raises:
+        QueryError: there is no such engine.
+    """
+    to = engine if isinstance(engine, Target) else target(engine)
+    try:
+        return _written(job, to)
+    except PlanError as error:
+        return _refused(job, to, error.message)
+
+
+def _written(job: Planned, to: Target) -> Rewrite:
+    if not job.verdict.bounded:
+        raise PlanError(f"the query is {job.verdict.outcome.value}: no SQL keeps a bound that there is not")
+    if to.unwritable is not None:
+        raise PlanError(to.unwritable)
+    if job.unplanned is not None:
+        raise PlanError(f"no plan was made of it: {job.unplanned}")
+    if isinstance(job.node, Applied):
+        return _grouped(job, job.node, to)
+    if job.node is not None or not job.planned_parts:
+        raise PlanError("no rewrite is derived from its plan yet")
+    if why := _as_written(job, to):
+        return _unchanged(job, to, why)
+    numbers = dict.fromkeys(part.block for part in job.planned_parts)
+    blocks = [[part for part in job.planned_parts if part.block == number] for number in numbers]
+    found = [_block([b for part in block for b in _branches(part, to)], to) for block in blocks]
+    return _together(job, to, found)
+
+
+def _plan(part: PlannedPart) -> Plan:
+    if not isinstance(part.plan, Plan):
+        raise PlanError("tuples are kept until a stream ends, which no statement of SQL says")
+    if part.query.statics:
+        raise PlanError("static relations are joined with what is kept, which is not written as SQL yet")
+    return part.plan
+
+
+def _branches(part: PlannedPart, to: Target) -> list[Branch]:
+    """The SELECTs of a part, one for each choice of cells."""
+    plan = _plan(part)
+    if plan.empty:
+        return []
+    build = Clauses(plan.query, to)
+    if plan.timed:
+        timeless = _timeless(plan.query)
+        if timeless is None:
+            return [_in_time(plan, build)]
+        plan, build = timeless, Clauses(timeless.query, to)
+    make = joined if _joins(plan, to) else merged
+    return [make(plan, build, sides) for sides in sides_of(plan, build)]
+
+
+def _timeless(query: Query) -> Plan | None:
+    """The plan of a DISTINCT query whose timestamps are columns like others, if it is bounded so.
+
+    Whether rows with some order of their times exist does not depend on when they come: ends of times tell.
+    """
+    if (
+        not query.ring.idempotent
+        or any(map(query.is_time, query.projected))
+        or any(j.offset for j in query.joins)
+    ):
+        return None
+    occurrences = tuple(replace(o, relation=replace(o.relation, timestamp=None)) for o in query.occurrences)
+    query = replace(query, occurrences=occurrences)
+    if not exact(query).bounded:
+        return None
+    with suppress(PlanError):
+        plan = plan_of(query)
+        return plan if isinstance(plan, Plan) else None
+    return None
+
+
+def _in_time(plan: Plan, build: Clauses) -> Branch:
+    to = build.target
+    timely = any(map(plan.query.is_timestamp, plan.query.projected))
+    if len(plan.streams) == 1 and timely and to.watermarked:
+        return dated(plan, build)
+    if len(plan.streams) > 1 and len(plan.clock.composites) == 1 and to.watermarked:
+        return within(plan, build)
+    if plan.query.ring.idempotent:
+        raise PlanError("real matches are kept in time, which are no ends of columns")
+    if not to.running:
+        raise PlanError(
+            f"numbers are kept in the order of time, and {to.title} counts no earlier rows in bounded state"
+        )
+    return running(plan, build)
+
+
+def _joins(plan: Plan, to: Target) -> bool:
+    """Whether groups of streams are joined; else one GROUP BY does it."""
+    return to.chained and (len(plan.streams) == 1 or to.theta or _equated(plan))
+
+
+def _equated(plan: Plan) -> bool:
+    """Whether equalities link all streams."""
+    linked, rest = {plan.streams[0].alias}, True
+    while rest:
+        more = {
+            a.occurrence
+            for join in plan.joins
+            if join.op is Op.EQ and {a.occurrence for a in join.attributes} & linked
+            for a in join.attributes
+        }
+        rest = not more <= linked
+        linked |= more
+    return len(linked) == len(plan.streams)
+
+
+def _as_written(job: Planned, to: Target) -> str | None:
+    """Why an engine keeps no more of the query than its plan, as it is written; None if it does."""
+    if all(isinstance(p.plan, Plan) and (p.plan.stateless or p.plan.empty) for p in job.planned_parts):
+        return "rows pass one by one, and nothing is kept"
+    plans = [_plan(part) for part in job.planned_parts]
+    if to.merging and all(map(_finite, plans)):
+        return (
+            "a join keeps equal rows once there, and every column that reaches one has finitely many values"
+        )
+    if to.watermarked and all(_explicit(plan) for plan in plans):
+        return "both timestamps bound each other where the streams are joined; they need watermarks"
+    return None
+
+
+def _finite(plan: Plan) -> bool:
+    """Whether every column that reaches a join has finitely many values as it is."""
+    cells = [cell for table in plan.synopses for cell in table.cells]
+    exact = all(k.points is None and k.low is None and k.high is None for cell in cells for k in cell.keys)
+    return exact and not plan.timed and not any(c.extrema or c.follow or c.unequal for c in cells)
+
+
+def _grouped(job: Planned, node: Applied, to: Target) -> Rewrite:
+    """Groups: as they are over one stream, unless a time is in their key; else over what a join keeps."""
+    if _streams(node) == 1:
+        return _over_stream(job, node, to)
+    operation, leaf = single_leaf(node)
+    (part, *others) = leaf.parts
+    plan = _plan(part)
+    if to.merging and all(_finite(_plan(one)) for one in leaf.parts):
+        return _unchanged(job, to, "a join keeps equal rows once there, and a group has one row")
+    if others or plan.query.ring.idempotent or plan.query.weight:
+        raise PlanError(
+            "aggregates are computed from weighed or from different rows, which is not rewritten yet"
+        )
+    branches = _branches(part, to)
+    if len(branches) != 1:
+        raise PlanError("its answer is always empty" if not branches else "alternatives are grouped together")
+    (below,) = branches
+    once = not to.chained
+    if once and (
+        below.further or set(leaf.statement.outputs) != set(leaf.statement.outputs[: len(operation.keys)])
+    ):
+        raise PlanError(f"groups are made of groups, and {to.title} chains no aggregates")
+    found = counted(operation, Clauses(plan.query, to), below, once)
+    return _together(job, to, [found])
+
+
+def _streams(node: Node) -> int:
+    """How many streams a tree reads, each as often as it does."""
+    return max(len(p.query.arriving) for one in nodes(node) if isinstance(one, Leaf) for p in one.parts)
+
+
+def _over_stream(job: Planned, node: Applied, to: Target) -> Rewrite:
+    operation = node.operation
+    if isinstance(operation, Grouped) and to.watermarked and len(node.inputs) == 1 and node.times:
+        _, leaf = single_leaf(node)
+        (part,) = leaf.parts
+        plan = _plan(part)
+        if (found := windowed(operation, plan, Clauses(plan.query, to))) is not None:
+            return _together(job, to, [found])
+    if any(isinstance(one, Applied) and one is not node for one in nodes(node)) and not to.chained:
+        raise PlanError(f"an operation on groups or ranks is asked for, and {to.title} chains none")
+    if isinstance(operation, Grouped) and not operation.then.session:
+        if not to.chained and any(one.distinct for one in operation.then.aggregates):
+            raise PlanError(f"{to.title} refuses DISTINCT in an aggregate of a stream")
+        return _unchanged(job, to, "a group has one row there too")
+    if isinstance(operation, Ranked) and to.chained:
+        return _unchanged(job, to, "the first rows of each partition are kept there too")
+    what = type(operation).__name__.lower()
+    raise PlanError(f"rows are {what}, which {to.title} does not do within a bound that is known")
+
+
+def _explicit(plan: Plan) -> bool:
+    """Whether a bag is joined within windows that its conditions say, of every two streams."""
+    linked = len(plan.clock.composites) == 1 and len(plan.streams) > 1 and _equated(plan)
+    return linked and not plan.query.ring.idempotent and not implied_bounds(plan)
+
+
+def _unchanged(job: Planned, to: Target, why: str) -> Rewrite:
+    kept: tuple[Kept, ...] = ()
+    if job.units is None:
+        kept = (Kept("join", None, formula=str(job.units_formula)),)
+    elif job.units:
+        kept = (Kept("join", job.units),)
+    return Rewrite(job.name, to.name, job.sql, note=f"nothing to rewrite: {why}", kept=kept)
+
+
+def _block(branches: list[Branch], to: Target) -> Branch | None:
+    """The rows of a block: those of its branches together; None if there never are any."""
+    if len(branches) < 2:
+        return branches[0] if branches else None
+    first = branches[0]
+    if any(branch.further for branch in branches):
+        raise PlanError("of several alternatives each would have groups of its own in one answer")
+    distinct = first.number is None and to.chained
+    select: exp.Query = first.select
+    for branch in branches[1:]:
+        select = exp.union(select, branch.select, distinct=distinct)
+    kept = [one for branch in branches for one in branch.kept]
+    if distinct:
+        rows = sum(branch.kept[-1].rows or 0 for branch in branches)
+        kept.append(Kept("UNION", rows))
+    rules = tuple(dict.fromkeys(rule for branch in branches for rule in branch.rules))
+    return replace(first, select=select, kept=tuple(kept), rules=rules)
+
+
+def _together(job: Planned, to: Target, blocks: Sequence[Branch | None]) -> Rewrite:
+    """The statement: the rows of all blocks."""
+    found = [block for block in blocks if block is not None]
+    if not found:
+        raise PlanError("its answer is always empty")
+    first = found[0]
+    select: exp.Query = first.select
+    number = first.number
+    if len(found) > 1:
+        if any(b.number is None and isinstance(b.select, exp.SetOperation) for b in found) and not to.chained:
+            raise PlanError("a DISTINCT row of several alternatives would be added up")
+        if any(block.further for block in found):
+            raise PlanError("of several SELECTs each would have groups of its own in one answer")
+        number = next((block.number for block in found if block.number), "n")
+        select = _numbered(first, number)
+        for block in found[1:]:
+            select = exp.union(select, _numbered(block, number), distinct=False)
+    kept = tuple(one for block in found for one in block.kept)
+    rules = tuple(dict.fromkeys(rule for block in found for rule in block.rules))
+    keys = first.keys or (*first.columns, *first.further)
+    if all(block.appends for block in found):
+        keys = ()
+    sql = select.sql(dialect=to.dialect, pretty=True)
+    made = Rewrite(job.name, to.name, sql, rules, "", kept, first.columns, first.further, number, keys)
+    return replace(made, note=_note(made, to, isinstance(select, exp.SetOperation)))
+
+
+def _numbered(block: Branch, number: str) -> exp.Query:
+    """The rows of a block with how often each is an answer."""
+    if block.number is not None:
+        return block.select
+    one = exp.alias_(exp.Literal.number(1), number)
+    if isinstance(block.select, exp.Select) and not block.select.args.get("distinct"):
+        return block.select.select(one)
+    return exp.select(exp.Star(), one).from_(exp.alias_(block.select.subquery(), "u", table=True))
+
+
+def _note(made: Rewrite, to: Target, several: bool) -> str:
+    """What changes for who reads the answer."""
+    row, keys = ", ".join(made.columns), ", ".join(made.keys)
+    if not made.keys and made.number is None:
+        return "rows are appended, as they are by the query as it is written"
+    if not made.keys:
+        return f"rows are appended, and {made.number} says how often each is an answer: ({row}) is no key"
+    told = []
+    if not to.chained:
+        told.append("run it in update mode")
+    if made.number is not None:
+        told.append(f"copies of a row become a table, upserted by ({keys}), with how often in {made.number}")
+        if made.further or several:
+            told.append(f"add up {made.number} over rows with the same ({row})")
+    elif not to.chained:
+        told.append(f"write into a sink that upserts by ({keys}), since a group comes again when it changes")
+    return "; ".join(told) or "the answer is the same set of rows"
+
+
+def _refused(job: Planned, to: Target, why: str) -> Rewrite:
+    instead = []
+    if job.verdict.bounded and job.unplanned is None:
+        instead.append(f"streambound run {job.name} --live")
+    return Rewrite(job.name, to.name, refused=why, instead=tuple(instead))
