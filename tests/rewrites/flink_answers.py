@@ -1,8 +1,8 @@
-"""Runs statements on Flink, in an environment that has it (``make flink``): folded answers of their changelogs.
+"""Runs statements on Flink, in an environment that has it (``make flink``), and folds their changelogs.
 
-Reads one JSON object from standard input: ``folder`` for the data, ``tables`` (name to ``columns``, ``time`` or
-null, and ``rows``), and ``queries``. Prints a list: for each query its rows with how often each is there, or a text,
-the error. It imports nothing of this project.
+Reads a JSON list from standard input: of each case a ``folder`` for its data, ``tables`` (by name
+``columns``, ``time`` or null, and ``rows``), and a ``query``. Prints a list: of each its rows with how often each
+is there, or the text of an error. It imports nothing of this project.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from typing import Any
 def main() -> None:
     from pyflink.table import EnvironmentSettings, TableEnvironment  # type: ignore[import-not-found]
 
-    asked = json.load(sys.stdin)
-    settings = EnvironmentSettings.in_streaming_mode()
-    environment = TableEnvironment.create(settings)
+    environment = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
     for key, value in {"parallelism.default": "1", "table.local-time-zone": "UTC"}.items():
         environment.get_config().set(key, value)
-    for name, table in asked["tables"].items():
-        environment.execute_sql(_declared(Path(asked["folder"]), name, table))
-    found = [_answers(environment, query) for query in asked["queries"]]
+    found = []
+    for place, case in enumerate(json.load(sys.stdin)):
+        environment.execute_sql(f"CREATE DATABASE case{place}")
+        environment.use_database(f"case{place}")
+        for name, table in case["tables"].items():
+            environment.execute_sql(_declared(Path(case["folder"]), name, table))
+        found.append(_answers(environment, case["query"]))
     print("\n" + json.dumps(found))
 
 
@@ -51,7 +53,7 @@ def _answers(environment: Any, query: str) -> Any:
     try:
         with environment.execute_sql(query).collect() as rows:
             for row in rows:
-                sign = -1 if str(row.get_row_kind()) in ("RowKind.UPDATE_BEFORE", "RowKind.DELETE") else 1
+                sign = -1 if str(row.get_row_kind()) in ("-U", "-D") else 1
                 counted[json.dumps([str(v) if v is not None else None for v in row])] += sign
     except Exception as error:
         return str(error).split("\n\tat ")[0][-2000:]

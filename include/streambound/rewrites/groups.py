@@ -14,16 +14,17 @@ from fractions import Fraction
 from sqlglot import exp
 
 from streambound.errors import PlanError
-from streambound.query.model import Attribute, Constant
+from streambound.query.model import Attribute, Constant, Query
 from streambound.query.operators import Aggregate, Kind, Shown
 from streambound.rewrites.branch import Branch, Kept
 from streambound.rewrites.clauses import Clauses, Names, formula_of, interval
 from streambound.rewrites.intervals import window_table
+from streambound.rewrites.targets import Target
 from streambound.synopsis.flow import Applied, Grouped, Leaf
 from streambound.synopsis.plan import Plan
 
-# Units of date_trunc whose windows begin at whole multiples of their length in UTC.
-_FIXED = ("SECOND", "MINUTE", "HOUR", "DAY")
+# Units of date_trunc whose windows begin at whole multiples of their length, whatever the time zone.
+_FIXED = ("SECOND", "MINUTE", "HOUR")
 # Aggregates of one value a group, where rows come one by one.
 _PLAIN = (Kind.COUNT, Kind.SUM, Kind.MEAN, Kind.LEAST, Kind.GREATEST)
 
@@ -66,8 +67,11 @@ def counted(operation: Grouped, build: Clauses, below: Branch, once: bool) -> Br
     select = exp.select(*(build.aliased(node, name) for name, node in columns)).from_(source)
     by = [of[p].copy() for p in operation.keys]
     if operation.then.having is not None:
-        condition = _formula(operation.then.having.formula, of, values)
-        select = select.where(condition) if once else select.having(condition)
+        if once:
+            raise PlanError(
+                "HAVING may take a group back, and an update says nothing of groups that it drops"
+            )
+        select = select.having(_formula(operation.then.having.formula, of, values))
     kept = below.kept
     if not once:
         # A literal in GROUP BY would be a position.
@@ -151,14 +155,18 @@ def _formula(text: str | None, of: Mapping[int, exp.Expr], values: Sequence[exp.
     return formula_of(text, lambda column: exp.paren(known[column.name].copy()))
 
 
-def windowed(operation: Grouped, plan: Plan, build: Clauses) -> Branch | None:
-    """Groups of one stream by a window; None where no key is a time.
+def windowed(operation: Grouped, query: Query, plan: Plan, to: Target) -> Branch | None:
+    """Groups of one stream by a window; None where no key is a time that is truncated.
+
+    Args:
+        query: the SELECT that is grouped, with all that aggregates read.
+        plan: that of all rows that are grouped.
 
     Raises:
         PlanError: the time in the key is no window that begins at whole multiples of its length.
     """
-    query = plan.query
-    terms = [query.select[at].term for at, _ in enumerate(operation.keys)]
+    build = Clauses(query, to)
+    terms = [query.select[p].term for p in operation.keys]
     timed = [t for t in terms if isinstance(t, Attribute) and query.is_time(t)]
     if not timed:
         return None
@@ -178,11 +186,9 @@ def windowed(operation: Grouped, plan: Plan, build: Clauses) -> Branch | None:
             raise PlanError("a constant is in the key")
         edge = end if query.column(term).edge == "end" else start
         of[at] = edge if term in timed else build.attribute(term)
-    for read in operation.reads:
-        for p, at in read.positions.items():
-            term = query.select[at].term
-            if isinstance(term, Attribute):
-                of.setdefault(p, build.attribute(term))
+    for p, output in enumerate(query.select):
+        if isinstance(output.term, Attribute):
+            of.setdefault(p, build.attribute(output.term))
     values = [_own_value(one, of) for one in operation.then.aggregates]
     columns = _shown(operation.then.shown, build, Names(), of, values)
     select = exp.select(*(build.aliased(node, name) for name, node in columns)).from_(source)

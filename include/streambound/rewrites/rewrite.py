@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from sqlglot import exp
 
 from streambound.boundedness.exact import exact
 from streambound.compiler import Planned
-from streambound.errors import PlanError
+from streambound.errors import PlanError, UnsupportedError
 from streambound.query.model import Op, Query
 from streambound.rewrites.branch import Branch, Kept
 from streambound.rewrites.clauses import Clauses
@@ -48,7 +49,7 @@ class Rewrite:
     number: str | None = None
     keys: tuple[str, ...] = ()
     refused: str | None = None
-    instead: tuple[str, ...] = field(default=())
+    instead: tuple[str, ...] = ()
 
     @property
     def units(self) -> int | None:
@@ -56,6 +57,14 @@ class Rewrite:
         found = [kept.units for kept in self.kept]
         known = [units for units in found if units is not None]
         return sum(known) if len(known) == len(found) else None
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that ``streambound rewrite --format json`` prints."""
+        kept = [
+            {"operator": one.operator, "rows": one.rows, "width": one.width, "formula": one.formula or None}
+            for one in self.kept
+        ]
+        return {**asdict(self), "kept": kept, "units": self.units}
 
 
 def rewrite(job: Planned, engine: str | Target) -> Rewrite:
@@ -70,7 +79,7 @@ def rewrite(job: Planned, engine: str | Target) -> Rewrite:
     to = engine if isinstance(engine, Target) else target(engine)
     try:
         return _written(job, to)
-    except PlanError as error:
+    except (PlanError, UnsupportedError) as error:
         return _refused(job, to, error.message)
 
 
@@ -113,7 +122,10 @@ def _branches(part: PlannedPart, to: Target) -> list[Branch]:
             return [_in_time(plan, build)]
         plan, build = timeless, Clauses(timeless.query, to)
     make = joined if _joins(plan, to) else merged
-    return [make(plan, build, sides) for sides in sides_of(plan, build)]
+    found = [make(plan, build, sides) for sides in sides_of(plan, build)]
+    # A self-join that the plan folded is no join any more.
+    folded = len(plan.streams) < len(part.query.streams)
+    return [replace(one, rules=("R0", *one.rules)) for one in found] if folded else found
 
 
 def _timeless(query: Query) -> Plan | None:
@@ -178,6 +190,9 @@ def _as_written(job: Planned, to: Target) -> str | None:
     if all(isinstance(p.plan, Plan) and (p.plan.stateless or p.plan.empty) for p in job.planned_parts):
         return "rows pass one by one, and nothing is kept"
     plans = [_plan(part) for part in job.planned_parts]
+    alone = len(plans) == 1 and len(plans[0].streams) == len(job.planned_parts[0].query.occurrences) == 1
+    if alone and not any(map(plans[0].query.is_timestamp, plans[0].query.projected)):
+        return "the different rows of one stream are kept once there too"
     if to.merging and all(map(_finite, plans)):
         return (
             "a join keeps equal rows once there, and every column that reaches one has finitely many values"
@@ -227,11 +242,13 @@ def _streams(node: Node) -> int:
 
 def _over_stream(job: Planned, node: Applied, to: Target) -> Rewrite:
     operation = node.operation
-    if isinstance(operation, Grouped) and to.watermarked and len(node.inputs) == 1 and node.times:
-        _, leaf = single_leaf(node)
-        (part,) = leaf.parts
-        plan = _plan(part)
-        if (found := windowed(operation, plan, Clauses(plan.query, to))) is not None:
+    first = node.inputs[0]
+    if isinstance(operation, Grouped) and to.watermarked and node.times and isinstance(first, Leaf):
+        # The first input has all rows, whatever else aggregates are computed from.
+        query = job.statement.selections[0].base
+        plain = len(first.parts) == 1 and not first.fed
+        found = windowed(operation, query, _plan(first.parts[0]), to) if plain else None
+        if found is not None:
             return _together(job, to, [found])
     if any(isinstance(one, Applied) and one is not node for one in nodes(node)) and not to.chained:
         raise PlanError(f"an operation on groups or ranks is asked for, and {to.title} chains none")
@@ -339,4 +356,6 @@ def _refused(job: Planned, to: Target, why: str) -> Rewrite:
     instead = []
     if job.verdict.bounded and job.unplanned is None:
         instead.append(f"streambound run {job.name} --live")
+        if to.program:
+            instead.append(f"streambound rewrite {job.name} --for {to.name} --as pyspark")
     return Rewrite(job.name, to.name, refused=why, instead=tuple(instead))
