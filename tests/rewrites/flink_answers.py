@@ -1,8 +1,8 @@
 """Runs statements on Flink, in an environment that has it (``make flink``), and folds their changelogs.
 
 Reads a JSON list from standard input: of each case a ``folder`` for its data, ``tables`` (by name
-``columns``, ``time`` or null, and ``rows``), and a ``query``. Prints a list: of each its rows with how often each
-is there, or the text of an error. It imports nothing of this project.
+``columns``, ``time`` or null, and ``rows``), and a ``query``. Prints a list: of each its rows with how often
+each is there, or the text of an error. It imports nothing of this project.
 """
 
 from __future__ import annotations
