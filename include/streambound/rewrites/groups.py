@@ -20,7 +20,18 @@ from streambound.rewrites.branch import Branch, Kept
 from streambound.rewrites.clauses import Clauses, Names, formula_of, interval
 from streambound.rewrites.intervals import window_table
 from streambound.rewrites.targets import Target
-from streambound.synopsis.flow import Applied, Grouped, Leaf
+from streambound.synopsis.flow import (
+    Applied,
+    Framed,
+    Grouped,
+    Guarded,
+    Hopped,
+    Joined,
+    Leaf,
+    LookedUp,
+    Operation,
+    Ranked,
+)
 from streambound.synopsis.plan import Plan
 
 # Units of date_trunc whose windows begin at whole multiples of their length, whatever the time zone.
@@ -37,14 +48,30 @@ def single_leaf(node: Applied) -> tuple[Grouped, Leaf]:
     """
     operation = node.operation
     if not isinstance(operation, Grouped):
-        what = type(operation).__name__.lower()
-        raise PlanError(f"rows that change are {what}, which is not rewritten yet")
+        raise PlanError(f"{named_operation(operation)} over a join: not rewritten yet")
     if operation.then.session is not None:
         raise PlanError("sessions are kept, which is not rewritten yet")
     leaves = [one for one in node.inputs if isinstance(one, Leaf) and not one.fed]
     if len(leaves) != len(node.inputs) or len(node.inputs) != 1:
         raise PlanError("aggregates are computed from different joins, which is not rewritten yet")
     return operation, leaves[0]
+
+
+# How SQL calls what is done to rows.
+_CALLED: dict[type[Operation], str] = {
+    Grouped: "GROUP BY",
+    Ranked: "the first rows in an order",
+    Framed: "window functions",
+    Guarded: "EXISTS and NOT EXISTS",
+    LookedUp: "as-of joins",
+    Joined: "joins of rows that change",
+    Hopped: "windows that overlap",
+}
+
+
+def named_operation(operation: Operation) -> str:
+    """What SQL calls an operation."""
+    return _CALLED[type(operation)]
 
 
 def counted(operation: Grouped, build: Clauses, below: Branch, once: bool) -> Branch:

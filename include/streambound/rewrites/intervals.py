@@ -28,6 +28,8 @@ def within(plan: Plan, build: Clauses) -> Branch:
     query, clock = plan.query, plan.clock
     if len(clock.composites) != 1:
         raise PlanError("partial matches are kept for longer than any window between the streams")
+    if build.target.single_time and len(plan.streams) > 2:
+        raise PlanError(f"{build.target.title} joins no more than two streams within windows")
     select, known = exp.Select(), list[str]()
     for synopsis in plan.streams:
         alias = synopsis.alias

@@ -224,6 +224,10 @@ def _sent(
             values, number = _values(build, facts, one)
             replicas *= number
             made[one.name] = [values]
+    if made and not build.target.generating:
+        raise PlanError(
+            f"rows of {side.alias} would be replicated, and what {build.target.title} keeps of that grows"
+        )
     if replicas > REPLICAS:
         raise PlanError(
             f"each row of {side.alias} would be sent to {replicas:,} groups (at most {REPLICAS:,} are)"

@@ -15,7 +15,7 @@ from streambound.errors import PlanError, UnsupportedError
 from streambound.query.model import Op, Query
 from streambound.rewrites.branch import Branch, Kept
 from streambound.rewrites.clauses import Clauses
-from streambound.rewrites.groups import counted, single_leaf, windowed
+from streambound.rewrites.groups import counted, named_operation, single_leaf, windowed
 from streambound.rewrites.intervals import dated, implied_bounds, within
 from streambound.rewrites.joined import joined
 from streambound.rewrites.merged import merged
@@ -154,8 +154,12 @@ def _in_time(plan: Plan, build: Clauses) -> Branch:
     timely = any(map(plan.query.is_timestamp, plan.query.projected))
     if len(plan.streams) == 1 and timely and to.watermarked:
         return dated(plan, build)
-    if len(plan.streams) > 1 and len(plan.clock.composites) == 1 and to.watermarked:
+    if len(plan.clock.composites) == 1 and to.watermarked and len(plan.streams) > 1:
         return within(plan, build)
+    if len(plan.clock.composites) == 1:
+        raise PlanError(
+            f"rows of a window are kept, and when {to.title} forgets them its statement does not say"
+        )
     if plan.query.ring.idempotent:
         raise PlanError("real matches are kept in time, which are no ends of columns")
     if not to.running:
@@ -197,7 +201,7 @@ def _as_written(job: Planned, to: Target) -> str | None:
         return (
             "a join keeps equal rows once there, and every column that reaches one has finitely many values"
         )
-    if to.watermarked and all(_explicit(plan) for plan in plans):
+    if to.watermarked and all(_explicit(plan, to) for plan in plans):
         return "both timestamps bound each other where the streams are joined; they need watermarks"
     return None
 
@@ -258,12 +262,14 @@ def _over_stream(job: Planned, node: Applied, to: Target) -> Rewrite:
         return _unchanged(job, to, "a group has one row there too")
     if isinstance(operation, Ranked) and to.chained:
         return _unchanged(job, to, "the first rows of each partition are kept there too")
-    what = type(operation).__name__.lower()
-    raise PlanError(f"rows are {what}, which {to.title} does not do within a bound that is known")
+    what = named_operation(operation)
+    raise PlanError(f"what {to.title} keeps of {what} is not known to be bounded")
 
 
-def _explicit(plan: Plan) -> bool:
+def _explicit(plan: Plan, to: Target) -> bool:
     """Whether a bag is joined within windows that its conditions say, of every two streams."""
+    if to.single_time and len(plan.streams) > 2:
+        return False
     linked = len(plan.clock.composites) == 1 and len(plan.streams) > 1 and _equated(plan)
     return linked and not plan.query.ring.idempotent and not implied_bounds(plan)
 
