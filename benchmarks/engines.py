@@ -51,15 +51,16 @@ QUERIES = {
     "groups of a bounded key": "SELECT S.A, COUNT(*) AS n, MAX(S.B) AS most FROM S"
     f" WHERE {RANGE} GROUP BY S.A",
     "groups over a join": f"SELECT S.A, COUNT(*) AS n FROM S JOIN T ON S.A = T.D WHERE {RANGE} GROUP BY S.A",
-    "groups by the hour": "SELECT date_trunc('HOUR', S.ts) AS h, COUNT(*) AS n FROM S"
-    " GROUP BY date_trunc('HOUR', S.ts)",
+    "groups by the minute": "SELECT date_trunc('MINUTE', S.ts) AS m, COUNT(*) AS n FROM S"
+    " GROUP BY date_trunc('MINUTE', S.ts)",
     "top 5": "SELECT A, B FROM (SELECT A, B, ROW_NUMBER() OVER (PARTITION BY A ORDER BY B DESC) AS r FROM S"
     f" WHERE {RANGE.replace('S.', '')}) AS q WHERE r <= 5",
     "duplicates": "SELECT DISTINCT id, ts FROM S",
 }
 # Flink has no date_trunc: FLOOR says the same.
 FLINK_TEXT = {
-    "groups by the hour": "SELECT FLOOR(S.ts TO HOUR) AS h, COUNT(*) AS n FROM S GROUP BY FLOOR(S.ts TO HOUR)"
+    "groups by the minute": "SELECT FLOOR(S.ts TO MINUTE) AS m, COUNT(*) AS n FROM S"
+    " GROUP BY FLOOR(S.ts TO MINUTE)"
 }
 COLUMNS = {"S": ("id", "A", "B", "B5", "K"), "T": ("id", "D", "E", "D5", "K")}
 BEGIN = dt.datetime(2026, 1, 1)

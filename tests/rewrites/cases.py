@@ -108,9 +108,10 @@ def _order(r: Random, kind: str) -> str:
 
 def _window(r: Random, kind: str) -> str:
     minutes = r.choice((10, 60, 90))
-    more = f" AND {_range(r, 'x.B')}" if r.random() < 0.3 else ""
+    more = f" AND {_range(r, 'x.A')}" if r.random() < 0.6 else ""
+    shown = "DISTINCT x.A" if more and r.random() < 0.5 else "x.A, x.B, y.B"
     return (
-        "SELECT x.A, x.B, y.B FROM S x JOIN T y ON x.A = y.A"
+        f"SELECT {shown} FROM S x JOIN T y ON x.A = y.A"
         f" WHERE x.ts >= y.ts AND x.ts <= y.ts + INTERVAL '{minutes}' MINUTE{more}"
     )
 

@@ -201,6 +201,8 @@ def windowed(operation: Grouped, query: Query, plan: Plan, to: Target) -> Branch
     stamp = str(query.occurrence(alias).relation.timestamp)
     lengths = {_length(build, attribute) for attribute in timed}
     if None in lengths:
+        if to.windowing and any(map(query.is_timestamp, timed)):
+            raise PlanError("a timestamp is in the key, and groups go only where a window is")
         return None
     if len(lengths) != 1:
         raise PlanError("windows of different lengths are in one key")

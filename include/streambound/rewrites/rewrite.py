@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -12,9 +12,9 @@ from sqlglot import exp
 from streambound.boundedness.exact import exact
 from streambound.compiler import Planned
 from streambound.errors import PlanError, UnsupportedError
-from streambound.query.model import Op, Query
+from streambound.query.model import Attribute, Op, Query
 from streambound.rewrites.branch import Branch, Kept
-from streambound.rewrites.clauses import Clauses
+from streambound.rewrites.clauses import Clauses, Names, identifier
 from streambound.rewrites.groups import counted, named_operation, single_leaf, windowed
 from streambound.rewrites.intervals import dated, implied_bounds, within
 from streambound.rewrites.joined import joined
@@ -98,8 +98,8 @@ def _written(job: Planned, to: Target) -> Rewrite:
         return _unchanged(job, to, why)
     numbers = dict.fromkeys(part.block for part in job.planned_parts)
     blocks = [[part for part in job.planned_parts if part.block == number] for number in numbers]
-    found = [_block([b for part in block for b in _branches(part, to)], to) for block in blocks]
-    return _together(job, to, found)
+    every = [[branch for part in block for branch in _branches(part, to)] for block in blocks]
+    return _together(job, to, [one for branches in every for one in _summands(branches, to)])
 
 
 def _plan(part: PlannedPart) -> Plan:
@@ -245,25 +245,33 @@ def _streams(node: Node) -> int:
 
 
 def _over_stream(job: Planned, node: Applied, to: Target) -> Rewrite:
-    operation = node.operation
-    first = node.inputs[0]
-    if isinstance(operation, Grouped) and to.watermarked and node.times and isinstance(first, Leaf):
+    operation, first = node.operation, node.inputs[0]
+    what = named_operation(operation)
+    if not isinstance(first, Leaf) or first.fed or len(job.statement.selections) > 1:
+        raise PlanError(f"{what} over rows that change: not rewritten yet")
+    query = job.statement.selections[0].base
+    if isinstance(operation, Grouped) and operation.then.session is None:
         # The first input has all rows, whatever else aggregates are computed from.
-        query = job.statement.selections[0].base
-        plain = len(first.parts) == 1 and not first.fed
-        found = windowed(operation, query, _plan(first.parts[0]), to) if plain else None
-        if found is not None:
-            return _together(job, to, [found])
-    if any(isinstance(one, Applied) and one is not node for one in nodes(node)) and not to.chained:
-        raise PlanError(f"an operation on groups or ranks is asked for, and {to.title} chains none")
-    if isinstance(operation, Grouped) and not operation.then.session:
+        if any(_is_time(query, p) for p in operation.keys):
+            if not to.watermarked or len(first.parts) != 1:
+                raise PlanError(
+                    f"a time is in the key, and when {to.title} forgets such a group is not known"
+                )
+            found = windowed(operation, query, _plan(first.parts[0]), to)
+            if found is not None:
+                return _together(job, to, [found])
         if not to.chained and any(one.distinct for one in operation.then.aggregates):
             raise PlanError(f"{to.title} refuses DISTINCT in an aggregate of a stream")
         return _unchanged(job, to, "a group has one row there too")
-    if isinstance(operation, Ranked) and to.chained:
+    ranked = isinstance(operation, Ranked) and not any(_is_time(query, p) for p in operation.then.partition)
+    if ranked and to.chained:
         return _unchanged(job, to, "the first rows of each partition are kept there too")
-    what = named_operation(operation)
     raise PlanError(f"what {to.title} keeps of {what} is not known to be bounded")
+
+
+def _is_time(query: Query, position: int) -> bool:
+    term = query.select[position].term
+    return isinstance(term, Attribute) and query.is_time(term)
 
 
 def _explicit(plan: Plan, to: Target) -> bool:
@@ -283,63 +291,77 @@ def _unchanged(job: Planned, to: Target, why: str) -> Rewrite:
     return Rewrite(job.name, to.name, job.sql, note=f"nothing to rewrite: {why}", kept=kept)
 
 
-def _block(branches: list[Branch], to: Target) -> Branch | None:
-    """The rows of a block: those of its branches together; None if there never are any."""
-    if len(branches) < 2:
-        return branches[0] if branches else None
-    first = branches[0]
+def _summands(branches: list[Branch], to: Target) -> list[Branch]:
+    """The rows of a block: of a bag those of each branch; of a set those of all together."""
+    if len(branches) < 2 or branches[0].number is not None:
+        return branches
     if any(branch.further for branch in branches):
         raise PlanError("of several alternatives each would have groups of its own in one answer")
-    distinct = first.number is None and to.chained
-    select: exp.Query = first.select
+    select: exp.Query = branches[0].select
     for branch in branches[1:]:
-        select = exp.union(select, branch.select, distinct=distinct)
+        select = exp.union(select, branch.select, distinct=to.chained)
     kept = [one for branch in branches for one in branch.kept]
-    if distinct:
-        rows = sum(branch.kept[-1].rows or 0 for branch in branches)
-        kept.append(Kept("UNION", rows))
-    rules = tuple(dict.fromkeys(rule for branch in branches for rule in branch.rules))
-    return replace(first, select=select, kept=tuple(kept), rules=rules)
+    if to.chained:
+        kept.append(Kept("UNION", sum(branch.kept[-1].rows or 0 for branch in branches)))
+    return [replace(branches[0], select=select, kept=tuple(kept), rules=_rules(branches))]
 
 
-def _together(job: Planned, to: Target, blocks: Sequence[Branch | None]) -> Rewrite:
-    """The statement: the rows of all blocks."""
-    found = [block for block in blocks if block is not None]
+def _rules(branches: Iterable[Branch]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(rule for branch in branches for rule in branch.rules))
+
+
+def _together(job: Planned, to: Target, found: Sequence[Branch]) -> Rewrite:
+    """The statement: the rows of all its summands."""
     if not found:
         raise PlanError("its answer is always empty")
+    one = found[0] if len(found) == 1 else _added(found, to)
+    keys = () if one.appends else one.keys or (*one.columns, *one.further)
+    sql = one.select.sql(dialect=to.dialect, pretty=True)
+    made = Rewrite(
+        job.name, to.name, sql, one.rules, "", one.kept, one.columns, one.further, one.number, keys
+    )
+    return replace(made, note=_note(made, to))
+
+
+def _added(found: Sequence[Branch], to: Target) -> Branch:
+    """Several summands as one: each row says which it is of, since the same row of others has a number too.
+
+    Raises:
+        PlanError: their rows cannot go into one answer.
+    """
     first = found[0]
-    select: exp.Query = first.select
-    number = first.number
-    if len(found) > 1:
-        if any(b.number is None and isinstance(b.select, exp.SetOperation) for b in found) and not to.chained:
-            raise PlanError("a DISTINCT row of several alternatives would be added up")
-        if any(block.further for block in found):
-            raise PlanError("of several SELECTs each would have groups of its own in one answer")
-        number = next((block.number for block in found if block.number), "n")
-        select = _numbered(first, number)
-        for block in found[1:]:
-            select = exp.union(select, _numbered(block, number), distinct=False)
-    kept = tuple(one for block in found for one in block.kept)
-    rules = tuple(dict.fromkeys(rule for block in found for rule in block.rules))
-    keys = first.keys or (*first.columns, *first.further)
-    if all(block.appends for block in found):
-        keys = ()
-    sql = select.sql(dialect=to.dialect, pretty=True)
-    made = Rewrite(job.name, to.name, sql, rules, "", kept, first.columns, first.further, number, keys)
-    return replace(made, note=_note(made, to, isinstance(select, exp.SetOperation)))
+    if (
+        any(one.number is None and isinstance(one.select, exp.SetOperation) for one in found)
+        and not to.chained
+    ):
+        raise PlanError("a DISTINCT row of several alternatives would be added up")
+    if any(one.further or one.keys for one in found):
+        raise PlanError("of several SELECTs each would have groups of its own in one answer")
+    if len({one.appends for one in found}) > 1:
+        raise PlanError("rows that are appended and rows that change do not go into one answer")
+    names = Names(first.columns)
+    part, number = names.fresh("part"), names.fresh("n")
+    told = not first.appends
+    select: exp.Query | None = None
+    for place, one in enumerate(found, 1):
+        which = [exp.alias_(exp.Literal.number(place), part)] if told else []
+        rows = _numbered(one, which, number, to)
+        select = rows if select is None else exp.union(select, rows, distinct=False)
+    assert select is not None
+    kept = tuple(kept for one in found for kept in one.kept)
+    further = (part,) if told else ()
+    return replace(first, select=select, further=further, number=number, kept=kept, rules=_rules(found))
 
 
-def _numbered(block: Branch, number: str) -> exp.Query:
-    """The rows of a block with how often each is an answer."""
-    if block.number is not None:
-        return block.select
-    one = exp.alias_(exp.Literal.number(1), number)
-    if isinstance(block.select, exp.Select) and not block.select.args.get("distinct"):
-        return block.select.select(one)
-    return exp.select(exp.Star(), one).from_(exp.alias_(block.select.subquery(), "u", table=True))
+def _numbered(one: Branch, which: Sequence[exp.Expr], number: str, to: Target) -> exp.Query:
+    """Its columns, further ones, and how often each row is an answer."""
+    inner = exp.Subquery(this=one.select, alias=exp.TableAlias(this=exp.to_identifier("u")))
+    columns = [exp.column(identifier(name, to), "u") for name in one.columns]
+    count = exp.Literal.number(1) if one.number is None else exp.column(identifier(one.number, to), "u")
+    return exp.select(*columns, *which, exp.alias_(count, number)).from_(inner)
 
 
-def _note(made: Rewrite, to: Target, several: bool) -> str:
+def _note(made: Rewrite, to: Target) -> str:
     """What changes for who reads the answer."""
     row, keys = ", ".join(made.columns), ", ".join(made.keys)
     if not made.keys and made.number is None:
@@ -351,7 +373,7 @@ def _note(made: Rewrite, to: Target, several: bool) -> str:
         told.append("run it in update mode")
     if made.number is not None:
         told.append(f"copies of a row become a table, upserted by ({keys}), with how often in {made.number}")
-        if made.further or several:
+        if made.further:
             told.append(f"add up {made.number} over rows with the same ({row})")
     elif not to.chained:
         told.append(f"write into a sink that upserts by ({keys}), since a group comes again when it changes")
