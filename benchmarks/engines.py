@@ -167,8 +167,10 @@ def on_spark(spark: Any, sql: str, folder: Path, source: Path, steps: int, one: 
             one.error = ""
             return
         except Exception as error:
-            text = str(error).strip()
-            one.error = text.splitlines()[0][:150] if text else type(error).__name__
+            # What update mode says is the reason; append mode only adds that it asks for more.
+            one.error = (
+                one.error or str(error).strip().splitlines()[0].split("terminated with exception: ")[-1]
+            )
 
 
 def _taken(spark: Any, sql: str, work: Path, mode: str) -> int:
