@@ -106,6 +106,17 @@ def test_what_keeps_its_bound_stays_as_it_is(sql: str, engine: str) -> None:
         ("SELECT S.A FROM S JOIN T ON S.A = T.A", "spark", "the query is unbounded"),
         (BOTH, "ksql", "neither sub-queries"),
         (
+            "SELECT date_trunc('HOUR', ts) h, COUNT(*) n FROM S GROUP BY 1",
+            "materialize",
+            "a time is in the key",
+        ),
+        ("SELECT ts, COUNT(*) n FROM S GROUP BY ts", "flink", "a timestamp is in the key"),
+        (
+            "SELECT A, COUNT(DISTINCT B) FROM S WHERE A = 1 AND B BETWEEN 1 AND 9 GROUP BY A",
+            "spark",
+            "refuses",
+        ),
+        (
             "SELECT S.A FROM S, T WHERE S.A = T.A AND S.A BETWEEN 1 AND 20000 AND T.B BETWEEN 1 AND 20000"
             " AND S.B BETWEEN 1 AND 20000 AND S.B < T.B",
             "spark",
@@ -117,6 +128,13 @@ def test_a_refusal_says_why(sql: str, engine: str, why: str) -> None:
     made = of(sql, engine)
     assert made.sql is None
     assert why in str(made.refused)
+
+
+def test_the_same_row_of_two_selects_is_told_apart() -> None:
+    join = "SELECT S.A FROM S, T WHERE S.A = T.A AND S.A BETWEEN 1 AND"
+    made = of(f"{join} 5 UNION ALL {join} 9", "spark")
+    assert (made.further, made.keys, made.number) == (("part",), ("A", "part"), "n")
+    assert "add up n over rows with the same (A)" in made.note
 
 
 def test_a_refusal_says_what_to_do_instead() -> None:
