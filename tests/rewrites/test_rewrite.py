@@ -91,6 +91,7 @@ def test_the_plan_says_which_rules(sql: str, engine: str, rules: tuple[str, ...]
         ("SELECT S.A FROM S JOIN T ON S.A = T.A AND S.ts BETWEEN T.ts AND T.ts + INTERVAL '1' HOUR", "spark"),
         ("SELECT A, COUNT(*) FROM S WHERE A BETWEEN 1 AND 9 GROUP BY A", "spark"),
         ("SELECT DISTINCT A FROM S WHERE A BETWEEN 1 AND 9", "spark"),
+        ("SELECT DISTINCT A, ts FROM S", "spark"),
     ],
 )
 def test_what_keeps_its_bound_stays_as_it_is(sql: str, engine: str) -> None:

@@ -97,17 +97,15 @@ def _bound(build: Clauses, query: Query, one: str, other: str, most: int) -> exp
 def dated(plan: Plan, build: Clauses) -> Branch:
     """DISTINCT of one stream with its timestamp: a row cannot come again once its moment is over.
 
-    On Flink the key has a window as well, which is what its state is cleaned by.
+    The key has a window as well, by which state is cleaned.
     """
     query = plan.query
     (synopsis,) = plan.streams
     stamp = str(query.occurrence(synopsis.alias).relation.timestamp)
     columns = shown(build, query, Names(), {a: build.attribute(a) for a in query.projected})
-    by = [node.copy() for _, node in columns if isinstance(node, exp.Column)]
-    source: exp.Expr = build.source(synopsis.alias)
-    if build.target.windowing:
-        source = window_table(build, synopsis.alias, stamp, "TUMBLE", (ONE_SECOND,))
-        by = [build.column(name, synopsis.alias) for name in ("window_start", "window_end")] + by
+    source = window_table(build, synopsis.alias, stamp, "TUMBLE", (ONE_SECOND,))
+    by = [build.column(name, synopsis.alias) for name in ("window_start", "window_end")]
+    by += [node.copy() for _, node in columns if isinstance(node, exp.Column)]
     select = exp.select(*(build.aliased(node, name) for name, node in columns)).from_(source)
     accepted = build.accepted(synopsis)
     select = (select.where(*accepted) if accepted else select).group_by(*by)

@@ -151,8 +151,7 @@ def _timeless(query: Query) -> Plan | None:
 
 def _in_time(plan: Plan, build: Clauses) -> Branch:
     to = build.target
-    timely = any(map(plan.query.is_timestamp, plan.query.projected))
-    if len(plan.streams) == 1 and timely and to.watermarked:
+    if _dated(plan) and to.windowing:
         return dated(plan, build)
     if len(plan.clock.composites) == 1 and to.watermarked and len(plan.streams) > 1:
         return within(plan, build)
@@ -195,15 +194,22 @@ def _as_written(job: Planned, to: Target) -> str | None:
         return "rows pass one by one, and nothing is kept"
     plans = [_plan(part) for part in job.planned_parts]
     alone = len(plans) == 1 and len(plans[0].streams) == len(job.planned_parts[0].query.occurrences) == 1
-    if alone and not any(map(plans[0].query.is_timestamp, plans[0].query.projected)):
+    if alone and not _dated(plans[0]):
         return "the different rows of one stream are kept once there too"
     if to.merging and all(map(_finite, plans)):
         return (
             "a join keeps equal rows once there, and every column that reaches one has finitely many values"
         )
+    if to.watermarked and not to.windowing and all(map(_dated, plans)):
+        return "a row goes with the watermark, since its timestamp is in the key"
     if to.watermarked and all(_explicit(plan, to) for plan in plans):
         return "both timestamps bound each other where the streams are joined; they need watermarks"
     return None
+
+
+def _dated(plan: Plan) -> bool:
+    """Whether it is of one stream, whose timestamp is in the row."""
+    return len(plan.streams) == 1 and any(map(plan.query.is_timestamp, plan.query.projected))
 
 
 def _finite(plan: Plan) -> bool:
