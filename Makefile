@@ -1,5 +1,5 @@
 .POSIX:
-.PHONY: demo cluster-demo cluster-test check test lint heavy live statements wild properties fuzz api-fuzz crash backfill bench up down status lock setup setup-tests
+.PHONY: demo cluster-demo cluster-test check test lint heavy live statements rewrites flink wild properties fuzz api-fuzz crash backfill bench up down status lock setup setup-tests
 
 PY = .venv/bin/python
 
@@ -54,6 +54,20 @@ COUNT = 5000
 SPARK = 0
 statements: setup
 	$(PY) -m tests.statements --count $(COUNT) --spark $(SPARK)
+
+# Rewrites of 300 random queries of each form against the definition and DuckDB, of 30 as streaming queries of Spark,
+# and of 30 on Flink; about twenty minutes.
+rewrites: setup flink
+	$(PY) -m pytest tests/rewrites -m "heavy or not heavy" -rP
+
+# Flink in an environment of its own, for tests and benchmarks that ask for it: some 700 MB.
+FLINK = 2.3.0
+flink: var/flink/$(FLINK)
+
+var/flink/$(FLINK):
+	python3.11 -m venv --clear var/flink
+	var/flink/bin/pip install -q apache-flink==$(FLINK)
+	touch $@
 
 # Public streaming queries in their own dialects: how many get a verdict, and how many of those are right.
 wild: setup

@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from streambound import settings
-from streambound.cli import cache, check, doctor, explain, import_, lsp, run, state, witness
+from streambound.cli import cache, check, doctor, explain, import_, lsp, rewrite, run, state, witness
 from streambound.cli.options import Parser
 from streambound.errors import PlatformError, StorageError, StreamboundError
 
 # Each module adds its parser and imports what it needs when it runs, so that no command waits for another.
-COMMANDS = (check, explain, lsp, doctor, run, state, witness, cache, import_)
+COMMANDS = (check, explain, rewrite, lsp, doctor, run, state, witness, cache, import_)
 # Packages of other extras than ``platform``.
 EXTRAS = {"pygls": "editor", "lsprotocol": "editor", "watchfiles": "editor"}
 

@@ -38,7 +38,7 @@ def formed(
     if form == "text":
         from streambound.report.verdicts import verdict_text
 
-        text = verdict_text(report, sql)
+        text = verdict_text(report, sql, job=job)
         first, _, rest = text.partition("\n")
         return text if written is None or report.verdict == "bounded" else f"{first}\n  in {path}\n{rest}"
     if form == "editor":
@@ -49,7 +49,13 @@ def formed(
         from streambound.report.sarif import Checked, results
 
         return list(results(Checked(report, path, sql)))
-    return report.to_json() | ({} if written is None else {"file": str(path)})
+    found = report.to_json() | ({} if written is None else {"file": str(path)})
+    if report.engine is not None:
+        from streambound.report.engine import rewritten
+
+        made = rewritten(report, job)
+        found["engine"]["rewrite"] = None if made is None else made.to_json()
+    return found
 
 
 def _moved(report: Report, sql: str, text: str) -> Report | None:

@@ -13,6 +13,7 @@ from streambound.report.sizes import size_text
 
 if TYPE_CHECKING:
     from streambound.compiler import Planned
+    from streambound.rewrites.rewrite import Rewrite
 
 STATE, REFUSED = "engine-state", "engine-refused"
 
@@ -62,9 +63,7 @@ class Answer(NamedTuple):
 
 
 def answers(report: Report, job: Planned | None = None) -> tuple[Answer, ...]:
-    """What the query needs, and what the engine keeps of it as it is written.
-
-    Here, and nowhere else, what is made of the query for that engine becomes a row, with its SQL to copy.
+    """What the query needs, what the engine keeps of it as it is written, and what of its rewrite.
 
     Args:
         job: the query as it was compiled; None if it cannot be read.
@@ -74,7 +73,39 @@ def answers(report: Report, job: Planned | None = None) -> tuple[Answer, ...]:
         return ()
     bounded = report.verdict == "bounded"
     needed = size_text(report.units, report.units_formula, report.unplanned) if bounded else report.verdict
-    return (Answer("needed", needed or "bounded"), Answer(f"{found.named}, as written", kept_text(found)))
+    rows = (Answer("needed", needed or "bounded"), Answer(f"{found.named}, as written", kept_text(found)))
+    made = rewritten(report, job)
+    if made is None:
+        return rows
+    if made.sql is None:
+        return (*rows, Answer("rewritten", "; ".join((f"not: {made.refused}", *made.instead))))
+    kept = "; ".join(map(str, made.kept)) or "nothing"
+    return (*rows, Answer("rewritten", f"{kept}. {made.note}".removesuffix(". "), made.sql))
+
+
+def rewritten(report: Report, job: Planned | None) -> Rewrite | None:
+    """A bounded query as the engine keeps its bound; None where it does so as it is written."""
+    found = report.engine
+    if found is None or job is None or report.verdict != "bounded" or found.growth is Growth.CONSTANT:
+        return None
+    from streambound.rewrites.rewrite import rewrite
+
+    made = rewrite(job, found.engine.name)
+    return made if made.rules or made.sql is None else None
+
+
+def rewrite_lines(report: Report, job: Planned | None) -> Iterator[str]:
+    """The lines below what an engine keeps: what it keeps of the rewrite, or why there is none."""
+    made, found = rewritten(report, job), report.engine
+    if made is None or found is None:
+        return
+    if made.sql is None:
+        yield f"  not rewritten: {made.refused}"
+        yield from (f"    instead: {text}" for text in made.instead)
+        return
+    kept = "; ".join(map(str, made.kept)) or "nothing"
+    yield f"  rewritten ({', '.join(made.rules)}): {found.engine.title} keeps {kept}"
+    yield f"    streambound rewrite {report.query} --for {found.engine.name} prints the SQL"
 
 
 def kept_text(found: OnEngine) -> str:

@@ -21,11 +21,12 @@ FINALS = {
 }
 
 
-def verdict_text(report: Report, sql: str, whole: bool = False) -> str:
+def verdict_text(report: Report, sql: str, whole: bool = False, job: Planned | None = None) -> str:
     """A report as a few lines: the verdict, its size, each reason with the SQL underlined, suggestions.
 
     Args:
         whole: each reason of several with one code, and suggestions with their whole SQL.
+        job: the query as it was compiled, which an engine may be given rewritten.
     """
     if report.error is not None:
         return f"invalid    {report.query}\n{_indented(_error_text(report.error))}"
@@ -62,9 +63,10 @@ def verdict_text(report: Report, sql: str, whole: bool = False) -> str:
     if opposite in report.published.values():
         lines.append(f"  published criteria say otherwise: {said}")
     if report.engine is not None:
-        from streambound.report.engine import engine_lines
+        from streambound.report.engine import engine_lines, rewrite_lines
 
         lines.extend(engine_lines(report.engine, sql))
+        lines.extend(rewrite_lines(report, job))
     lines.extend(suggestion_lines(report.suggestions, whole))
     return "\n".join(lines)
 

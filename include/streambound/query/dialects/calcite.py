@@ -6,7 +6,7 @@ import datetime as dt
 from typing import Any, ClassVar
 
 from sqlglot import expressions as exp
-from sqlglot import tokens
+from sqlglot import generator, tokens
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.parsers.base import BaseParser
 from sqlglot.tokenizer_core import Token, TokenType
@@ -95,6 +95,10 @@ class _CalciteParser(Statements, BaseParser):
     }
 
 
+class InputTable(exp.Expression):
+    """``TABLE S``, what a function of tables is given."""
+
+
 class Flink(Dialect):
     """Flink SQL: names in backticks; other quotes are refused where the text is read."""
 
@@ -107,6 +111,16 @@ class Flink(Dialect):
         STRING_ESCAPES = ["'"]
 
     Parser = _CalciteParser
+
+    class Generator(generator.Generator):
+        TYPE_MAPPING: ClassVar[dict[exp.DType, str]] = {
+            **generator.Generator.TYPE_MAPPING,
+            exp.DType.TEXT: "STRING",
+        }
+        TRANSFORMS: ClassVar[dict[type[exp.Expr], Any]] = {
+            **generator.Generator.TRANSFORMS,
+            InputTable: lambda self, node: f"TABLE {self.sql(node, 'this')}",
+        }
 
 
 class Sqrl(Flink):

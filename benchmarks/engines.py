@@ -1,0 +1,378 @@
+"""What Spark and Flink keep of bounded queries as they are written, rewritten, and run live by streambound.
+
+Both streams grow step by step; after each step every engine has read the same rows. State is rows of Spark's
+state store (``numRowsTotal``), bytes of a full checkpoint of Flink's, and units of ours.
+``python benchmarks/engines.py [--quick] [--only NAME ...]``; Flink runs where ``make flink`` has put it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import json
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from streambound.compiler import Planned, compile
+from streambound.errors import StreamboundError
+from streambound.query.catalog import Catalog, catalog_from_mapping
+from streambound.query.model import History
+from streambound.rewrites.rewrite import Rewrite, rewrite
+from streambound.spark.live.query import configured, live
+from streambound.spark.session import session
+
+PICTURE = Path(__file__).with_name("engines.svg")
+FLINK = Path(__file__).parents[1] / "var" / "flink" / "bin" / "python"
+STEPS, QUICK = (10_000, 40_000, 160_000, 320_000), (5_000, 10_000, 20_000)
+# A state that grows with the input at least doubles from the first step to the last.
+GROWTH = 1.5
+WATERMARK = "5 seconds"
+RANGE = "S.A > 10 AND S.A < 20"
+QUERIES = {
+    "bag": "SELECT S.A FROM S JOIN T ON S.A = T.D WHERE S.A > 10 AND T.D < 20",
+    "DISTINCT": "SELECT DISTINCT S.A FROM S JOIN T ON S.A = T.D WHERE S.A > 10 AND T.D < 20",
+    "inequality, DISTINCT": f"SELECT DISTINCT S.A FROM S, T WHERE S.B < T.E AND {RANGE}",
+    "both, DISTINCT": f"SELECT DISTINCT S.A FROM S JOIN T ON S.A = T.D AND S.B < T.E WHERE {RANGE}",
+    "inequality, bag": f"SELECT S.A FROM S, T WHERE S.B5 < T.D5 AND S.B5 < 120 AND T.D5 > 20 AND {RANGE}",
+    "order in time, bag": f"SELECT S.A FROM S JOIN T ON S.A = T.D WHERE S.ts > T.ts AND {RANGE}",
+    "order in time, DISTINCT": "SELECT DISTINCT S.A FROM S JOIN T ON S.A = T.D"
+    f" WHERE S.ts > T.ts AND {RANGE}",
+    "within an hour": "SELECT S.id, T.id AS tid FROM S JOIN T ON S.K = T.K"
+    " WHERE S.ts >= T.ts AND S.ts <= T.ts + INTERVAL '1' HOUR",
+    "groups of a bounded key": "SELECT S.A, COUNT(*) AS n, MAX(S.B) AS most FROM S"
+    f" WHERE {RANGE} GROUP BY S.A",
+    "groups over a join": f"SELECT S.A, COUNT(*) AS n FROM S JOIN T ON S.A = T.D WHERE {RANGE} GROUP BY S.A",
+    "groups by the minute": "SELECT date_trunc('MINUTE', S.ts) AS m, COUNT(*) AS n FROM S"
+    " GROUP BY date_trunc('MINUTE', S.ts)",
+    "top 5": "SELECT A, B FROM (SELECT A, B, ROW_NUMBER() OVER (PARTITION BY A ORDER BY B DESC) AS r FROM S"
+    f" WHERE {RANGE.replace('S.', '')}) AS q WHERE r <= 5",
+    "duplicates": "SELECT DISTINCT id, ts FROM S",
+}
+# Flink has no date_trunc: FLOOR says the same.
+FLINK_TEXT = {
+    "groups by the minute": "SELECT FLOOR(S.ts TO MINUTE) AS m, COUNT(*) AS n FROM S"
+    " GROUP BY FLOOR(S.ts TO MINUTE)"
+}
+COLUMNS = {"S": ("id", "A", "B", "B5", "K"), "T": ("id", "D", "E", "D5", "K")}
+BEGIN = dt.datetime(2026, 1, 1)
+
+
+@dataclass
+class Measured:
+    """A query in one form on one engine: state after each step, its unit, seconds of the last."""
+
+    query: str
+    form: str
+    unit: str
+    states: list[int] = field(default_factory=list)
+    seconds: float | None = None
+    error: str = ""
+    predicted: str = ""
+
+    @property
+    def growth(self) -> str:
+        """``constant``, or ``grows`` where the state follows the input; why there is none."""
+        if len(self.states) < 2:
+            return "refused" if not self.states else "unfinished"
+        return "grows" if self.states[-1] > GROWTH * max(1, self.states[0]) else "constant"
+
+
+def predicted(job: Planned, engine: str, made: Rewrite | None) -> str:
+    """How the state grows: of a rewrite as the plan says; of a query as written (None) nothing is said."""
+    return "" if made is None or made.sql is None else "constant"
+
+
+def rows_of(name: str, start: int, end: int) -> dict[str, Any]:
+    """The rows of a stream: one a second, half of them within the bounds of the queries."""
+    r = np.random.default_rng([start, name == "T"])
+    number = end - start
+    near = r.integers(11, 15, number) if name == "S" else r.integers(15, 20, number)
+    key = np.where(
+        r.random(number) < 0.5, np.where(r.random(number) < 0.9, near, r.integers(11, 20, number)), 0
+    )
+    key = np.where(key == 0, r.integers(1_000, 1_000_000, number), key)
+    far = r.integers(-1_000_000, 0, number) if name == "S" else r.integers(200, 1_000_000, number)
+    clipped = np.where(r.random(number) < 0.5, far, r.integers(0, 200, number))
+    values = (
+        np.arange(start, end),
+        key,
+        r.integers(0, 1_000_000, number),
+        clipped,
+        r.integers(0, 10_000, number),
+    )
+    found: dict[str, Any] = dict(zip(COLUMNS[name], values, strict=True))
+    found["ts"] = [BEGIN + dt.timedelta(seconds=s) for s in range(start, end)]
+    return found
+
+
+def write(folder: Path, steps: Sequence[int]) -> None:
+    """A file of each stream and step, as JSON and as Parquet."""
+    for name in COLUMNS:
+        for form in ("json", "parquet"):
+            (folder / form / name).mkdir(parents=True)
+        for step, (start, end) in enumerate(zip((0, *steps), steps, strict=False)):
+            table = pa.table(rows_of(name, start, end))
+            stamps = pa.timestamp("us", "UTC")
+            table = table.set_column(5, "ts", table.column("ts").cast(pa.timestamp("us")).cast(stamps))
+            pq.write_table(table, folder / "parquet" / name / f"{step:04}.parquet")
+            lines = (json.dumps({**row, "ts": str(row["ts"])[:19]}) for row in table.to_pylist())
+            (folder / "json" / name / f"{step:04}.json").write_text("".join(f"{line}\n" for line in lines))
+
+
+def catalog_in(folder: Path) -> Catalog:
+    """The streams, each with its folder."""
+    kinds = {
+        name: {
+            "columns": {**dict.fromkeys(columns, "int"), "ts": "timestamp"},
+            "timestamp": "ts",
+            "not_null": columns,
+        }
+        for name, columns in COLUMNS.items()
+    }
+    made = catalog_from_mapping(
+        {name: {**body, "not_null": list(body["not_null"])} for name, body in kinds.items()}
+    )
+    histories = (replace(r, history=History(str(folder / r.name), None)) for r in made.relations)
+    return Catalog(tuple(histories))
+
+
+def arrived(source: Path, target: Path, step: int, form: str) -> None:
+    """Link the files of a step into a folder that is followed."""
+    for name in COLUMNS:
+        (target / name).mkdir(parents=True, exist_ok=True)
+        file = f"{step:04}.{form}"
+        (target / name / file).hardlink_to(source / form / name / file)
+
+
+def on_spark(spark: Any, sql: str, folder: Path, source: Path, steps: int, one: Measured) -> None:
+    """Run a statement as Spark's own streaming query, in update mode, or else in append mode."""
+    for mode in ("update", "append"):
+        one.states.clear()
+        work = folder / mode
+        try:
+            for step in range(steps):
+                arrived(source, work, step, "parquet")
+                begun = time.monotonic()
+                one.states.append(_taken(spark, sql, work, mode))
+                one.seconds = time.monotonic() - begun
+            one.error = ""
+            return
+        except Exception as error:
+            # What update mode says is the reason; append mode only adds that it asks for more.
+            one.error = (
+                one.error or str(error).strip().splitlines()[0].split("terminated with exception: ")[-1]
+            )
+
+
+def _taken(spark: Any, sql: str, work: Path, mode: str) -> int:
+    for name, columns in COLUMNS.items():
+        schema = ", ".join(f"{column} bigint" for column in columns) + ", ts timestamp"
+        frame = spark.readStream.schema(schema).parquet(str(work / name))
+        frame.withWatermark("ts", WATERMARK).createOrReplaceTempView(name)
+    writer = spark.sql(sql).writeStream.outputMode(mode).format("noop")
+    query = writer.option("checkpointLocation", str(work / "_state")).trigger(availableNow=True).start()
+    query.awaitTermination()
+    return sum(int(operator["numRowsTotal"]) for operator in query.lastProgress["stateOperators"])
+
+
+@dataclass(frozen=True)
+class Named:
+    """A query by name."""
+
+    name: str
+    sql: str
+
+
+def ours(spark: Any, name: str, folder: Path, source: Path, steps: int, limit: float, one: Measured) -> None:
+    """Run a query live, as ``streambound run --live --available-now`` does."""
+    catalog = catalog_in(folder / "in")
+    try:
+        for step in range(steps):
+            arrived(source, folder / "in", step, "parquet")
+            begun = time.monotonic()
+            found = live(spark, Named("query", QUERIES[name]), catalog, output=folder / "live")
+            one.states.append(found.units)
+            one.seconds = time.monotonic() - begun
+            if one.seconds > limit:
+                one.error = f"stopped after a step of {one.seconds:.0f} s"
+                return
+    except StreamboundError as error:
+        one.error = error.message
+
+
+def forms(only: Sequence[str]) -> Iterator[tuple[str, Planned, Mapping[str, Rewrite]]]:
+    """The queries, each with its rewrites by engine."""
+    catalog = catalog_in(Path("/nowhere"))
+    for name in only:
+        job = compile(QUERIES[name], catalog, name)
+        yield name, job, {engine: rewrite(job, engine) for engine in ("spark", "flink")}
+
+
+def measured(only: Sequence[str], steps: Sequence[int], limit: float) -> list[Measured]:
+    """Every query in every form."""
+    found: list[Measured] = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write(folder, steps)
+        every = [*forms(only)]
+        if FLINK.exists():
+            found += flink(every, folder, steps, limit)
+        else:
+            print(f"Flink is left out: {FLINK} is not there (make flink)")
+        with session("engines", master="local[2]", spark__log__level="OFF") as spark:
+            spark.conf.set("spark.sql.shuffle.partitions", "2")
+            spark.conf.set("spark.sql.session.timeZone", "UTC")
+            for number, (query, job, made) in enumerate(every):
+                for form, sql in _texts(query, job, made["spark"], "Spark"):
+                    one = Measured(query, form, "rows", predicted=_said(job, "spark", form, made["spark"]))
+                    if sql is None:
+                        one.error = str(made["spark"].refused)
+                    else:
+                        on_spark(spark, sql, folder / f"{number} {form}", folder, len(steps), one)
+                    found.append(one)
+                    print(told(one), flush=True)
+                one = Measured(query, "streambound live", "units", predicted="constant")
+                with configured(spark, lambda: False):
+                    ours(spark, query, folder / f"{number} ours", folder, len(steps), limit, one)
+                found.append(one)
+                print(told(one), flush=True)
+    return found
+
+
+def _said(job: Planned, engine: str, form: str, made: Rewrite) -> str:
+    return predicted(job, engine, None if form.endswith("as written") else made)
+
+
+def _texts(query: str, job: Planned, made: Rewrite, engine: str) -> Iterator[tuple[str, str | None]]:
+    text = FLINK_TEXT.get(query, job.sql) if engine == "Flink" else job.sql
+    yield f"{engine}, as written", text
+    if made.rules or made.refused:
+        yield f"{engine}, rewritten", made.sql
+
+
+def flink(every: Sequence[Any], folder: Path, steps: Sequence[int], limit: float) -> list[Measured]:
+    """The same on Flink, in its own environment."""
+    found, queries = [], dict[str, str]()
+    for query, job, made in every:
+        for form, sql in _texts(query, job, made["flink"], "Flink"):
+            one = Measured(query, form, "bytes", predicted=_said(job, "flink", form, made["flink"]))
+            found.append(one)
+            if sql is None:
+                one.error = str(made["flink"].refused)
+            else:
+                queries[f"{query}/{form}"] = sql
+    tables = {
+        name: {"columns": {**dict.fromkeys(columns, "BIGINT"), "ts": "TIMESTAMP(3)"}, "time": "ts"}
+        for name, columns in COLUMNS.items()
+    }
+    given = {
+        "folder": str(folder / "json"),
+        "tables": tables,
+        "steps": [*steps],
+        "limit": limit,
+        "queries": queries,
+    }
+    script = Path(__file__).with_name("flink") / "state.py"
+    with subprocess.Popen(
+        [FLINK, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdin is not None and running.stdout is not None
+        running.stdin.write(json.dumps(given))
+        running.stdin.close()
+        for line in running.stdout:
+            if not line.startswith('{"query"'):
+                continue
+            told_of = json.loads(line)
+            one = next(one for one in found if f"{one.query}/{one.form}" == told_of["query"])
+            one.states = told_of.get("bytes", [])
+            one.seconds = (told_of.get("seconds") or [None])[-1]
+            one.error = told_of.get("error", "")
+            print(told(one), flush=True)
+    return found
+
+
+def told(one: Measured) -> str:
+    """A line of the table."""
+    states = " | ".join(f"{state:,}" for state in one.states) or one.error[:80]
+    seconds = "" if one.seconds is None else f"{one.seconds:.1f} s"
+    error = f" ({one.error[:60]})" if one.error and one.states else ""
+    said = f"{one.growth}{f' (predicted {one.predicted})' if one.predicted else ''}"
+    return f"| {one.query} | {one.form} | {states}{error} | {one.unit} | {said} | {seconds} |"
+
+
+def draw(found: Sequence[Measured], steps: Sequence[int], path: Path) -> None:
+    """State of each query against rows, a panel a query: as written, rewritten, ours."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    names = [*dict.fromkeys(one.query for one in found)]
+    # Wide lines lie below narrow ones: what is constant lies on one line.
+    looks = {
+        "Spark, as written": ("#fdae6b", "-", 6.0),
+        "Flink, as written": ("#9e9ac8", "-", 4.0),
+        "streambound live": ("#1b9e77", "-", 2.2),
+        "Spark, rewritten": ("#a63603", (0, (2, 2)), 1.4),
+        "Flink, rewritten": ("#54278f", (2, (2, 2)), 1.4),
+    }
+    times = [2**n for n in range(12) if 2**n <= 1.2 * steps[-1] / steps[0]]
+    with rc_context({"svg.hashsalt": "engines", "svg.fonttype": "none"}):
+        across = 4
+        down = -(-len(names) // across)
+        figure = Figure(figsize=(3 * across, 2.3 * down + 0.6), layout="constrained")
+        places = figure.subplots(down, across, squeeze=False, sharex=True)
+        lines: dict[str, Any] = {}
+        for axes, name in zip(places.flat, names, strict=False):
+            for form, (color, style, width) in looks.items():
+                for one in found:
+                    if (one.query, one.form) == (name, form) and len(one.states) > 1:
+                        ratio = [state / max(1, one.states[0]) for state in one.states]
+                        (lines[form],) = axes.plot(
+                            steps[: len(ratio)], ratio, color=color, linestyle=style, linewidth=width
+                        )
+            axes.set_title(name, fontsize=9)
+            axes.set_xscale("log")
+            axes.set_yscale("log")
+            axes.set_ylim(0.7, 1.2 * steps[-1] / steps[0])
+            axes.set_xticks(steps, [f"{rows // 1_000:,}k" for rows in steps])
+            axes.set_yticks(times, [f"x{n}" for n in times])
+            axes.minorticks_off()
+        for axes in list(places.flat)[len(names) :]:
+            axes.set_axis_off()
+        figure.supxlabel("rows of each stream", fontsize=9)
+        figure.supylabel("state, in times of that after the first step", fontsize=9)
+        figure.legend(lines.values(), lines.keys(), loc="outside upper center", ncols=5, fontsize=9)
+        figure.savefig(path, metadata={"Date": None})
+
+
+def main() -> None:
+    """Measure, print, draw."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help=f"{QUICK[-1]:,} rows instead of {STEPS[-1]:,}")
+    parser.add_argument("--only", nargs="+", choices=QUERIES, default=list(QUERIES), metavar="NAME")
+    parser.add_argument("--limit", type=float, default=180.0, metavar="SECONDS", help="of one step")
+    options = parser.parse_args()
+    steps = QUICK if options.quick else STEPS
+    print(
+        "| query | form | state after "
+        + " | ".join(f"{n:,}" for n in steps)
+        + " rows | | growth | last step |"
+    )
+    found = measured(options.only, steps, options.limit)
+    draw(found, steps, PICTURE)
+    wrong = [one for one in found if one.predicted == "constant" and one.growth == "grows"]
+    for one in wrong:
+        print(f"not as predicted: {told(one)}")
+    raise SystemExit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""``streambound rewrite``: SQL that keeps a query's bound on the engine that runs it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from streambound.cli.options import add_text, command
+from streambound.errors import QueryError
+
+if TYPE_CHECKING:
+    from streambound.compiler import Planned
+    from streambound.rewrites.rewrite import Rewrite
+
+
+def add_parser(commands: Any) -> None:
+    """Add the subcommand."""
+    parser = command(commands, "rewrite", _rewrite, "print SQL that keeps the bound on an engine")
+    parser.add_argument("query", metavar="QUERY", help="a registered query or a .sql file")
+    parser.add_argument(
+        "--for",
+        dest="engine",
+        metavar="ENGINE",
+        required=True,
+        help="spark, flink, risingwave, materialize, feldera or ksqldb",
+    )
+    parser.add_argument(
+        "--as",
+        dest="form",
+        choices=("sql", "pyspark"),
+        default="sql",
+        help="pyspark (with --for spark): a program that runs the plan in transformWithState",
+    )
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
+    add_text(parser)
+
+
+def _rewrite(options: argparse.Namespace) -> int:
+    from streambound.cli.queries import registered_or_file
+    from streambound.compiler import compile
+    from streambound.rewrites.program import program
+    from streambound.rewrites.rewrite import rewrite
+    from streambound.rewrites.targets import target
+
+    to = target(options.engine)
+    if options.form == "pyspark" and not to.program:
+        raise QueryError(
+            f"--as pyspark is a program of Spark's, and --for is {to.name}",
+            accepted="--for spark",
+            fix="leave out --as",
+        )
+    query, catalog = registered_or_file(options.query, options.catalog, options.dialect, options.chosen)
+    job = compile(query.sql, catalog, query.name, dialect=query.dialect, query=query.query)
+    if options.form == "pyspark":
+        _print_program(job, program(job), options.format)
+        return 0
+    found = rewrite(job, to)
+    print(json.dumps(found.to_json(), ensure_ascii=False) if options.format == "json" else _text(job, found))
+    return 0 if found.sql is not None else 1
+
+
+def _print_program(job: Planned, text: str, form: str) -> None:
+    found = {"query": job.name, "engine": "spark", "form": "pyspark", "program": text}
+    sys.stdout.write(f"{json.dumps(found, ensure_ascii=False)}\n" if form == "json" else text)
+
+
+def _text(job: Planned, found: Rewrite) -> str:
+    """The SQL, with what is to be known of it as comments before."""
+    told = [f"{found.query} for {found.engine}"]
+    if job.verdict.bounded:
+        size = f"at most {job.units:,} units" if job.units is not None else job.units_formula or job.unplanned
+        told.append(f"needed: {size}")
+    if found.refused is not None:
+        told.append(f"not rewritten: {found.refused}")
+        told += [f"instead: {text}" for text in found.instead]
+        return "\n".join(f"-- {line}" for line in told)
+    told += [f"rules: {', '.join(found.rules)}"] if found.rules else []
+    told += [f"keeps {kept}" for kept in found.kept]
+    told.append(found.note)
+    return "\n".join([*(f"-- {line}" for line in told), str(found.sql).strip()])

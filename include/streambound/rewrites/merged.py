@@ -1,0 +1,347 @@
+"""R2 and R3: UNION ALL of the streams and one GROUP BY.
+
+Engines that chain no aggregates can still join with one: the tuples of all streams are put under common keys,
+and what is kept of each stream is an aggregate over its own tuples (R2). A key that a stream does not have is
+enumerated: its tuples are replicated to the values that it can have, those that they compare with (R3). So a
+comparison either holds by where tuples are sent, or is asked of the group's aggregates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from sqlglot import exp
+
+from streambound.constraints.closure import Closure
+from streambound.errors import PlanError
+from streambound.query.model import Attribute, Join, Op
+from streambound.query.values import Value
+from streambound.rewrites.branch import Branch, Kept, shown
+from streambound.rewrites.clauses import NODES, Clauses, Names, literal, null_test
+from streambound.rewrites.sides import Side, comparison, end_of, product_of
+from streambound.synopsis.facts import Facts, facts_of
+from streambound.synopsis.plan import Key, Plan
+
+# Rows that are made of one row at most.
+REPLICAS = 10_000
+# Values that are listed one by one.
+LISTED = 1_000
+UNION = "u"
+
+
+@dataclass(frozen=True)
+class Common:
+    """A key of the one GROUP BY: the sides that have it, with the name that it has there."""
+
+    name: str
+    own: Mapping[str, str]
+    attributes: tuple[Attribute, ...]
+    key: Key
+
+
+def merged(plan: Plan, build: Clauses, sides: Sequence[Side]) -> Branch:
+    """The rows of a choice of cells, from one GROUP BY.
+
+    Raises:
+        PlanError: a key that a stream does not have has too many values to enumerate, or values that are
+            not known.
+    """
+    if any(side.plain for side in sides):
+        raise PlanError("rows that are appended and rows that change do not go into one query")
+    facts = facts_of(plan.query)
+    assert facts is not None
+    names = Names()
+    every = _common(plan, sides, names)
+    common = _without(plan, sides, every)
+    query, table = plan.query, dict.fromkeys((side.alias for side in sides), UNION)
+    renamed = [_renamed(side, common, names) for side in sides]
+    # Equal keys are one, so nothing is asked of them.
+    sent = {
+        j for j in plan.joins if j.op is Op.EQ and any({*j.attributes} <= {*c.attributes} for c in common)
+    }
+    unions = [_sent(plan, build, facts, side, renamed, common, every, sent) for side in renamed]
+    inner: exp.Query = unions[0]
+    for other in unions[1:]:
+        inner = exp.union(inner, other, distinct=False)
+    by = [build.column(one.name, UNION) for one in common]
+    grouped = exp.select(*by).from_(_table(build, inner, UNION))
+    for side in renamed:
+        for name, _, keep in side.ends:
+            grouped = grouped.select(build.aliased(end_of(build.column(name, UNION), keep), name))
+        if side.number is not None:
+            own = build.column(side.number, UNION)
+            grouped = grouped.select(build.aliased(_total(side, own), side.number))
+    grouped = grouped.group_by(*(node.copy() for node in by)) if by else grouped
+    conditions = [
+        node
+        for join in plan.joins
+        if join not in sent
+        for node in comparison(build, join, {side.alias: side for side in renamed}, table)
+    ]
+    asked = {column.name for node in conditions for column in node.find_all(exp.Column)}
+    # What is compared is there.
+    conditions += [_there(build, side) for side in renamed if not asked & {name for name, _, _ in side.ends}]
+    values = {
+        a: build.column(name, UNION) for side in renamed for a, name in side.answer(query.projected).items()
+    }
+    columns = shown(build, query, Names(), values)
+    inside = {node.name for _, node in columns if isinstance(node, exp.Column)}
+    outer = exp.select(*(build.aliased(node, name) for name, node in columns))
+    more = Names(name for name, _ in columns)
+    further = [(more.fresh(one.name), one.name) for one in common if one.name not in inside]
+    outer = outer.select(*(build.aliased(build.column(own, UNION), name) for name, own in further))
+    number = None
+    if not query.ring.idempotent:
+        number = more.fresh("n")
+        factors = [build.column(side.number, UNION) for side in renamed if side.number]
+        outer = outer.select(build.aliased(product_of(factors), number))
+    outer = outer.from_(_table(build, grouped, UNION)).where(*conditions)
+    width = sum(side.width for side in renamed)
+    replicated = any(set(one.own) != {side.alias for side in sides} for one in common)
+    return Branch(
+        outer,
+        tuple(name for name, _ in columns),
+        tuple(name for name, _ in further),
+        number,
+        (Kept("GROUP BY", prod(one.key.size for one in common), width),),
+        () if len(sides) == 1 else ("R3",) if replicated else ("R2",),
+    )
+
+
+def _table(build: Clauses, query: exp.Query, name: str) -> exp.Subquery:
+    return exp.Subquery(this=query, alias=exp.TableAlias(this=build.name(name)))
+
+
+def _total(side: Side, own: exp.Expr) -> exp.Expr:
+    return exp.Sum(this=own) if side.weighed else exp.Count(this=own)
+
+
+def _there(build: Clauses, side: Side) -> exp.Expr:
+    """That a group has a tuple of a side."""
+    if side.number is not None and not side.weighed:
+        return exp.GT(this=build.column(side.number, UNION), expression=exp.Literal.number(0))
+    name = side.ends[0][0] if side.ends else side.number
+    assert name is not None
+    return null_test(build.column(name, UNION), False)
+
+
+def _common(plan: Plan, sides: Sequence[Side], names: Names) -> list[Common]:
+    """The keys of all sides; those that are equal are one."""
+    same = {own: mate for side in sides for own, mate in side.cell.same}
+    classes: list[dict[str, tuple[str, Attribute, Key]]] = []
+    for side in sides:
+        for name, _, key in side.keys:
+            if key is None or key.points is not None:
+                raise PlanError("classes of values between constants are kept, which are not enumerated")
+            classes.append({side.alias: (name, key.attribute, key)})
+    for join in plan.joins:
+        if join.op is not Op.EQ:
+            continue
+        one, other = (
+            next(c for c in classes if any(a == same.get(b, b) for _, a, _ in c.values()))
+            for b in join.attributes
+        )
+        if one is not other:
+            if set(one) & set(other):
+                # Two columns of one occurrence: they stay apart, and are compared.
+                continue
+            one.update(other)
+            classes.remove(other)
+    found = []
+    for members in classes:
+        smallest = min((key for _, _, key in members.values()), key=lambda key: key.size)
+        own = {alias: name for alias, (name, _, _) in members.items()}
+        name = names.fresh(next(iter(own.values())))
+        found.append(Common(name, own, tuple(a for _, a, _ in members.values()), smallest))
+    return found
+
+
+def _without(plan: Plan, sides: Sequence[Side], every: list[Common]) -> list[Common]:
+    """The keys that are needed: not those of one side whose tuples are sent to what they compare with."""
+    kept, needed = list(every), set(plan.query.projected)
+    for one in sorted(every, key=lambda one: -one.key.size):
+        (first, *more) = one.attributes
+        if more or first in needed or any(first in pair for side in sides for pair in side.cell.same):
+            continue
+        partners = [
+            other
+            for join in plan.joins
+            if first in join.attributes
+            for other in join.attributes
+            if other != first
+        ]
+        places = [next((c for c in kept if other in c.attributes), None) for other in partners]
+        if partners and all(place is not None and place is not one for place in places):
+            kept.remove(one)
+            needed.update(partners)
+    return kept
+
+
+def _renamed(side: Side, common: Sequence[Common], names: Names) -> Side:
+    """A side whose columns have the names that they have in the union."""
+    table = {one.own[side.alias]: one.name for one in common if side.alias in one.own}
+    keys = tuple((table.get(name, name), node, key) for name, node, key in side.keys)
+    for name, _, _ in side.ends:
+        table[name] = names.fresh(name)
+    number = None
+    if side.number is not None:
+        number = names.fresh(f"{side.number}_{side.alias}" if not side.ends else side.number)
+    elif not side.ends:
+        # That there is a tuple at all.
+        number = names.fresh(f"n_{side.alias}")
+    places = {
+        own: tuple((table.get(name, name), shift) for name, shift in found)
+        for own, found in side.places.items()
+    }
+    ends = tuple((table[name], node, keep) for name, node, keep in side.ends)
+    return Side(side.alias, side.cell, side.accepted, keys, ends, number, side.weighed, places)
+
+
+def _sent(
+    plan: Plan,
+    build: Clauses,
+    facts: Facts,
+    side: Side,
+    sides: Sequence[Side],
+    common: Sequence[Common],
+    every: Sequence[Common],
+    sent: set[Join],
+) -> exp.Select:
+    """The tuples of a side under the common keys."""
+    select = exp.select().from_(build.source(side.alias))
+    if side.accepted:
+        select = select.where(*(node.copy() for node in side.accepted))
+    columns: list[exp.Expr] = []
+    made: dict[str, list[exp.Expr]] = {}
+    replicas = 1
+    for one in common:
+        if side.alias in one.own:
+            node = next(node for name, node, _ in side.keys if name == one.name)
+            columns.append(build.aliased(node.copy(), one.name))
+        else:
+            values, number = _values(build, facts, one)
+            replicas *= number
+            made[one.name] = [values]
+    if made and not build.target.generating:
+        raise PlanError(
+            f"rows of {side.alias} would be replicated, and what {build.target.title} keeps of that grows"
+        )
+    if replicas > REPLICAS:
+        raise PlanError(
+            f"each row of {side.alias} would be sent to {replicas:,} groups (at most {REPLICAS:,} are)"
+        )
+    # What is compared is a column of the tuple, or of the group that it is sent to.
+    asked = [j for j in plan.joins if _decided(j, side, common, every)]
+    sent.update(asked)
+    carried = {a for j in asked for a in j.attributes if a.occurrence == side.alias}
+    names = Names([one.name for one in common])
+    own = {a: names.fresh(f"own_{a.column}") for a in sorted(carried)}
+    columns += [build.aliased(build.attribute(a), name) for a, name in own.items()]
+    for other in sides:
+        mine = other.alias == side.alias
+        for name, node, _ in other.ends:
+            columns.append(build.aliased(node.copy() if mine else _null(build, node, other, name), name))
+        if other.number is not None:
+            weight = (
+                product_of([node.copy() for node in side.weighed]) if mine else exp.cast(exp.null(), "INT")
+            )
+            columns.append(build.aliased(weight, other.number))
+    select = select.select(*columns)
+    for name, (values,) in made.items():
+        # One function that makes rows for each SELECT.
+        if any(select.find_all(exp.Explode)):
+            select = exp.select(exp.Star()).from_(_table(build, select, UNION))
+        select = select.select(build.aliased(exp.Explode(this=values), name))
+    every_name = [one.name for one in common]
+    every_name += [n for other in sides for n in (*(name for name, _, _ in other.ends), other.number) if n]
+    if made or own:
+        conditions = [_where_sent(build, j, side, common, own) for j in asked]
+        select = exp.select(*(build.column(name, UNION) for name in every_name)).from_(
+            _table(build, select, UNION)
+        )
+        select = select.where(*conditions) if conditions else select
+    return select
+
+
+def _decided(join: Join, side: Side, common: Sequence[Common], every: Sequence[Common]) -> bool:
+    """Whether a comparison holds by where the tuples of a side are sent: to a key that they do not have."""
+    own = [a for a in join.attributes if a.occurrence == side.alias]
+    if len(own) != 1:
+        return False
+    (other,) = (a for a in join.attributes if a not in own)
+    if not any(own[0] in one.attributes for one in every):
+        return False
+    there = next((one for one in common if other in one.attributes), None)
+    return there is not None and side.alias not in there.own
+
+
+def _where_sent(
+    build: Clauses, join: Join, side: Side, common: Sequence[Common], own: Mapping[Attribute, str]
+) -> exp.Expr:
+    def value(attribute: Attribute) -> exp.Expr:
+        if attribute in own:
+            return build.column(own[attribute], UNION)
+        return build.column(next(one.name for one in common if attribute in one.attributes), UNION)
+
+    return NODES[join.op](this=value(join.left), expression=value(join.right))
+
+
+def _null(build: Clauses, node: exp.Expr, side: Side, name: str) -> exp.Expr:
+    """NULL of the type of an aggregate's argument."""
+    own = next(a for a, places in side.places.items() if any(place == name for place, _ in places))
+    attribute = own if isinstance(own, Attribute) else own[0]
+    return exp.cast(exp.null(), build.kind(attribute).name)
+
+
+def _values(build: Clauses, facts: Facts, one: Common) -> tuple[exp.Expr, int]:
+    """The values that a key can have, as an array, and how many they are.
+
+    Raises:
+        PlanError: they are not known, or too many.
+    """
+    attribute, kind = one.key.attribute, build.kind(one.key.attribute)
+    within: Closure = facts.alone
+    listed = facts.finite_values(attribute, within)
+    nullable = attribute not in facts.query.present and facts.query.nullable(attribute)
+    null = [exp.cast(exp.null(), kind.name)] * nullable
+    if listed is None:
+        ends, step = _ends(facts, within, one.key), facts.step(attribute)
+        if ends is None or step is None:
+            raise PlanError(f"nobody knows which values {attribute} has, so they are not enumerated")
+        low, high = ends
+        space, family = facts.facts.space, facts.facts.space.family(attribute)
+        number = (high - low) // step + 1
+        if number > REPLICAS:
+            raise PlanError(
+                f"{attribute} has {number:,} values, of which at most {REPLICAS:,} are enumerated"
+            )
+        listed = [space.value(family, n) for n in range(low, high + 1, step)]
+        if (
+            kind.step == 1
+            and all(isinstance(v, int) for v in listed)
+            and kind.name in ("int", "bigint", "smallint", "tinyint")
+        ):
+            first, last = (exp.Literal.number(listed[at]) for at in (0, -1))
+            found: exp.Expr = exp.GenerateSeries(start=first, end=last)
+            if null:
+                found = exp.ArrayConcat(this=found, expressions=[exp.Array(expressions=null)])
+            return found, number + nullable
+    if len(listed) > LISTED:
+        raise PlanError(f"{attribute} has {len(listed):,} values, of which at most {LISTED:,} are listed")
+    nodes = [literal(value, kind, kind) for value in listed]
+    return exp.Array(expressions=[*nodes, *null]), len(listed) + nullable
+
+
+def _ends(facts: Facts, within: Closure, key: Key) -> tuple[int, int] | None:
+    """The least and the greatest class of a key, as numbers of the closure."""
+    space, family = facts.facts.space, facts.facts.space.family(key.attribute)
+    lower, upper = within.lower(key.attribute), within.upper(key.attribute)
+
+    def end(value: Value | None) -> int | None:
+        return None if value is None else space.embed(family, value)
+
+    lows = [n for n in (end(key.low), None if lower is None else lower[0]) if n is not None]
+    highs = [n for n in (end(key.high), None if upper is None else upper[0]) if n is not None]
+    return (max(lows), min(highs)) if lows and highs else None
