@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from streambound.compiler import Planned, compile
+from streambound.compiler import Planned, compile, on_engine
 from streambound.errors import StreamboundError
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.model import History
@@ -87,8 +87,11 @@ class Measured:
 
 
 def predicted(job: Planned, engine: str, made: Rewrite | None) -> str:
-    """How the state grows: of a rewrite as the plan says; of a query as written (None) nothing is said."""
-    return "" if made is None or made.sql is None else "constant"
+    """How the state grows: of a rewrite as the plan says; of a query as written (None) as the engine's rules do."""
+    if made is None:
+        found = on_engine(job, engine)
+        return "" if found is None else found.growth.value
+    return "" if made.sql is None else "constant"
 
 
 def rows_of(name: str, start: int, end: int) -> dict[str, Any]:

@@ -649,7 +649,7 @@ def _sub_queries(world: _World) -> str:
     inner = f"SELECT {key} AS k, {value} AS m {body.text()} GROUP BY {key}"
     if world.time and r.random() < 0.3:
         return _again(world, body, f"{value} AS m", str(key))
-    if r.random() < 0.3:
+    if world.time and r.random() < 0.3:
         # Groups of a time that is not shown.
         inner += f", {r.choice(body.columns).alias}.{TIME}"
     name = r.choice(list(world.streams))
