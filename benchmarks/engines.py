@@ -87,7 +87,7 @@ class Measured:
 
 
 def predicted(job: Planned, engine: str, made: Rewrite | None) -> str:
-    """How the state grows: by the plan of a rewrite, or (None) by the rules of the engine for what is written."""
+    """How the state grows: by the plan of a rewrite, or (None) by the rules of the engine as written."""
     if made is None:
         found = on_engine(job, engine)
         return "" if found is None else found.growth.value
