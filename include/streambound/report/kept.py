@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -69,6 +69,8 @@ class Kept:
         pending: the streams that may still come and are what it is kept for.
         held: for how long tuples are held as they came.
         notes: further sentences.
+        inputs: of an operation those whose rows it takes, by their numbers among all operations of the tree;
+            ``streams`` are what it reads besides.
     """
 
     what: What
@@ -79,6 +81,7 @@ class Kept:
     held_for: str = ""
     notes: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
+    inputs: tuple[int, ...] = ()
 
     @property
     def heading(self) -> str:
@@ -157,19 +160,33 @@ def _tree_words(node: Node) -> PlanWords:
     words = [plan_words(plan) for plan in plans]
     kept = dict.fromkeys(kept for one in words for kept in one.kept)
     filters = {alias: given for one in words for alias, given in one.filters.items()}
-    said = [_of_operation(one) for one in operations(node)]
+    made = list(operations(node))
+    said = [_of_operation(one, {id(other): number for number, other in enumerate(made)}) for one in made]
     once = isinstance(node, Applied) and isinstance(node.operation, Settled)
     answer = _ONCE if once else _CHANGES
     read = frozenset[str]().union(*(one.read for one in words))
     return PlanWords(read, (*kept, *said), filters, answer=answer, timed=True)
 
 
-def _of_operation(node: Applied) -> Kept:
+def _of_operation(node: Applied, numbers: Mapping[int, int]) -> Kept:
     title, notes = said_of(node)
-    plans = [part.plan for one in nodes(node) if isinstance(one, Leaf) for part in one.parts]
+    below = list(_read_by(node, numbers))
+    plans = [part.plan for one in below if isinstance(one, Leaf) for part in one.parts]
     known = (o for plan in plans for o in plan.query.occurrences if o.relation.fed is None)
     streams = dict.fromkeys(o.alias for o in known)
-    return Kept(What.ROWS, tuple(streams), title, size_text(node), notes=notes)
+    inputs = dict.fromkeys(numbers[id(one)] for one in below if isinstance(one, Applied))
+    return Kept(What.ROWS, tuple(streams), title, size_text(node), notes=notes, inputs=tuple(inputs))
+
+
+def _read_by(node: Node, numbers: Mapping[int, int]) -> Iterator[Node]:
+    """The leaves and operations whose rows a node takes."""
+    for one in [made for _, made in node.fed] if isinstance(node, Leaf) else node.inputs:
+        if isinstance(one, Applied):
+            yield one
+            continue
+        if isinstance(one, Leaf):
+            yield one
+        yield from _read_by(one, numbers)
 
 
 def plan_words(plan: AnyPlan) -> PlanWords:

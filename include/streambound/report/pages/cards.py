@@ -13,8 +13,8 @@ from streambound.report.pages.markup import Value, element
 PADDING, LEADING = 10.0, 17.0
 # Between a line and what stands at its right.
 SPACE = 12.0
-# An arrow's head, in pixels.
-HEAD = 7.0
+# An arrow's head, and how far an arrow within a column reaches out of it, in pixels.
+HEAD, BOW = 7.0, 34.0
 
 Spot = tuple[float, float]
 
@@ -114,8 +114,19 @@ def stack_height(cards: Sequence[Card], gap: float) -> float:
 
 def arrow(start: Spot, end: Spot, dashed: bool = False) -> Markup:
     """A curve from left to right with a head at its end."""
+    (x1, _), (x2, _) = start, end
+    bend = (x2 - x1) * 0.5
+    return _curve(start, end, (bend, -bend), HEAD, dashed)
+
+
+def bow(start: Spot, end: Spot) -> Markup:
+    """A curve between the right sides of two cards of one column."""
+    return _curve(start, end, (BOW, BOW), -HEAD, False)
+
+
+def _curve(start: Spot, end: Spot, bends: tuple[float, float], head: float, dashed: bool) -> Markup:
     (x1, y1), (x2, y2) = start, end
-    tip, bend = x2 - HEAD, (x2 - x1) * 0.5
+    tip = x2 - head
     stroke: dict[str, Value] = {
         "fill": "none",
         "stroke": LINE,
@@ -123,7 +134,8 @@ def arrow(start: Spot, end: Spot, dashed: bool = False) -> Markup:
         "stroke-width": 1.3,
         "stroke-dasharray": "4 3" if dashed else None,
     }
-    curve = f"M{x1:.1f},{y1:.1f} C{x1 + bend:.1f},{y1:.1f} {tip - bend:.1f},{y2:.1f} {tip:.1f},{y2:.1f}"
+    first, second = x1 + bends[0], tip + bends[1]
+    curve = f"M{x1:.1f},{y1:.1f} C{first:.1f},{y1:.1f} {second:.1f},{y2:.1f} {tip:.1f},{y2:.1f}"
     corners = f"{tip:.1f},{y2 - 4:.1f} {x2:.1f},{y2:.1f} {tip:.1f},{y2 + 4:.1f}"
-    head = element("polygon", {"points": corners, "fill": LINE, "fill-opacity": 0.75})
-    return element("g", None, element("path", {"d": curve, **stroke}), head)
+    point = element("polygon", {"points": corners, "fill": LINE, "fill-opacity": 0.75})
+    return element("g", None, element("path", {"d": curve, **stroke}), point)

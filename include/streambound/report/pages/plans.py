@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from markupsafe import Markup
 
@@ -15,6 +16,7 @@ from streambound.report.pages.cards import (
     Line,
     Placed,
     arrow,
+    bow,
     lines_of,
     stack_height,
     stacked,
@@ -42,11 +44,16 @@ KINDS = {
 
 @dataclass(frozen=True)
 class _Box:
-    """A card of the middle column with the streams that lead to it."""
+    """A card of the middle column with the streams, and the boxes of operations, that lead to it.
+
+    ``number`` is that of an operation among all.
+    """
 
     card: Card
     streams: tuple[str, ...]
     kept: bool = True
+    number: int | None = None
+    inputs: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -145,21 +152,34 @@ def _part(occurrences: Sequence[Occurrence], plan: PlanWords, heading: str) -> _
         o.alias: _stream(o, roles[o.alias].name, plan.filters.get(o.alias, ""), roles[o.alias].kept)
         for o in occurrences
     }
-    boxes = [_Box(_kept(one), one.streams) for one in plan.kept[:CARDS]]
+    numbers = count()
+    boxes = [
+        _Box(_kept(one), one.streams, True, next(numbers) if one.what is What.ROWS else None, one.inputs)
+        for one in plan.kept[:CARDS]
+    ]
     if len(plan.kept) > CARDS:
         boxes.append(_Box(_more(plan.kept[CARDS:]), ()))
     # What passes and is told in the same words is one box.
     for told in dict.fromkeys(role.fate for role in roles.values() if role.fate):
         boxes.append(_passing(told, tuple(alias for alias, role in roles.items() if role.fate == told)))
     order = {alias: number for number, alias in enumerate(streams)}
-    boxes.sort(key=lambda box: _place(box, order))
+    places: dict[int | None, float] = {}
+    boxes.sort(key=lambda box: _place(box, order, places))
     return _Part(streams, tuple(boxes), heading)
 
 
-def _place(box: _Box, order: dict[str, int]) -> float:
-    """Where a box stands best: beside its streams; what is kept of no stream stands last."""
-    places = [order[alias] for alias in box.streams]
-    return sum(places) / len(places) if places else float(len(order))
+def _place(box: _Box, order: dict[str, int], places: dict[int | None, float]) -> float:
+    """Where a box stands best: beside its streams, below the boxes that lead to it; else last.
+
+    Args:
+        places: those of operations, which come in an order in which inputs are first; it is completed.
+    """
+    own = [order[alias] for alias in box.streams]
+    below = [places[number] for number in box.inputs if number in places]
+    place = max([*below, *([sum(own) / len(own)] if own else [])], default=float(len(order)))
+    if box.number is not None:
+        places[box.number] = place
+    return place
 
 
 @dataclass(frozen=True)
@@ -260,7 +280,13 @@ def _body(part: _Part, top: float, height: float, answer: Placed) -> Iterator[Ma
     placed = stacked(list(part.streams.values()), STREAM_X, top, height, GAP)
     streams = dict(zip(part.streams, placed, strict=True))
     boxes = stacked([box.card for box in part.boxes], KEPT_X, top, height, GAP)
+    used = {number for box in part.boxes for number in box.inputs}
+    by_number = {b.number: at for b, at in zip(part.boxes, boxes, strict=True) if b.number is not None}
     for box, at in zip(part.boxes, boxes, strict=True):
         yield from (arrow(streams[alias].exit, at.entry, dashed=not box.kept) for alias in box.streams)
-        yield arrow(at.exit, answer.entry, dashed=not box.kept)
+        if box.number is None or box.number not in used:
+            yield arrow(at.exit, answer.entry, dashed=not box.kept)
+        x, y = at.exit
+        # Above where its own arrow begins.
+        yield from (bow(by_number[one].exit, (x, y - 10)) for one in box.inputs if one in by_number)
     yield from (one.drawn() for one in (*placed, *boxes))
