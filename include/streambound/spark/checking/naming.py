@@ -9,8 +9,8 @@ from collections.abc import Mapping
 def source_name(name: str, options: Mapping[str, str]) -> str:
     """The name of a source after its topic, table or folder, or else its format.
 
-    >>> told("kafka", {"subscribe": "clicks"}), told("parquet", {"path": "/data/orders/"}), told("rate", {})
-    ('clicks', 'orders', 'rate')
+    >>> source_name("kafka", {"subscribe": "clicks"}), source_name("parquet", {"path": "/data/orders/"})
+    ('clicks', 'orders')
     """
     named_by = placed(options).rstrip("/").rpartition("/")[2] or name.rpartition(".")[2].partition("[")[0]
     return re.sub(r"\W+", "_", named_by).strip("_") or "stream"
