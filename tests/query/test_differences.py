@@ -167,7 +167,7 @@ def test_the_present_time_in_a_filter(where: str, verdict: str) -> None:
     report = check(f"SELECT a.k FROM a WHERE {where}", CATALOG)
     assert report.verdict == verdict, report
     if verdict == "bounded":
-        assert report.unplanned is None and "rows of a per timestamp" in str(report.units_formula)
+        assert report.unplanned is None and "rows of a within" in str(report.units_formula)
 
 
 @pytest.mark.parametrize(
