@@ -241,7 +241,7 @@ class Unreadable(Registered):
 
 
 def test_an_unreadable_file_fails_alone(abstract: tuple[Catalog, Path], tmp_path: Path) -> None:
-    queries = [Unreadable("noise", "", QueryError("not UTF-8 text")), Registered("q1", QUERIES["q1"])]
+    queries = [Unreadable("noise", "", error=QueryError("not UTF-8 text")), Registered("q1", QUERIES["q1"])]
     noise, q1 = evaluate_history(LocalExecutor(1), queries, abstract[0], output=tmp_path)
     assert (noise.verdict, str(noise.error)) == ("invalid", "noise: not UTF-8 text")
     assert q1.error is None and q1.answer_rows > 0
