@@ -112,6 +112,8 @@ def test_what_keeps_its_bound_stays_as_it_is(sql: str, engine: str) -> None:
             "a time is in the key",
         ),
         ("SELECT ts, COUNT(*) n FROM S GROUP BY ts", "flink", "a timestamp is in the key"),
+        ("SELECT S.A FROM S, T WHERE S.A = T.A AND S.A BETWEEN 3 AND 1", "spark", "always empty"),
+        ("SELECT A, COUNT(*) FROM S WHERE A BETWEEN 3 AND 1 GROUP BY A", "spark", "never changes"),
         (
             "SELECT A, COUNT(DISTINCT B) FROM S WHERE A = 1 AND B BETWEEN 1 AND 9 GROUP BY A",
             "spark",
@@ -144,6 +146,11 @@ def test_a_refusal_says_what_to_do_instead() -> None:
         "streambound rewrite query --for spark --as pyspark",
     )
     assert of("SELECT S.A FROM S JOIN T ON S.A = T.A", "spark").instead == ()
+
+
+def test_answer_columns_are_called_as_they_are_in_the_query() -> None:
+    made = of("SELECT DISTINCT S.A, S.A AS `a.b`, 1.5 FROM S, T WHERE S.A = T.A AND S.A IN (1, 2)", "spark")
+    assert made.columns == ("A", "a.b", "1.5")
 
 
 @pytest.mark.parametrize("engine", ["spark", "flink", "risingwave", "materialize", "feldera"])

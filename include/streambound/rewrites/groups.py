@@ -171,7 +171,7 @@ def _shown(
             node = values[one.values[0]] if one.values else of[one.outputs[0]]
         else:
             node = _formula(one.formula, of, values)
-        found.append((names.fresh(one.name.split(".")[-1]), node.copy()))
+        found.append((names.fresh(build.shown(one.name)), node.copy()))
     return found
 
 
