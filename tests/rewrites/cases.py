@@ -126,8 +126,12 @@ def _chain(r: Random, kind: str) -> str:
 
 
 def _grouped(r: Random, kind: str) -> str:
-    shown = r.choice(("COUNT(*)", "COUNT(*), MIN(x.A)", "SUM(x.A)", "MAX(x.A), COUNT(x.A)", "AVG(x.A)"))
+    shown = r.choice(
+        ("COUNT(*)", "COUNT(*), MIN(x.A)", "SUM(x.A)", "MAX(x.A), COUNT(x.A)", "AVG(x.A)", "COUNT(y.C)")
+    )
     inner = r.choice(("x.B < y.B AND x.B > -3 AND y.B < 5", "x.A = y.A"))
+    if r.random() < 0.2:
+        return f"SELECT {shown} FROM S x, T y WHERE {inner} AND {_range(r, 'x.A')}"
     having = " HAVING COUNT(*) > 1" if r.random() < 0.2 else ""
     return f"SELECT x.A, {shown} FROM S x, T y WHERE {inner} AND {_range(r, 'x.A')} GROUP BY x.A{having}"
 
