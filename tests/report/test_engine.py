@@ -13,7 +13,7 @@ from streambound.cli import main
 from streambound.compiler import check, compile, reported
 from streambound.query.catalog import catalog_from_mapping
 from streambound.report.editor import marked
-from streambound.report.engine import answers, summary
+from streambound.report.engine import answers, engine_lines, summary
 from streambound.report.verdicts import verdict_text
 
 STREAMS = {"S": {"A": "int", "B": "int"}, "T": {"D": "int", "E": "int"}}
@@ -46,6 +46,12 @@ def test_each_operator_is_told_below_the_verdict_with_its_place() -> None:
     )
     assert lines[at + 2 : at + 4] == [f"    {JOINED.splitlines()[1]}", "                     ^^^^^^^^^"]
     assert any(line.startswith("    note: table.exec.state.ttl") for line in lines)
+
+
+def test_what_has_no_place_in_the_text_is_not_underlined() -> None:
+    found = check(JOINED, CATALOG, "q", engine="flink").engine
+    assert found is not None
+    assert not any("^" in line for line in engine_lines(found.moved({}), JOINED))
 
 
 @pytest.mark.parametrize(

@@ -156,6 +156,14 @@ RULES = (
         cleans=_TTL,
         note="of rows that are taken back top-n keeps all of a partition: one that leaves lets the next in",
     ),
+    _of(
+        Kind.TOP,
+        Keeps.KEYED_ROWS,
+        Source(DOCUMENTED, "Flink documentation, Window Top-N"),
+        Fact.WINDOW,
+        cleans=_TTL,
+        note="top-n goes with its windows only where PARTITION BY has both window_start and window_end",
+    ),
     _of(Kind.TOP, Keeps.KEYED_ROWS, _MEASURED, cleans=_TTL),
     _of(
         Kind.SORT,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from streambound.compiler import Report
 from streambound.engines.kept import Held, OnEngine
 from streambound.engines.model import Growth, Keeps
-from streambound.errors import underlined
+from streambound.errors import Place, underlined
 from streambound.report.sizes import size_text
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ def engine_lines(found: OnEngine, sql: str) -> Iterator[str]:
     yield f"  {code_of(found.growth)}: {summary(found)}"
     for one in found.held:
         yield f"    {held_text(one)}"
-        yield from underlined(sql, one.operator.place)
+        if one.operator.place != Place(1, 1):
+            yield from underlined(sql, one.operator.place)
     yield from (f"    note: {note}" for note in found.notes)
 
 
