@@ -53,6 +53,9 @@ TOP = "SELECT id, window_start, ROW_NUMBER() OVER"
             [("join", "DISTINCT_ROWS", "rows")],
         ),
         ("SELECT S.id FROM S JOIN T ON S.ts = T.ts", [("join", "SPAN", "constant")]),
+        (f"SELECT S.id FROM S JOIN T ON {RANGE}", [("join", "SPAN", "constant")]),
+        (f"SELECT DISTINCT window_start, window_end, A FROM {WINDOW}", [("DISTINCT", "WINDOWS", "constant")]),
+        (f"SELECT DISTINCT window_start FROM {WINDOW}", [("DISTINCT", "DIFFERENT", "time")]),
         ("SELECT id FROM S WHERE A IN (SELECT D FROM T)", [("semi join", "DISTINCT_ROWS", "rows")]),
         (
             f"SELECT A FROM S WHERE A IN (SELECT D FROM T) AND {LOCAL}",

@@ -89,6 +89,7 @@ def test_the_plan_says_which_rules(sql: str, engine: str, rules: tuple[str, ...]
         ("SELECT A FROM S WHERE B > 3", "spark"),
         ("SELECT S.A FROM S JOIN T ON S.A = T.A WHERE S.A BETWEEN 1 AND 9", "flink"),
         ("SELECT S.A FROM S JOIN T ON S.A = T.A AND S.ts BETWEEN T.ts AND T.ts + INTERVAL '1' HOUR", "spark"),
+        ("SELECT S.A FROM S JOIN T ON S.ts BETWEEN T.ts AND T.ts + INTERVAL '1' HOUR", "flink"),
         ("SELECT A, COUNT(*) FROM S WHERE A BETWEEN 1 AND 9 GROUP BY A", "spark"),
         ("SELECT DISTINCT A FROM S WHERE A BETWEEN 1 AND 9", "spark"),
         ("SELECT DISTINCT A, ts FROM S", "spark"),
@@ -104,6 +105,7 @@ def test_what_keeps_its_bound_stays_as_it_is(sql: str, engine: str) -> None:
     ("sql", "engine", "why"),
     [
         (ORDER, "spark", "counts no earlier rows"),
+        ("SELECT S.A FROM S JOIN T ON S.ts BETWEEN T.ts AND T.ts + INTERVAL '1' HOUR", "spark", "equality"),
         ("SELECT S.A FROM S JOIN T ON S.A = T.A", "spark", "the query is unbounded"),
         (BOTH, "ksqldb", "neither sub-queries"),
         (

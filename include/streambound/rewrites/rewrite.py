@@ -293,7 +293,7 @@ def _explicit(plan: Plan, to: Target) -> bool:
     """Whether a bag is joined within windows that its conditions say, of every two streams."""
     if to.single_time and len(plan.streams) > 2:
         return False
-    linked = len(plan.clock.composites) == 1 and len(plan.streams) > 1 and _equated(plan)
+    linked = len(plan.clock.composites) == 1 and len(plan.streams) > 1 and (to.theta or _equated(plan))
     return linked and not plan.query.ring.idempotent and not implied_bounds(plan)
 
 
