@@ -97,16 +97,22 @@ def rewritten(report: Report, job: Planned | None) -> Rewrite | None:
 
 def rewrite_lines(report: Report, job: Planned | None) -> Iterator[str]:
     """The lines below what an engine keeps: what it keeps of the rewrite, or why there is none."""
-    made, found = rewritten(report, job), report.engine
-    if made is None or found is None:
+    made = rewritten(report, job)
+    if made is None:
         return
-    if made.sql is None:
+    yield from kept_lines(report, made)
+    yield from (f"    instead: {text}" for text in made.instead)
+    if made.sql is not None:
+        yield f"    streambound rewrite {report.query} --for {made.engine} prints the SQL"
+
+
+def kept_lines(report: Report, made: Rewrite) -> Iterator[str]:
+    """What an engine keeps of a rewrite, or why there is none."""
+    if made.sql is None or report.engine is None:
         yield f"  not rewritten: {made.refused}"
-        yield from (f"    instead: {text}" for text in made.instead)
         return
     kept = "; ".join(map(str, made.kept)) or "nothing"
-    yield f"  rewritten ({', '.join(made.rules)}): {found.engine.title} keeps {kept}"
-    yield f"    streambound rewrite {report.query} --for {found.engine.name} prints the SQL"
+    yield f"  rewritten ({', '.join(made.rules)}): {report.engine.engine.title} keeps {kept}"
 
 
 def kept_text(found: OnEngine) -> str:
