@@ -176,6 +176,7 @@ def test_names_are_in_quotes_where_they_need_them(engine: str) -> None:
 
 def test_there_are_as_many_engines_as_are_named() -> None:
     assert list(TARGETS) == ["spark", "flink", "risingwave", "materialize", "feldera", "ksqldb"]
+    assert target("Flink") is TARGETS["flink"]
     with pytest.raises(QueryError, match="there are no rewrites for flonk"):
         target("flonk")
 

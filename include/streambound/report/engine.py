@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
 from streambound.compiler import Report
@@ -95,15 +97,21 @@ def rewritten(report: Report, job: Planned | None) -> Rewrite | None:
     return made if made.rules or made.sql is None else None
 
 
-def rewrite_lines(report: Report, job: Planned | None) -> Iterator[str]:
-    """The lines below what an engine keeps: what it keeps of the rewrite, or why there is none."""
+def rewrite_lines(report: Report, job: Planned | None, path: Path | None = None) -> Iterator[str]:
+    """The lines below what an engine keeps: what it keeps of the rewrite, or why there is none.
+
+    Args:
+        path: the file of the query; None: it is registered.
+    """
     made = rewritten(report, job)
-    if made is None:
+    if made is None or job is None:
         return
     yield from kept_lines(report, made)
     yield from (f"    instead: {text}" for text in made.instead)
     if made.sql is not None:
-        yield f"    streambound rewrite {report.query} --for {made.engine} prints the SQL"
+        place = report.query if path is None else quote(str(path))
+        chosen = "" if path is None or job.asked is None else f" --query {quote(job.asked)}"
+        yield f"    streambound rewrite {place}{chosen} --for {made.engine} prints the SQL"
 
 
 def kept_lines(report: Report, made: Rewrite) -> Iterator[str]:
