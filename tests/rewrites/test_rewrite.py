@@ -158,6 +158,13 @@ def test_a_refusal_says_what_to_do_instead() -> None:
     assert of("SELECT S.A FROM S JOIN T ON S.A = T.A", "spark").instead == ()
 
 
+def test_groups_with_the_same_answer_are_one_row_where_aggregates_chain() -> None:
+    sql = "SELECT DISTINCT 1 AS one FROM S, T, U WHERE S.A = T.A AND S.B < U.B AND S.A BETWEEN 1 AND 3"
+    made = of(sql, "risingwave")
+    assert "SELECT DISTINCT" in str(made.sql) and made.further == ()
+    assert of(sql, "spark").further == ("A",)
+
+
 def test_answer_columns_are_called_as_they_are_in_the_query() -> None:
     made = of("SELECT DISTINCT S.A, S.A AS `a.b`, 1.5 FROM S, T WHERE S.A = T.A AND S.A IN (1, 2)", "spark")
     assert made.columns == ("A", "a.b", "1.5")

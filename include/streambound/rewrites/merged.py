@@ -91,6 +91,11 @@ def merged(plan: Plan, build: Clauses, sides: Sequence[Side]) -> Branch:
     outer = exp.select(*(build.aliased(node, name) for name, node in columns))
     more = Names(name for name, _ in columns)
     further = [(more.fresh(one.name), one.name) for one in common if one.name not in inside]
+    kept = [Kept("GROUP BY", prod(one.key.size for one in common), sum(side.width for side in renamed))]
+    if query.ring.idempotent and further and build.target.chained:
+        # Several groups have the same answer.
+        outer, further = outer.distinct(), []
+        kept.append(Kept("DISTINCT", kept[0].rows))
     outer = outer.select(*(build.aliased(build.column(own, UNION), name) for name, own in further))
     number = None
     if not query.ring.idempotent:
@@ -98,14 +103,13 @@ def merged(plan: Plan, build: Clauses, sides: Sequence[Side]) -> Branch:
         factors = [build.column(side.number, UNION) for side in renamed if side.number]
         outer = outer.select(build.aliased(product_of(factors), number))
     outer = outer.from_(_table(build, grouped, UNION)).where(*conditions)
-    width = sum(side.width for side in renamed)
     replicated = any(set(one.own) != {side.alias for side in sides} for one in common)
     return Branch(
         outer,
         tuple(name for name, _ in columns),
         tuple(name for name, _ in further),
         number,
-        (Kept("GROUP BY", prod(one.key.size for one in common), width),),
+        tuple(kept),
         () if len(sides) == 1 else ("R3",) if replicated else ("R2",),
     )
 
