@@ -72,7 +72,7 @@ ALLOWED: dict[str, list[str] | str] = {
         *("approximate", "results", "engines", "rewrites"),
     ],
     "report.pages": "report",
-    "spark.checking": ["query", "compiler", "report", "engines"],
+    "spark.checking": ["query", "compiler", "report", "engines", "rewrites"],
     "spark": [
         *("query", "storage", "projects", "synopsis", "checkpoint", "approximate", "tasks", "history"),
         "live",

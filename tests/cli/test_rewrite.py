@@ -65,6 +65,9 @@ def test_a_program_is_printed_instead(asked: Asked) -> None:
     compile(out, "program", "exec")
     code, out, _ = asked(ORDER, "--for", "spark", "--as", "pyspark", "--format", "json")
     assert (code, json.loads(out)["form"]) == (0, "pyspark")
+    code, out, _ = asked("SELECT S.A FROM S JOIN T ON S.A = T.A\n", "--for", "spark", "--as", "pyspark")
+    assert code == 1
+    assert "# not written: the query is unbounded" in out
 
 
 @pytest.mark.parametrize(

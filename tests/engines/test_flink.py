@@ -8,6 +8,7 @@ from tests.engines.cases import RANGE, on, told
 JOINED = "FROM S JOIN T ON S.A = T.D"
 LOCAL = "S.A > 10 AND S.A < 20"
 WINDOW = "TABLE(TUMBLE(TABLE S, DESCRIPTOR(ts), INTERVAL '1' HOUR))"
+TOP = "SELECT id, window_start, ROW_NUMBER() OVER"
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,9 @@ WINDOW = "TABLE(TUMBLE(TABLE S, DESCRIPTOR(ts), INTERVAL '1' HOUR))"
             [("join", "DISTINCT_ROWS", "rows")],
         ),
         ("SELECT S.id FROM S JOIN T ON S.ts = T.ts", [("join", "SPAN", "constant")]),
+        (f"SELECT S.id FROM S JOIN T ON {RANGE}", [("join", "SPAN", "constant")]),
+        (f"SELECT DISTINCT window_start, window_end, A FROM {WINDOW}", [("DISTINCT", "WINDOWS", "constant")]),
+        (f"SELECT DISTINCT window_start FROM {WINDOW}", [("DISTINCT", "DIFFERENT", "time")]),
         ("SELECT id FROM S WHERE A IN (SELECT D FROM T)", [("semi join", "DISTINCT_ROWS", "rows")]),
         (
             f"SELECT A FROM S WHERE A IN (SELECT D FROM T) AND {LOCAL}",
@@ -133,10 +137,31 @@ def test_what_is_kept(sql: str, expected: list[tuple[str, str, str]]) -> None:
         ("SELECT S.id, P.v FROM S JOIN P FOR SYSTEM_TIME AS OF S.ts ON S.K = P.k", "put it in a sub-query"),
         (f"SELECT window_start, COUNT(*) FROM {WINDOW} GROUP BY window_start", "window_start and window_end"),
         ("SELECT S.id FROM S, T WHERE S.B < T.E", "one task"),
+        (
+            f"SELECT * FROM ({TOP} (PARTITION BY window_start ORDER BY id) r FROM {WINDOW}) WHERE r < 4",
+            "top-n goes",
+        ),
     ],
 )
 def test_traps_are_told(sql: str, note: str) -> None:
     assert any(note in one for one in on("flink", sql, "flink").notes)
+
+
+@pytest.mark.parametrize(
+    ("sql", "text"),
+    [
+        (f"SELECT COUNT(*) FROM {WINDOW} GROUP BY window_start, window_end", "S.window_start, S.window_end"),
+        (
+            "SELECT COUNT(*) FROM S GROUP BY A, TUMBLE(ts, INTERVAL '1' HOUR)",
+            "S.(TUMBLE(ts, INTERVAL '1' HOUR))",
+        ),
+        ("SELECT S.id FROM S JOIN T ON S.A + 1 = T.D", "S.A = T.D - 1"),
+    ],
+)
+def test_columns_are_called_as_people_write_them(sql: str, text: str) -> None:
+    (one,) = on("flink", sql, "flink").held
+    assert text in one.operator.text
+    assert "moved by" not in str(one.operator)
 
 
 def test_the_most_entries_are_counted() -> None:

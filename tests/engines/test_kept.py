@@ -57,6 +57,12 @@ def test_an_operator_has_its_place() -> None:
     assert join["why"] == "S.B, T.E have no finite domain"
 
 
+def test_first_rows_of_a_star_have_a_place_in_their_select() -> None:
+    sql = "SELECT * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY A ORDER BY B) AS r FROM S) WHERE r <= 3"
+    (top,) = check(sql, CATALOG, engine="flink").to_json()["engine"]["operators"]
+    assert sql[top["where"]["column"] - 1 :].startswith("*, ROW_NUMBER")
+
+
 def test_the_engine_is_the_one_that_is_given_or_said() -> None:
     said = f"-- for: flink\n{JOINED}"
     names = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from shlex import split
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from streambound.cli import main
 from streambound.compiler import check, compile, reported
 from streambound.query.catalog import catalog_from_mapping
 from streambound.report.editor import marked
-from streambound.report.engine import answers, summary
+from streambound.report.engine import answers, engine_lines, summary
 from streambound.report.verdicts import verdict_text
 
 STREAMS = {"S": {"A": "int", "B": "int"}, "T": {"D": "int", "E": "int"}}
@@ -46,6 +47,12 @@ def test_each_operator_is_told_below_the_verdict_with_its_place() -> None:
     )
     assert lines[at + 2 : at + 4] == [f"    {JOINED.splitlines()[1]}", "                     ^^^^^^^^^"]
     assert any(line.startswith("    note: table.exec.state.ttl") for line in lines)
+
+
+def test_what_has_no_place_in_the_text_is_not_underlined() -> None:
+    found = check(JOINED, CATALOG, "q", engine="flink").engine
+    assert found is not None
+    assert not any("^" in line for line in engine_lines(found.moved({}), JOINED))
 
 
 @pytest.mark.parametrize(
@@ -91,6 +98,21 @@ def test_what_is_said_on_the_command_line_in_a_file_and_by_the_project(
     (folder / "q.sql").write_text(f"-- for: flink\n{JOINED}")
     assert engine() == "flink"
     assert engine("--for", "spark") == "spark"
+
+
+def test_the_command_that_is_told_prints_the_rewrite(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    view = "CREATE TABLE S (A INT, B INT);\nCREATE TABLE T (D INT, E INT);\n"
+    (folder / "a script.sql").write_text(f"{view}INSERT INTO x\n{JOINED};\nINSERT INTO y\n{JOINED};\n")
+    text = printed(capsys, "--for", "Flink", "--dialect", "flink", "q.sql", "a script.sql")
+    told = [
+        line.strip().removesuffix(" prints the SQL") for line in text.splitlines() if "prints the" in line
+    ]
+    assert len(told) == 3
+    for line in told:
+        assert main([*split(line)[1:], "--dialect", "flink"]) == 0
+        assert "MIN(S.B)" in capsys.readouterr().out
 
 
 def test_an_engine_that_is_not_known_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

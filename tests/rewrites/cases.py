@@ -17,7 +17,7 @@ from streambound.query.parse.corpus import CorpusLine
 BEGIN = dt.datetime(2026, 1, 1)
 KINDS = (
     *("equality", "equality", "inequality", "inequality", "both", "both"),
-    *("order", "order", "window", "chain", "grouped", "grouped", "dated", "union"),
+    *("order", "order", "window", "chain", "grouped", "grouped", "dated", "union", "keys"),
 )
 # What DuckDB has no windows for, so only the engines judge it.
 WINDOWED = "hours"
@@ -37,6 +37,7 @@ def case(seed: int, kind: str | None = None, rows: int = 40) -> tuple[str, Corpu
         "grouped": _grouped,
         "dated": _dated,
         "union": _union,
+        "keys": _keys,
         WINDOWED: _hours,
     }.get(kind, _join)(r, kind)
     return kind, CorpusLine(str(seed), sql, catalog, tuple(sorted(events, key=lambda e: str(e["ts"]))))
@@ -125,8 +126,12 @@ def _chain(r: Random, kind: str) -> str:
 
 
 def _grouped(r: Random, kind: str) -> str:
-    shown = r.choice(("COUNT(*)", "COUNT(*), MIN(x.A)", "SUM(x.A)", "MAX(x.A), COUNT(x.A)", "AVG(x.A)"))
+    shown = r.choice(
+        ("COUNT(*)", "COUNT(*), MIN(x.A)", "SUM(x.A)", "MAX(x.A), COUNT(x.A)", "AVG(x.A)", "COUNT(y.C)")
+    )
     inner = r.choice(("x.B < y.B AND x.B > -3 AND y.B < 5", "x.A = y.A"))
+    if r.random() < 0.2:
+        return f"SELECT {shown} FROM S x, T y WHERE {inner} AND {_range(r, 'x.A')}"
     having = " HAVING COUNT(*) > 1" if r.random() < 0.2 else ""
     return f"SELECT x.A, {shown} FROM S x, T y WHERE {inner} AND {_range(r, 'x.A')} GROUP BY x.A{having}"
 
@@ -140,6 +145,19 @@ def _union(r: Random, kind: str) -> str:
     word = r.choice(("", "DISTINCT "))
     one, other = (f"SELECT {word}x.A FROM S x, T y WHERE x.A = y.A AND {_range(r, 'x.A')}" for _ in "ab")
     return f"{one} {r.choice(('UNION', 'UNION ALL'))} {other}"
+
+
+def _keys(r: Random, kind: str) -> str:
+    """Keys of one stream that are compared with other columns of the other, or equal to several."""
+    word = r.choice(("DISTINCT ", ""))
+    where = ["x.A = y.A", _range(r, "x.A"), "x.B BETWEEN -20 AND 20", "y.B BETWEEN -20 AND 20"]
+    for _ in range(r.randint(1, 2)):
+        offset = r.choice(("", "", " + 1"))
+        one, other = r.choice(("AA", "AB", "BA"))
+        where.append(f"x.{one} {r.choice(('=', *OPS, *OPS))} y.{other}{offset}")
+    r.shuffle(where)
+    shown = r.choice(("x.A", "x.A AS `y.B`", "x.A, 1.5"))
+    return f"SELECT {word}{shown} FROM S x, T y WHERE {' AND '.join(where)}"
 
 
 def _hours(r: Random, kind: str) -> str:

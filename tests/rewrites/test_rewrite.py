@@ -89,6 +89,7 @@ def test_the_plan_says_which_rules(sql: str, engine: str, rules: tuple[str, ...]
         ("SELECT A FROM S WHERE B > 3", "spark"),
         ("SELECT S.A FROM S JOIN T ON S.A = T.A WHERE S.A BETWEEN 1 AND 9", "flink"),
         ("SELECT S.A FROM S JOIN T ON S.A = T.A AND S.ts BETWEEN T.ts AND T.ts + INTERVAL '1' HOUR", "spark"),
+        ("SELECT S.A FROM S JOIN T ON S.ts BETWEEN T.ts AND T.ts + INTERVAL '1' HOUR", "flink"),
         ("SELECT A, COUNT(*) FROM S WHERE A BETWEEN 1 AND 9 GROUP BY A", "spark"),
         ("SELECT DISTINCT A FROM S WHERE A BETWEEN 1 AND 9", "spark"),
         ("SELECT DISTINCT A, ts FROM S", "spark"),
@@ -104,6 +105,7 @@ def test_what_keeps_its_bound_stays_as_it_is(sql: str, engine: str) -> None:
     ("sql", "engine", "why"),
     [
         (ORDER, "spark", "counts no earlier rows"),
+        ("SELECT S.A FROM S JOIN T ON S.ts BETWEEN T.ts AND T.ts + INTERVAL '1' HOUR", "spark", "equality"),
         ("SELECT S.A FROM S JOIN T ON S.A = T.A", "spark", "the query is unbounded"),
         (BOTH, "ksqldb", "neither sub-queries"),
         (
@@ -112,6 +114,16 @@ def test_what_keeps_its_bound_stays_as_it_is(sql: str, engine: str) -> None:
             "a time is in the key",
         ),
         ("SELECT ts, COUNT(*) n FROM S GROUP BY ts", "flink", "a timestamp is in the key"),
+        (
+            "SELECT S.A FROM S, T WHERE S.A = T.A AND S.A = 2 AND (S.A < 1 OR T.A > 5)",
+            "spark",
+            "always empty",
+        ),
+        (
+            "SELECT S.A, COUNT(*) FROM S, T WHERE S.A = T.A AND S.A = 2 AND (S.A < 1 OR T.A > 5) GROUP BY 1",
+            "spark",
+            "never changes",
+        ),
         (
             "SELECT A, COUNT(DISTINCT B) FROM S WHERE A = 1 AND B BETWEEN 1 AND 9 GROUP BY A",
             "spark",
@@ -146,6 +158,18 @@ def test_a_refusal_says_what_to_do_instead() -> None:
     assert of("SELECT S.A FROM S JOIN T ON S.A = T.A", "spark").instead == ()
 
 
+def test_groups_with_the_same_answer_are_one_row_where_aggregates_chain() -> None:
+    sql = "SELECT DISTINCT 1 AS one FROM S, T, U WHERE S.A = T.A AND S.B < U.B AND S.A BETWEEN 1 AND 3"
+    made = of(sql, "risingwave")
+    assert "SELECT DISTINCT" in str(made.sql) and made.further == ()
+    assert of(sql, "spark").further == ("A",)
+
+
+def test_answer_columns_are_called_as_they_are_in_the_query() -> None:
+    made = of("SELECT DISTINCT S.A, S.A AS `a.b`, 1.5 FROM S, T WHERE S.A = T.A AND S.A IN (1, 2)", "spark")
+    assert made.columns == ("A", "a.b", "1.5")
+
+
 @pytest.mark.parametrize("engine", ["spark", "flink", "risingwave", "materialize", "feldera"])
 def test_names_are_in_quotes_where_they_need_them(engine: str) -> None:
     sql = "SELECT DISTINCT x.`from` FROM `Order Lines` x, S"
@@ -159,6 +183,7 @@ def test_names_are_in_quotes_where_they_need_them(engine: str) -> None:
 
 def test_there_are_as_many_engines_as_are_named() -> None:
     assert list(TARGETS) == ["spark", "flink", "risingwave", "materialize", "feldera", "ksqldb"]
+    assert target("Flink") is TARGETS["flink"]
     with pytest.raises(QueryError, match="there are no rewrites for flonk"):
         target("flonk")
 

@@ -207,6 +207,21 @@ def test_many_random_statements_as_dataframes(spark: SparkSession, tmp_path: Pat
         assert (found.verdict, found.units) == (wanted.verdict, wanted.units), (line.id, line.sql, str(found))
 
 
+def test_what_spark_lets_grow_has_its_rewrite(spark: SparkSession, tmp_path: Path) -> None:
+    for name in "ST":
+        (tmp_path / name).mkdir()
+        frame = spark.readStream.schema("a INT, b INT").json(str(tmp_path / name))
+        frame.createOrReplaceTempView(name)
+    frame = spark.sql("SELECT DISTINCT S.a FROM S JOIN T ON S.a = T.a AND S.b < T.b WHERE S.a IN (1, 2)")
+    found = streambound.spark.check(frame, "pairs")
+    assert "  rewritten (R2): Spark keeps GROUP BY: 2 rows of 2" in str(found).splitlines()
+    made = found.rewritten()
+    assert made is not None
+    # It reads the views that the query reads.
+    assert spark.sql(str(made.sql)).columns == ["a"]
+    assert streambound.spark.check(spark.table("S")).rewritten() is None
+
+
 def test_promises_are_of_streams_that_are_read(spark: SparkSession) -> None:
     from pyspark.sql import functions
 

@@ -68,6 +68,7 @@ def add_engine(parser: Any) -> None:
     parser.add_argument(
         "--for",
         dest="engine",
+        type=str.lower,
         choices=ENGINES,
         help="with what that engine keeps of each query as it is written, and how that grows"
         " (default: what a line '-- for: NAME' of the file says, or the project)",

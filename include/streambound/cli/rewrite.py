@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from streambound.cli.options import add_text, command
-from streambound.errors import QueryError
+from streambound.errors import PlanError, QueryError
 
 if TYPE_CHECKING:
     from streambound.compiler import Planned
@@ -40,7 +40,6 @@ def add_parser(commands: Any) -> None:
 def _rewrite(options: argparse.Namespace) -> int:
     from streambound.cli.queries import registered_or_file
     from streambound.compiler import compile
-    from streambound.rewrites.program import program
     from streambound.rewrites.rewrite import rewrite
     from streambound.rewrites.targets import target
 
@@ -54,16 +53,24 @@ def _rewrite(options: argparse.Namespace) -> int:
     query, catalog = registered_or_file(options.query, options.catalog, options.dialect, options.chosen)
     job = compile(query.sql, catalog, query.name, dialect=query.dialect, query=query.query)
     if options.form == "pyspark":
-        _print_program(job, program(job), options.format)
-        return 0
+        return _print_program(job, options.format)
     found = rewrite(job, to)
     print(json.dumps(found.to_json(), ensure_ascii=False) if options.format == "json" else _text(job, found))
     return 0 if found.sql is not None else 1
 
 
-def _print_program(job: Planned, text: str, form: str) -> None:
-    found = {"query": job.name, "engine": "spark", "form": "pyspark", "program": text}
-    sys.stdout.write(f"{json.dumps(found, ensure_ascii=False)}\n" if form == "json" else text)
+def _print_program(job: Planned, form: str) -> int:
+    from streambound.rewrites.program import program
+
+    text = refused = None
+    try:
+        text = program(job)
+    except PlanError as error:
+        refused = error.message
+    found = {"query": job.name, "engine": "spark", "form": "pyspark", "program": text, "refused": refused}
+    shown = f"# {job.name} for spark\n# not written: {refused}\n" if text is None else text
+    sys.stdout.write(f"{json.dumps(found, ensure_ascii=False)}\n" if form == "json" else shown)
+    return 0 if text is not None else 1
 
 
 def _text(job: Planned, found: Rewrite) -> str:

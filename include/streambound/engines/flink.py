@@ -31,7 +31,7 @@ RULES = (
         _MEASURED,
         Fact.RANGE,
         Fact.BOUNDS,
-        unless={Fact.NO_EQUALITY, Fact.UPDATES},
+        unless={Fact.UPDATES},
         cleans=_WATERMARK,
         watermarks=True,
     ),
@@ -50,8 +50,8 @@ RULES = (
         Source(DOCUMENTED, "Flink source, IntervalJoinUtil.extractWindowBoundsFromPredicate"),
         Fact.RANGE,
         cleans=_TTL,
-        note="the range of times makes no interval join: that takes an equality, insert-only inputs, and"
-        " of the time attributes one equality or exactly two bounds",
+        note="the range of times makes no interval join: that takes insert-only inputs, and of the time"
+        " attributes one equality or exactly two bounds",
     ),
     _of(
         Kind.JOIN,
@@ -123,6 +123,15 @@ RULES = (
         note="a function of the event time is no window: its groups are never cleaned, those of TUMBLE are",
     ),
     _of(Kind.GROUP, Keeps.ACCUMULATORS, _MEASURED, cleans=_TTL),
+    _of(
+        Kind.DISTINCT,
+        Keeps.WINDOWS,
+        Source(MEASURED, "EXPLAIN of apache-flink 2.3.0: a window aggregate"),
+        Fact.WINDOW,
+        Fact.BOTH_ENDS,
+        cleans=_WATERMARK,
+        watermarks=True,
+    ),
     _of(Kind.DISTINCT, Keeps.DIFFERENT, _MEASURED, cleans=_TTL),
     # Ranks and frames.
     _of(
@@ -155,6 +164,14 @@ RULES = (
         Fact.UPDATES,
         cleans=_TTL,
         note="of rows that are taken back top-n keeps all of a partition: one that leaves lets the next in",
+    ),
+    _of(
+        Kind.TOP,
+        Keeps.KEYED_ROWS,
+        Source(DOCUMENTED, "Flink documentation, Window Top-N"),
+        Fact.WINDOW,
+        cleans=_TTL,
+        note="top-n goes with its windows only where PARTITION BY has both window_start and window_end",
     ),
     _of(Kind.TOP, Keeps.KEYED_ROWS, _MEASURED, cleans=_TTL),
     _of(

@@ -142,6 +142,10 @@ class _Selection:
         terms = (self.base.select[n].term for n in numbers)
         return tuple(dict.fromkeys(one for one in terms if isinstance(one, Attribute)))
 
+    def named(self, attribute: Attribute) -> str:
+        """A column as people write it."""
+        return named(self.base, attribute)
+
     def needed(self, names: frozenset[str], done: frozenset[str]) -> tuple[Attribute, ...]:
         """The columns of some occurrences that the rest of the query reads, where some are joined already."""
         found: dict[Attribute, None] = {}
@@ -174,10 +178,10 @@ class _Selection:
         endless = any(one.kind in (Relations.STREAM, Relations.VERSIONED) for one in relations)
         return Input(
             " and ".join(names),
-            tuple(map(str, columns)),
-            tuple(str(a) for a in columns if not self.domains[a.occurrence].finite(a)),
-            tuple(map(str, keys)),
-            frozenset(str(a) for a in columns if self.base.is_time(a)),
+            tuple(map(self.named, columns)),
+            tuple(self.named(a) for a in columns if not self.domains[a.occurrence].finite(a)),
+            tuple(map(self.named, keys)),
+            frozenset(self.named(a) for a in columns if self.base.is_time(a)),
             unique,
             endless,
             any(name in self.expiring for name in names),
@@ -268,7 +272,7 @@ class _Selection:
         made |= {Fact.STATIC_KEPT} if static and kept else set()
         made |= {Fact.SCALAR} if any(self._one_row(name) for name in (*names, alias)) else set()
         looked_up = static and self._looked_up(occurrence)
-        text = " AND ".join(map(_said, on)) or f"of {' and '.join((*names, alias))}"
+        text = " AND ".join(_said(self.base, one) for one in on) or f"of {' and '.join((*names, alias))}"
         place = on[0].place if on and not hasattr(on[0], "parts") else occurrence.place
         return Operator(Kind.LOOKUP if looked_up else Kind.JOIN, text, sides, frozenset(made), place)
 
@@ -351,10 +355,10 @@ class _Selection:
         columns = tuple(dict.fromkeys((*mine, *read)))
         right = Input(
             " and ".join(inner),
-            tuple(map(str, columns)),
-            tuple(str(a) for a in columns if not domains.finite(a)),
-            tuple(map(str, mine)),
-            frozenset(str(a) for a in columns if guard.base.is_time(a)),
+            tuple(named(base, a) for a in columns),
+            tuple(named(base, a) for a in columns if not domains.finite(a)),
+            tuple(named(base, a) for a in mine),
+            frozenset(named(base, a) for a in columns if guard.base.is_time(a)),
             endless=any(o.relation.kind in (Relations.STREAM, Relations.VERSIONED) for o in inner.values()),
         )
         made = set(facts) | replace(self, selection=replace(self.selection, base=base))._times(compared)
@@ -363,7 +367,9 @@ class _Selection:
         made |= {Fact.AS_JOIN} if _AS_JOIN.search(self.sql) else set()
         kind = Kind.ANTI if guard.negated else Kind.SEMI
         left = mine_too.input(names, theirs)
-        text = " AND ".join(map(_said, conjuncts(guard.formula))) or f"of {' and '.join(inner)}"
+        text = (
+            " AND ".join(_said(base, one) for one in conjuncts(guard.formula)) or f"of {' and '.join(inner)}"
+        )
         return Operator(kind, text, (left, right), frozenset(made), guard.place)
 
     def of_outputs(self, numbers: Iterable[int], keys: Iterable[int]) -> Input:
@@ -376,10 +382,10 @@ class _Selection:
         )
         return Input(
             " and ".join(o.alias for o in self.joined),
-            tuple(map(str, columns)),
-            tuple(str(a) for a in columns if not self.domains[a.occurrence].finite(a)),
-            tuple(map(str, chosen)),
-            frozenset(str(a) for a in columns if time_of(self.base, a) is not None),
+            tuple(map(self.named, columns)),
+            tuple(self.named(a) for a in columns if not self.domains[a.occurrence].finite(a)),
+            tuple(map(self.named, chosen)),
+            frozenset(self.named(a) for a in columns if time_of(self.base, a) is not None),
             endless=endless,
             expires=bool(self.expiring),
             most=self.most(chosen),
@@ -399,11 +405,30 @@ def _turned(one: Join, *alias: str) -> tuple[Attribute, Op, Attribute, int]:
     return one.right, one.op.mirrored, one.left, -one.offset
 
 
-def _said(formula: Formula) -> str:
+def _said(query: Query, formula: Formula) -> str:
     if hasattr(formula, "parts"):
         word = " AND " if type(formula).__name__ == "AllOf" else " OR "
-        return f"({word.join(map(_said, formula.parts))})"
+        return f"({word.join(_said(query, one) for one in formula.parts)})"
+    if isinstance(formula, Join):
+        left, right = (named(query, one) for one in formula.attributes)
+        return f"{left} {formula.op.value} {right}{formula.offset_text}"
     return str(formula)
+
+
+def named(query: Query, attribute: Attribute) -> str:
+    """A column as people write it: also the end of a window of a table function, or one that is moved."""
+    column = query.column(attribute)
+    if _of_table_function(attribute):
+        return f"{attribute.occurrence}.window_{column.edge}"
+    if column.shift and column.type.step is not None and column.type.family is Family.NUMBER:
+        sign = "-" if column.shift < 0 else "+"
+        return f"{attribute.occurrence}.{column.of[0]} {sign} {abs(column.shift)}"
+    return str(attribute)
+
+
+def _of_table_function(attribute: Attribute) -> bool:
+    """Whether it is an end of a window of FROM, and not of GROUP BY."""
+    return any(word in attribute.column.upper() for word in ("DESCRIPTOR", "TABLE"))
 
 
 def time_of(query: Query, attribute: Attribute) -> str | None:
@@ -495,11 +520,7 @@ def _of_keys(query: Query, keys: Iterable[int]) -> set[Fact]:
         if kind in ("start", "end"):
             found.add(Fact.WINDOW)
             # A window of GROUP BY itself, not of a table function.
-            if (
-                query.column(term).of
-                and "DESCRIPTOR" not in term.column.upper()
-                and "TABLE" not in term.column.upper()
-            ):
+            if query.column(term).of and not _of_table_function(term):
                 found.add(Fact.BOTH_ENDS)
     if {"start", "end"} <= kinds:
         found.add(Fact.BOTH_ENDS)
@@ -508,6 +529,13 @@ def _of_keys(query: Query, keys: Iterable[int]) -> set[Fact]:
     if "function" in kinds:
         found.add(Fact.TIME_FUNCTION)
     return found
+
+
+def _terms(query: Query, numbers: Iterable[int]) -> str:
+    terms = (query.select[n].term for n in numbers)
+    return ", ".join(
+        dict.fromkeys(named(query, one) if isinstance(one, Attribute) else str(one) for one in terms)
+    )
 
 
 def _group(
@@ -525,8 +553,7 @@ def _group(
     )
     distinct = sorted({p for one in read if one.distinct for p in one.arguments})
     inputs = tuple(one.of_outputs(distinct, keys) for one in sides)
-    named = [str(base.select[n].term) for n in keys]
-    text = ", ".join(named) if named else "all rows"
+    text = _terms(base, keys) or "all rows"
     place = (
         base.select[0].place if then.keys else then.aggregates[0].place if then.aggregates else Place(1, 1)
     )
@@ -543,14 +570,11 @@ def _top(then: Ranking, sides: Sequence[_Selection], used: Sequence[int], facts:
     made |= {Fact.LIMIT} if not then.partition else set()
     made |= {Fact.TIME_ORDER} if _by_time(base, then.order) else set()
     inputs = tuple(one.of_outputs(used, then.partition) for one in sides)
-    named = ", ".join(str(base.select[n].term) for n in then.partition) or "all rows"
-    return Operator(
-        Kind.TOP,
-        f"{then.function} {then.op.value} {then.limit} of {named}",
-        inputs,
-        frozenset(made),
-        then.shown[0].place,
-    )
+    # A star has no place.
+    places = [base.select[n].place for n in (*then.partition, *(n for n, _ in then.order))]
+    place = next((one for one in (then.shown[0].place, *places) if one != Place(1, 1)), Place(1, 1))
+    text = f"{then.function} {then.op.value} {then.limit} of {_terms(base, then.partition) or 'all rows'}"
+    return Operator(Kind.TOP, text, inputs, frozenset(made), place)
 
 
 def _by_time(query: Query, order: Sequence[tuple[int, bool]]) -> bool:
@@ -571,7 +595,7 @@ def _over(
     made |= {Fact.BOUNDED} if all(one.frame.before is not None for one in functions) else set()
     made |= {Fact.BY_RANGE} if not first.frame.rows else set()
     inputs = tuple(one.of_outputs(used, first.partition) for one in sides)
-    named = ", ".join(str(base.select[n].term) for n in first.partition)
+    partition = _terms(base, first.partition)
     names = ", ".join(dict.fromkeys(one.name for one in functions))
-    text = f"{names} by {named}" if named else names
+    text = f"{names} by {partition}" if partition else names
     return Operator(Kind.PATTERN if pattern else Kind.OVER, text, inputs, frozenset(made), first.place)

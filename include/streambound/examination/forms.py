@@ -38,7 +38,7 @@ def formed(
     if form == "text":
         from streambound.report.verdicts import verdict_text
 
-        text = verdict_text(report, sql, job=job)
+        text = verdict_text(report, sql, job=job, path=None if written is not None else path)
         first, _, rest = text.partition("\n")
         return text if written is None or report.verdict == "bounded" else f"{first}\n  in {path}\n{rest}"
     if form == "editor":

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
 from streambound.compiler import Report
 from streambound.engines.kept import Held, OnEngine
 from streambound.engines.model import Growth, Keeps
-from streambound.errors import underlined
+from streambound.errors import Place, underlined
 from streambound.report.sizes import size_text
 
 if TYPE_CHECKING:
@@ -49,7 +51,8 @@ def engine_lines(found: OnEngine, sql: str) -> Iterator[str]:
     yield f"  {code_of(found.growth)}: {summary(found)}"
     for one in found.held:
         yield f"    {held_text(one)}"
-        yield from underlined(sql, one.operator.place)
+        if one.operator.place != Place(1, 1):
+            yield from underlined(sql, one.operator.place)
     yield from (f"    note: {note}" for note in found.notes)
 
 
@@ -94,18 +97,30 @@ def rewritten(report: Report, job: Planned | None) -> Rewrite | None:
     return made if made.rules or made.sql is None else None
 
 
-def rewrite_lines(report: Report, job: Planned | None) -> Iterator[str]:
-    """The lines below what an engine keeps: what it keeps of the rewrite, or why there is none."""
-    made, found = rewritten(report, job), report.engine
-    if made is None or found is None:
+def rewrite_lines(report: Report, job: Planned | None, path: Path | None = None) -> Iterator[str]:
+    """The lines below what an engine keeps: what it keeps of the rewrite, or why there is none.
+
+    Args:
+        path: the file of the query; None: it is registered.
+    """
+    made = rewritten(report, job)
+    if made is None or job is None:
         return
-    if made.sql is None:
+    yield from kept_lines(report, made)
+    yield from (f"    instead: {text}" for text in made.instead)
+    if made.sql is not None:
+        place = report.query if path is None else quote(str(path))
+        chosen = "" if path is None or job.asked is None else f" --query {quote(job.asked)}"
+        yield f"    streambound rewrite {place}{chosen} --for {made.engine} prints the SQL"
+
+
+def kept_lines(report: Report, made: Rewrite) -> Iterator[str]:
+    """What an engine keeps of a rewrite, or why there is none."""
+    if made.sql is None or report.engine is None:
         yield f"  not rewritten: {made.refused}"
-        yield from (f"    instead: {text}" for text in made.instead)
         return
     kept = "; ".join(map(str, made.kept)) or "nothing"
-    yield f"  rewritten ({', '.join(made.rules)}): {found.engine.title} keeps {kept}"
-    yield f"    streambound rewrite {report.query} --for {found.engine.name} prints the SQL"
+    yield f"  rewritten ({', '.join(made.rules)}): {report.engine.engine.title} keeps {kept}"
 
 
 def kept_text(found: OnEngine) -> str:

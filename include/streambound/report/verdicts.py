@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from streambound.boundedness.codes import CODES
 from streambound.boundedness.verdict import Reason
@@ -21,12 +22,15 @@ FINALS = {
 }
 
 
-def verdict_text(report: Report, sql: str, whole: bool = False, job: Planned | None = None) -> str:
+def verdict_text(
+    report: Report, sql: str, whole: bool = False, job: Planned | None = None, path: Path | None = None
+) -> str:
     """A report as a few lines: the verdict, its size, each reason with the SQL underlined, suggestions.
 
     Args:
         whole: each reason of several with one code, and suggestions with their whole SQL.
         job: the query as it was compiled, which an engine may be given rewritten.
+        path: its file, by which commands are told to read it; None: by its name.
     """
     if report.error is not None:
         return f"invalid    {report.query}\n{_indented(_error_text(report.error))}"
@@ -66,7 +70,7 @@ def verdict_text(report: Report, sql: str, whole: bool = False, job: Planned | N
         from streambound.report.engine import engine_lines, rewrite_lines
 
         lines.extend(engine_lines(report.engine, sql))
-        lines.extend(rewrite_lines(report, job))
+        lines.extend(rewrite_lines(report, job, path))
     lines.extend(suggestion_lines(report.suggestions, whole))
     return "\n".join(lines)
 

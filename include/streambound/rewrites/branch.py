@@ -59,7 +59,7 @@ def shown(
     for output in query.select:
         term = output.term
         node = constant(term) if isinstance(term, Constant) else values[term].copy()
-        found.append((names.fresh(output.name.split(".")[-1]), node))
+        found.append((names.fresh(build.shown(output.name)), node))
     return found
 
 

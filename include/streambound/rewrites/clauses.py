@@ -76,6 +76,11 @@ class Clauses:
         """A name, in quotes if it needs them."""
         return identifier(text, self.target)
 
+    def shown(self, name: str) -> str:
+        """The name of an answer column: of ``S.A``, which is a column without an alias, its own."""
+        alias, _, column = name.partition(".")
+        return column if column and any(o.alias == alias for o in self.query.occurrences) else name
+
     def column(self, name: str, table: str) -> exp.Column:
         """A column of a table, by their names."""
         return exp.Column(this=self.name(name), table=self.name(table))

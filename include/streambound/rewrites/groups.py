@@ -88,7 +88,7 @@ def counted(operation: Grouped, build: Clauses, below: Branch, once: bool) -> Br
     of = {p: build.column(below.columns[at], "g") for read in reads[:1] for p, at in read.positions.items()}
     of |= {p: build.column(below.columns[at], "g") for at, p in enumerate(operation.keys)}
     number = build.column(below.number, "g") if below.number is not None else exp.Literal.number(1)
-    values = [_value(one, of, number, once) for one in operation.then.aggregates]
+    values = [_value(one, of, number, once, bool(operation.keys)) for one in operation.then.aggregates]
     columns = _shown(operation.then.shown, build, Names(), of, values)
     source = exp.Subquery(this=below.select, alias=exp.TableAlias(this=build.name("g")))
     select = exp.select(*(build.aliased(node, name) for name, node in columns)).from_(source)
@@ -117,17 +117,28 @@ def counted(operation: Grouped, build: Clauses, below: Branch, once: bool) -> Br
     )
 
 
-def _value(one: Aggregate, of: Mapping[int, exp.Expr], number: exp.Expr, once: bool) -> exp.Expr:
-    """An aggregate over rows that come ``number`` times each."""
+def _value(one: Aggregate, of: Mapping[int, exp.Expr], number: exp.Expr, once: bool, keyed: bool) -> exp.Expr:
+    """An aggregate over rows that come ``number`` times each.
+
+    Args:
+        keyed: whether groups have keys; else there is one, also without a row.
+    """
 
     def total(node: exp.Expr) -> exp.Expr:
         return node if once else exp.Sum(this=node)
 
+    def count(node: exp.Expr) -> exp.Expr:
+        found = total(node)
+        return found if keyed else exp.Coalesce(this=found, expressions=[exp.Literal.number(0)])
+
     def times(node: exp.Expr) -> exp.Expr:
         return exp.Mul(this=node, expression=number.copy())
 
-    if one.counts_rows:
-        return total(number.copy())
+    # Rows that are keys alone are counted where what COUNT reads of them is never NULL.
+    if one.counts_rows or (one.function == "COUNT" and not one.distinct and not set(one.arguments) & set(of)):
+        return count(number.copy())
+    if not set(one.arguments) <= set(of):
+        raise PlanError(f"{one.text} over a join is not rewritten yet")
     whole = ((Fraction(1), one.arguments),)
     if (
         one.kind not in _PLAIN
@@ -147,7 +158,7 @@ def _value(one: Aggregate, of: Mapping[int, exp.Expr], number: exp.Expr, once: b
     there = exp.Is(this=argument.copy(), expression=exp.Not(this=exp.null()))
     present = exp.Case().when(there, number.copy()).else_(exp.Literal.number(0))
     if one.kind is Kind.COUNT:
-        return total(present)
+        return count(present)
     if one.kind is Kind.SUM and one.function == "SUM":
         return total(times(argument.copy()))
     if one.function == "AVG":
@@ -171,7 +182,7 @@ def _shown(
             node = values[one.values[0]] if one.values else of[one.outputs[0]]
         else:
             node = _formula(one.formula, of, values)
-        found.append((names.fresh(one.name.split(".")[-1]), node.copy()))
+        found.append((names.fresh(build.shown(one.name)), node.copy()))
     return found
 
 

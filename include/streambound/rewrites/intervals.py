@@ -34,11 +34,16 @@ def within(plan: Plan, build: Clauses) -> Branch:
     for synopsis in plan.streams:
         alias = synopsis.alias
         conditions = [build.atom(join) for join in _between(plan, alias, known)]
-        if known and not any(
-            join.op is Op.EQ and not query.is_timestamp(join.left) for join in _between(plan, alias, known)
+        if (
+            known
+            and not build.target.theta
+            and not any(
+                join.op is Op.EQ and not query.is_timestamp(join.left)
+                for join in _between(plan, alias, known)
+            )
         ):
             raise PlanError(
-                "streams are joined without an equality, and windows are cleaned only where there is one"
+                f"streams are joined without an equality, which {build.target.title} does not within windows"
             )
         conditions += [
             _bound(build, query, one, other, clock.latest[one, other])

@@ -56,7 +56,7 @@ def merged(plan: Plan, build: Clauses, sides: Sequence[Side]) -> Branch:
     every = _common(plan, sides, names)
     common = _without(plan, sides, every)
     query, table = plan.query, dict.fromkeys((side.alias for side in sides), UNION)
-    renamed = [_renamed(side, common, names) for side in sides]
+    renamed = [_renamed(side, every, names) for side in sides]
     # Equal keys are one, so nothing is asked of them.
     sent = {
         j for j in plan.joins if j.op is Op.EQ and any({*j.attributes} <= {*c.attributes} for c in common)
@@ -91,6 +91,11 @@ def merged(plan: Plan, build: Clauses, sides: Sequence[Side]) -> Branch:
     outer = exp.select(*(build.aliased(node, name) for name, node in columns))
     more = Names(name for name, _ in columns)
     further = [(more.fresh(one.name), one.name) for one in common if one.name not in inside]
+    kept = [Kept("GROUP BY", prod(one.key.size for one in common), sum(side.width for side in renamed))]
+    if query.ring.idempotent and further and build.target.chained:
+        # Several groups have the same answer.
+        outer, further = outer.distinct(), []
+        kept.append(Kept("DISTINCT", kept[0].rows))
     outer = outer.select(*(build.aliased(build.column(own, UNION), name) for name, own in further))
     number = None
     if not query.ring.idempotent:
@@ -98,14 +103,13 @@ def merged(plan: Plan, build: Clauses, sides: Sequence[Side]) -> Branch:
         factors = [build.column(side.number, UNION) for side in renamed if side.number]
         outer = outer.select(build.aliased(product_of(factors), number))
     outer = outer.from_(_table(build, grouped, UNION)).where(*conditions)
-    width = sum(side.width for side in renamed)
     replicated = any(set(one.own) != {side.alias for side in sides} for one in common)
     return Branch(
         outer,
         tuple(name for name, _ in columns),
         tuple(name for name, _ in further),
         number,
-        (Kept("GROUP BY", prod(one.key.size for one in common), width),),
+        tuple(kept),
         () if len(sides) == 1 else ("R3",) if replicated else ("R2",),
     )
 
@@ -179,10 +183,10 @@ def _without(plan: Plan, sides: Sequence[Side], every: list[Common]) -> list[Com
     return kept
 
 
-def _renamed(side: Side, common: Sequence[Common], names: Names) -> Side:
-    """A side whose columns have the names that they have in the union."""
-    table = {one.own[side.alias]: one.name for one in common if side.alias in one.own}
-    keys = tuple((table.get(name, name), node, key) for name, node, key in side.keys)
+def _renamed(side: Side, every: Sequence[Common], names: Names) -> Side:
+    """A side whose columns have the names that they have in the union, or would have if they were there."""
+    table = {one.own[side.alias]: one.name for one in every if side.alias in one.own}
+    keys = tuple((table[name], node, key) for name, node, key in side.keys)
     for name, _, _ in side.ends:
         table[name] = names.fresh(name)
     number = None
@@ -191,10 +195,7 @@ def _renamed(side: Side, common: Sequence[Common], names: Names) -> Side:
     elif not side.ends:
         # That there is a tuple at all.
         number = names.fresh(f"n_{side.alias}")
-    places = {
-        own: tuple((table.get(name, name), shift) for name, shift in found)
-        for own, found in side.places.items()
-    }
+    places = {own: tuple((table[name], shift) for name, shift in found) for own, found in side.places.items()}
     ends = tuple((table[name], node, keep) for name, node, keep in side.ends)
     return Side(side.alias, side.cell, side.accepted, keys, ends, number, side.weighed, places)
 
@@ -266,7 +267,9 @@ def _sent(
 
 
 def _decided(join: Join, side: Side, common: Sequence[Common], every: Sequence[Common]) -> bool:
-    """Whether a comparison holds by where the tuples of a side are sent: to a key that they do not have."""
+    """Whether a comparison holds by where the tuples of a side are sent: to a key that they do not have, or
+    to one of theirs if what is compared with it is no key any more.
+    """
     own = [a for a in join.attributes if a.occurrence == side.alias]
     if len(own) != 1:
         return False
@@ -274,7 +277,8 @@ def _decided(join: Join, side: Side, common: Sequence[Common], every: Sequence[C
     if not any(own[0] in one.attributes for one in every):
         return False
     there = next((one for one in common if other in one.attributes), None)
-    return there is not None and side.alias not in there.own
+    gone = not any(own[0] in one.attributes for one in common)
+    return there is not None and (gone or side.alias not in there.own)
 
 
 def _where_sent(

@@ -92,8 +92,10 @@ def _written(job: Planned, to: Target) -> Rewrite:
         raise PlanError(f"no plan was made of it: {job.unplanned}")
     if isinstance(job.node, Applied):
         return _grouped(job, job.node, to)
-    if job.node is not None or not job.planned_parts:
+    if job.node is not None:
         raise PlanError("no rewrite is derived from its plan yet")
+    if not job.planned_parts:
+        raise PlanError("its answer is always empty")
     if why := _as_written(job, to):
         return _unchanged(job, to, why)
     numbers = dict.fromkeys(part.block for part in job.planned_parts)
@@ -246,8 +248,15 @@ def _grouped(job: Planned, node: Applied, to: Target) -> Rewrite:
 
 
 def _streams(node: Node) -> int:
-    """How many streams a tree reads, each as often as it does."""
-    return max(len(p.query.arriving) for one in nodes(node) if isinstance(one, Leaf) for p in one.parts)
+    """How many streams a tree reads, each as often as it does.
+
+    Raises:
+        PlanError: none, as no row passes its conditions.
+    """
+    read = [len(p.query.arriving) for one in nodes(node) if isinstance(one, Leaf) for p in one.parts]
+    if not read:
+        raise PlanError("no row is ever in a group, so its answer never changes")
+    return max(read)
 
 
 def _over_stream(job: Planned, node: Applied, to: Target) -> Rewrite:
@@ -284,7 +293,7 @@ def _explicit(plan: Plan, to: Target) -> bool:
     """Whether a bag is joined within windows that its conditions say, of every two streams."""
     if to.single_time and len(plan.streams) > 2:
         return False
-    linked = len(plan.clock.composites) == 1 and len(plan.streams) > 1 and _equated(plan)
+    linked = len(plan.clock.composites) == 1 and len(plan.streams) > 1 and (to.theta or _equated(plan))
     return linked and not plan.query.ring.idempotent and not implied_bounds(plan)
 
 

@@ -93,8 +93,8 @@ def target(name: str) -> Target:
     Raises:
         QueryError: there is none.
     """
-    if name not in TARGETS:
+    if name.lower() not in TARGETS:
         raise QueryError(
             f"there are no rewrites for {name}", accepted=", ".join(TARGETS), fix=meant(name, TARGETS)
         )
-    return TARGETS[name]
+    return TARGETS[name.lower()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from streambound import compiler
 from streambound.compiler import Report
@@ -14,10 +14,14 @@ from streambound.query.catalog import Catalog
 from streambound.query.model import Kind
 from streambound.query.parse import read
 from streambound.query.values import Family
+from streambound.report.engine import kept_lines, rewritten
 from streambound.report.verdicts import verdict_text
 from streambound.spark.checking.plans import plan_of
 from streambound.spark.checking.statement import Written, written
 from streambound.spark.checking.world import World
+
+if TYPE_CHECKING:
+    from streambound.rewrites.rewrite import Rewrite
 
 Promises = Mapping[str, Mapping[str, Any]]
 
@@ -37,11 +41,22 @@ class Checked(Report):
 
     def __str__(self) -> str:
         text = verdict_text(self, self.sql)
+        if (made := self.rewritten()) is not None:
+            text = "\n".join((text, *kept_lines(self, made)))
         if not self.without_watermark or self.verdict == "bounded":
             return text
         said = ", ".join(self.without_watermark)
         hint = f"without a watermark Spark keeps all of {said}: .withWatermark(COLUMN, DELAY) bounds it"
         return f"{text}\n  {hint}"
+
+    def rewritten(self) -> Rewrite | None:
+        """SQL that keeps the bound on Spark, or why there is none; None where Spark does so as it is written.
+
+        It reads views that are called as the streams of ``catalog``.
+        """
+        if self.catalog is None or self.verdict != "bounded":
+            return None
+        return rewritten(self, compiler.compile(self.sql, self.catalog, self.query, dialect="spark"))
 
 
 def check(
