@@ -154,3 +154,13 @@ _GREATEST = "(SELECT K, MAX(A) AS n FROM S GROUP BY K) x"
 )
 def test_rows_that_change_are_guarded_again(sql: str, verdict: str) -> None:
     assert said(sql)[0] == verdict
+
+
+@pytest.mark.parametrize(
+    ("count", "verdict"),
+    [("COUNT(*)", "bounded"), ("COUNT(NULLIF(B, 2))", "bounded"), ("SUM(B)", "unbounded")],
+)
+def test_no_number_of_rows_is_negative(count: str, verdict: str) -> None:
+    groups = f"SELECT A, {count} AS n FROM S GROUP BY A, ts"
+    sql = f"SELECT q.n, COUNT(*) FROM ({groups}) q WHERE q.n < 5 GROUP BY q.n"
+    assert said(sql)[0] == verdict
