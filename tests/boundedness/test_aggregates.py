@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.boundedness.statement_cases import said
 
+from streambound.errors import UnsupportedError
+
 
 @pytest.mark.parametrize(
     ("sql", "verdict", "final"),
@@ -57,3 +59,48 @@ from tests.boundedness.statement_cases import said
 )
 def test_verdicts(sql: str, verdict: str, final: str | None) -> None:
     assert said(sql) == (verdict, final)
+
+
+@pytest.mark.parametrize(
+    ("key", "verdict"),
+    [
+        ("ABS(S.ts)", "unknown"),
+        ("weird(S.ts)", "unknown"),
+        ("S.ts + 5", "bounded"),
+        ("S.ts % 7", "unbounded"),
+        ("S.B % 7", "unbounded"),
+    ],
+)
+def test_what_is_computed_of_a_time_may_close_groups(key: str, verdict: str) -> None:
+    """A value that time passes by has no rows any more, however many others there are in its group."""
+    assert said(f"SELECT {key}, S.A, COUNT(*) FROM S GROUP BY {key}, S.A")[0] == verdict
+    assert said(f"SELECT DISTINCT {key}, S.A FROM S")[0] == verdict
+
+
+_NEAR = "FROM S JOIN T ON S.ts >= T.ts AND S.ts <= T.ts + 5"
+_DAYS = f"SELECT S.A, S.ts - T.ts AS k, T.B {_NEAR}"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT S.A, S.ts - T.ts, COUNT(*) {_NEAR} GROUP BY S.A, S.ts - T.ts",
+        f"SELECT S.ts + T.B, COUNT(*) {_NEAR} GROUP BY S.ts + T.B",
+        f"SELECT GREATEST(S.ts, T.B), COUNT(*) {_NEAR} GROUP BY GREATEST(S.ts, T.B)",
+        f"SELECT COALESCE(T.ts, S.ts), COUNT(*) {_NEAR} GROUP BY COALESCE(T.ts, S.ts)",
+        f"SELECT x.A, x.k, MAX(x.B) FROM ({_DAYS}) x GROUP BY x.A, x.k",
+        f"SELECT S.K, COUNT(DISTINCT S.ts + T.B) {_NEAR} GROUP BY S.K",
+        f"SELECT S.A, COUNT(*) OVER (PARTITION BY S.A, S.ts - T.ts) {_NEAR}",
+        f"SELECT A FROM (SELECT A, ROW_NUMBER() OVER (PARTITION BY A, k ORDER BY B) AS n FROM ({_DAYS}) x) y"
+        " WHERE n = 1",
+    ],
+)
+def test_a_key_over_times_of_several_streams_is_refused(sql: str) -> None:
+    """S.ts - T.ts has six values, each of rows that come for ever: no group of (A, S.ts - T.ts) is over."""
+    with pytest.raises(UnsupportedError, match="a key over timestamps of several streams"):
+        said(sql)
+
+
+def test_the_latest_of_several_times_is_one() -> None:
+    key = "GREATEST(S.ts, T.ts)"
+    assert said(f"SELECT {key}, S.A, COUNT(*) {_NEAR} GROUP BY {key}, S.A")[0] == "bounded"

@@ -125,3 +125,42 @@ from tests.boundedness.statement_cases import said
 )
 def test_verdicts(sql: str, verdict: str, final: str | None) -> None:
     assert said(sql) == (verdict, final)
+
+
+_GREATEST = "(SELECT K, MAX(A) AS n FROM S GROUP BY K) x"
+
+
+@pytest.mark.parametrize(
+    ("sql", "verdict"),
+    [
+        # What a key has changes, and then the whole of T is asked again.
+        (f"SELECT K, n FROM {_GREATEST} WHERE EXISTS (SELECT 1 FROM T WHERE T.B = x.n)", "unbounded"),
+        (f"SELECT K, n FROM {_GREATEST} WHERE NOT EXISTS (SELECT 1 FROM T WHERE T.B = x.n)", "unbounded"),
+        (f"SELECT K, n FROM {_GREATEST} WHERE EXISTS (SELECT 1 FROM T WHERE T.B > x.n)", "bounded"),
+        (f"SELECT K, n FROM {_GREATEST} WHERE NOT EXISTS (SELECT 1 FROM T WHERE T.B = x.K)", "bounded"),
+        ("SELECT W.A FROM W WHERE EXISTS (SELECT 1 FROM T WHERE T.B = W.A)", "unbounded"),
+        ("SELECT W.A FROM W WHERE EXISTS (SELECT 1 FROM T WHERE T.B = W.K)", "bounded"),
+        (
+            f"SELECT U.K FROM U, {_GREATEST} WHERE x.K = U.K"
+            " AND EXISTS (SELECT 1 FROM T WHERE T.ts = U.ts AND T.B = x.n)",
+            "unknown",
+        ),
+        (
+            f"SELECT U.K FROM U, {_GREATEST} WHERE x.K = U.K"
+            " AND EXISTS (SELECT 1 FROM T WHERE T.ts = U.ts AND T.B = U.A)",
+            "bounded",
+        ),
+    ],
+)
+def test_rows_that_change_are_guarded_again(sql: str, verdict: str) -> None:
+    assert said(sql)[0] == verdict
+
+
+@pytest.mark.parametrize(
+    ("count", "verdict"),
+    [("COUNT(*)", "bounded"), ("COUNT(NULLIF(B, 2))", "bounded"), ("SUM(B)", "unbounded")],
+)
+def test_no_number_of_rows_is_negative(count: str, verdict: str) -> None:
+    groups = f"SELECT A, {count} AS n FROM S GROUP BY A, ts"
+    sql = f"SELECT q.n, COUNT(*) FROM ({groups}) q WHERE q.n < 5 GROUP BY q.n"
+    assert said(sql)[0] == verdict

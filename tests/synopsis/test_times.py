@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from streambound.boundedness.verdict import Outcome
 from streambound.compiler import compile
 from streambound.query.catalog import catalog_from_mapping
 from streambound.synopsis.flow import Times
@@ -34,6 +35,26 @@ def test_a_key_that_is_written_is_over_with_its_time(written: str, dialect: str,
 def test_other_digits_say_nothing() -> None:
     sql = "SELECT DATE_FORMAT(ts, '7 yyyy') AS k, COUNT(*) AS n FROM S GROUP BY DATE_FORMAT(ts, '7 yyyy')"
     assert compile(sql, CATALOG).unplanned is not None
+
+
+@pytest.mark.parametrize(
+    ("written", "dialect"),
+    [
+        ("DATE_FORMAT(ts, 'yy-MM-dd')", "flink"),  # Again after a hundred years.
+        ("DATE_FORMAT(ts, 'YYYY-MM-dd')", "flink"),  # The year of the week.
+        ("DATE_FORMAT(ts, 'YYYY-MM-DD')", "flink"),  # And the day of the year.
+        ("DATE_FORMAT(ts, 'yyyyMd')", "flink"),  # 1-11 and 11-1 are one.
+        ("DATE_FORMAT(ts, 'yyyy-MMMMM')", "flink"),  # J is January, June and July.
+        ("DATE_FORMAT(ts, 'yyyy-MM-dd hh')", "flink"),
+        ("TO_CHAR(ts, 'YYYY-MM-DD HH')", "risingwave"),  # Of twelve hours.
+        ("TO_CHAR(ts, 'YYYY-Q')", "risingwave"),
+        ("TO_CHAR(ts, 'YYY-MM')", "risingwave"),
+        ("TO_CHAR(ts, 'IYYY-MM-DD')", "risingwave"),
+    ],
+)
+def test_what_is_written_otherwise_may_come_again(written: str, dialect: str) -> None:
+    sql = f"SELECT {written} AS k, A, COUNT(*) AS n FROM S GROUP BY {written}, A"
+    assert compile(sql, CATALOG, dialect=dialect).verdict.outcome is Outcome.UNKNOWN
 
 
 def test_parts_of_a_year_are_few() -> None:

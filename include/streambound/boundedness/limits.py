@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from streambound.boundedness.exact import NAME
+from streambound.boundedness.present import leaves
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.constraints.cases import cases
 from streambound.constraints.system import system
@@ -13,21 +14,29 @@ from streambound.constraints.time import TimeOrder
 from streambound.query.model import Attribute, Kind
 from streambound.query.operators import Aggregate, Framing, Grouping
 from streambound.query.operators import Kind as Kept
-from streambound.query.statement import Block, Selection, Statement
+from streambound.query.statement import Block, Guard, Selection, Statement
 
 _EXTREMA = (Kept.LEAST, Kept.GREATEST)
 
 
 def within_limits(statement: Statement, verdict: Verdict) -> Verdict:
     """The verdict; unknown in place of bounded where a part of the statement is an open question."""
-    inside = (o for s in statement.selections for g in s.guards for o in g.base.occurrences)
-    if any(o.relation.kind is Kind.VERSIONED for o in inside):
+    guards = [g for s in statement.selections for g in s.guards]
+    if any(o.relation.kind is Kind.VERSIONED for g in guards for o in g.base.occurrences):
         # Rows may be taken back, and which stay is not settled.
         verdict = replace(verdict, final=None)
+    elif verdict.final is not None and any(map(_leaving, guards)):
+        every = all(any(_leaving(g) and not g.negated for g in s.guards) for s in statement.selections)
+        verdict = replace(verdict, final="never-final" if every else None)
     if not verdict.bounded:
         return verdict
     reason = next((r for block in statement.blocks for r in _open(block)), None)
     return verdict if reason is None else Verdict(Outcome.UNKNOWN, NAME, (reason,))
+
+
+def _leaving(guard: Guard) -> bool:
+    """Whether what a guard looks for is gone after some time (``NOW()``)."""
+    return any(o.relation.fed is not None and leaves(o.relation.fed) for o in guard.base.occurrences)
 
 
 def _open(block: Block) -> Iterator[Reason]:

@@ -37,9 +37,19 @@ def ends(atom: Join) -> bool:
     return atom.op in (Op.GT, Op.GE)
 
 
+def _passes(selection: Selection) -> bool:
+    """Whether rows of a SELECT leave with time."""
+    return reads_present(selection) and any(map(ends, bounds(selection)[0]))
+
+
+def ends_in_part(block: Block) -> bool:
+    """Whether some of the rows that something is done to leave with time, and others do not."""
+    return block.then is not None and len({*map(_passes, block.selections)}) > 1
+
+
 def leaves(statement: Statement) -> bool:
     """Whether rows of a statement leave with time: their keys may be any."""
-    return any(reads_present(s) and any(map(ends, bounds(s)[0])) for s in statement.selections) or any(
+    return any(map(_passes, statement.selections)) or any(
         leaves(o.relation.fed) for o in statement.occurrences if o.relation.fed is not None
     )
 

@@ -15,14 +15,31 @@ from streambound.boundedness.exact import NAME, exact, projected_reasons
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
-from streambound.query.model import Attribute, Join, Query
+from streambound.query.model import Attribute, Join, Kind, Query
 from streambound.query.ring import BOOLEANS
 
 _OPEN = "whether (D1) to (D3) of Theorem S suffice is open, and (D) fails"
 
 
 def semijoin(query: Query, outer: frozenset[str]) -> Verdict:
-    """Theorem S on a conjunction over O and I."""
+    """Theorem S on a conjunction over O and I.
+
+    Rows of tables that change are looked for again at each change, and so they are asked as a join is.
+    """
+    tables = {o.alias for o in query.occurrences if o.relation.kind is Kind.VERSIONED}
+    if not tables & outer:
+        return _of_streams(query, outer)
+    again = exact(replace(query, ring=BOOLEANS, select=()))
+    if outer.isdisjoint(o.alias for o in query.streams):
+        return again
+    found = _of_streams(query, outer)
+    if again.bounded or not found.bounded:
+        return found
+    message = f"rows of {min(tables & outer)} change while others wait: {again.reasons[0].message}"
+    return replace(again, outcome=Outcome.UNKNOWN, reasons=(Reason("open-question", message),))
+
+
+def _of_streams(query: Query, outer: frozenset[str]) -> Verdict:
     time = TimeOrder(system(query))
     reasons = list(projected_reasons(time))
     if reasons:

@@ -21,7 +21,7 @@ from streambound.boundedness.finals import final_of
 from streambound.boundedness.guards import guarded, judged
 from streambound.boundedness.limits import within_limits
 from streambound.boundedness.ordered import ranked
-from streambound.boundedness.present import criterion_of
+from streambound.boundedness.present import criterion_of, ends_in_part, leaves
 from streambound.boundedness.questions import filtered
 from streambound.boundedness.ranges import with_ranges
 from streambound.boundedness.reflexive import with_own_tuples
@@ -30,7 +30,7 @@ from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.boundedness.window_functions import over_window_functions
 from streambound.constraints.search import SearchLimit
 from streambound.query.formula import AllOf
-from streambound.query.model import Attribute, NullTest, Relation
+from streambound.query.model import Attribute, Kind, NullTest, Relation
 from streambound.query.operators import Framing, Grouping, Ranking
 from streambound.query.parse.fed import mixed, untimed
 from streambound.query.statement import Block, Selection, Statement
@@ -43,12 +43,16 @@ _SETS = 16
 
 def decide(statement: Statement) -> Decision:
     """The exact criterion on a statement, in changes mode and (``Verdict.final``) in final mode."""
+    in_part = any(map(ends_in_part, statement.blocks))
     statement = with_ranges(with_plain_times(with_own_tuples(criterion_of(statement))))
     inner = [(relation, decide(made).verdict) for relation, made in fed(statement)]
     if not all(verdict.bounded for _, verdict in inner):
         return Decision(inherited(statement, inner, lambda other: decide(other).verdict), ())
     found = _decided(statement)
     verdict = _over_rows(inner, within_limits(statement, found.verdict))
+    if in_part:
+        # Which groups have no rows that leave is not settled.
+        verdict = replace(verdict, final=None)
     return replace(found, verdict=_of_the_text(statement, verdict))
 
 
@@ -56,15 +60,25 @@ def _over_rows(inner: Sequence[tuple[Relation, Verdict]], verdict: Verdict) -> V
     """The verdict over sub-queries whose rows may be taken back at times that are not known."""
     if any(untimed(relation) for relation, _ in inner):
         verdict = replace(verdict, final=None)
-    if verdict.outcome is not Outcome.UNBOUNDED or not any(mixed(relation) for relation, _ in inner):
+    if verdict.outcome is not Outcome.UNBOUNDED:
         return verdict
-    what = (
-        "rows of finitely many keys, which change, are beside others, and it is not known which must be kept"
-    )
+    if any(mixed(relation) for relation, _ in inner):
+        what = "rows of finitely many keys, which change, are beside others"
+    elif any(_passing(relation) for relation, _ in inner):
+        what = "rows of a sub-query leave with time"
+    else:
+        return verdict
+    what += ", and it is not known which must be kept"
     reason = replace(
         verdict.reasons[0], code="open-question", message=f"{what}: {verdict.reasons[0].message}"
     )
-    return replace(verdict, outcome=Outcome.UNKNOWN, reasons=(reason,))
+    return replace(verdict, outcome=Outcome.UNKNOWN, reasons=(reason,), final=None)
+
+
+def _passing(relation: Relation) -> bool:
+    """Whether rows of a sub-query leave with time, and are no table that changes."""
+    made = relation.fed
+    return made is not None and relation.kind is Kind.STREAM and leaves(made)
 
 
 def _of_the_text(statement: Statement, verdict: Verdict) -> Verdict:

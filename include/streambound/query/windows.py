@@ -28,8 +28,9 @@ _UNITS = {
 }
 _EXACT = {**_UNITS, "DAY": _DAY, "WEEK": 7 * _DAY}
 _CALENDAR = ("%Y", "%m", "%d", "%H", "%M", "%S")
-_LETTERS = ("y", "M", "d", "H", "m", "s")
-_SHOUTED = ("Y", "M", "D", "H", "M", "S")
+_LETTERS = ("yyyy", "MM", "dd", "HH", "mm", "ss")
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+_DIRECTIVE = re.compile(r"(%-?[A-Za-z])(?:strict)?")
 _FORMATS = frozenset(("FORMAT_TIMESTAMP", "TIMESTAMPTOSTRING", "DATE_FORMAT", "TO_CHAR", "FORMAT_DATE"))
 _FINEST = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 _PARTS = {"START": START, "END": END, "ROWTIME": END, "PROCTIME": END}
@@ -279,13 +280,11 @@ def _binned(name: str, given: list[exp.Expr]) -> tuple[exp.Expr, int] | None:
 
 
 def _pattern(stamp: exp.Expr, given: exp.Expr) -> tuple[exp.Expr, int] | None:
-    """A moment as text by a pattern of letters, such as ``yyyy-MM-dd``."""
+    """A moment as text by a pattern of letters, such as ``yyyy-MM-dd``: each part in all its digits."""
     if not isinstance(given, exp.Literal):
         return None
-    found = re.findall(r"([A-Za-z])\1*", re.sub(r"'[^']*'", "", given.name))
-    if not found or tuple(found) not in [_LETTERS[: len(found)], _SHOUTED[: len(found)]]:
-        return None
-    return stamp, _UNITS[_FINEST[len(found) - 1]]
+    found = [part[0] for part in re.finditer(r"([A-Za-z])\1*", _QUOTED.sub("", given.name))]
+    return _parts_in_order(stamp, found, _LETTERS)
 
 
 def _written(node: exp.TimeToStr) -> tuple[exp.Expr, int] | None:
@@ -293,7 +292,14 @@ def _written(node: exp.TimeToStr) -> tuple[exp.Expr, int] | None:
     given = node.args.get("format")
     if not isinstance(given, exp.Literal):
         return None
-    found = [f"%{part[0]}" for part in given.name.replace("%-Y", "%Y").split("%")[1:] if part]
-    if not found or tuple(found) != _CALENDAR[: len(found)]:
+    # Letters that are left are parts that nobody translated.
+    text = _QUOTED.sub("", given.name).replace("%-Y", "%Y")
+    if re.search("[A-Za-z]", _DIRECTIVE.sub("", text)):
         return None
-    return node.this, _UNITS[_FINEST[len(found) - 1]]
+    return _parts_in_order(node.this, [part[1] for part in _DIRECTIVE.finditer(text)], _CALENDAR)
+
+
+def _parts_in_order(stamp: exp.Expr, found: list[str], known: tuple[str, ...]) -> tuple[exp.Expr, int] | None:
+    if not found or tuple(found) != known[: len(found)]:
+        return None
+    return stamp, _UNITS[_FINEST[len(found) - 1]]

@@ -16,6 +16,7 @@ from streambound.query.model import (
     Relation,
 )
 from streambound.query.operators import Grouping
+from streambound.query.ring import INTEGERS
 from streambound.query.statement import Selection, Statement
 
 
@@ -80,20 +81,23 @@ def shown_less(statement: Statement) -> Statement:
     """A statement without outputs that depend on one another, and conditions that leave values of every kind.
 
     If it is unbounded, so is the statement: an answer with fewer columns follows from the whole one, and of
-    the values that meet such a condition there are infinitely many, above and below any.
+    the values that meet such a condition there are infinitely many, above and below any. Different rows
+    follow only where what is left out can stay what it is, which is not known of what is computed of a time.
     """
-    statement = _without_fibres(statement)
+    whole, statement = statement, _without_fibres(statement)
     kept: dict[str, set[str]] = {}
     for relation, columns in used(statement):
         kept[relation.name] = set(_apart(statement, relation, _valued(columns)))
         kept[relation.name] |= {column.name for column in columns if column.bucket is not None}
     dropped: set[int] = set()
-    for selection in statement.selections:
+    for block, selection in ((b, s) for b in statement.blocks for s in b.selections):
         for number, output in enumerate(selection.base.select):
             if isinstance(output.term, Constant):
                 continue
             relation = selection.base.occurrence(output.term.occurrence).relation
             if output.within or output.term.column not in kept[relation.name]:
+                if block.ring is not INTEGERS and _passes(relation, selection.base.column(output.term)):
+                    return whole
                 dropped.add(number)
 
     def of(selection: Selection) -> Selection:
@@ -105,6 +109,15 @@ def shown_less(statement: Statement) -> Statement:
         blocks=tuple(replace(b, selections=tuple(map(of, b.selections))) for b in statement.blocks),
         outputs=tuple(o for number, o in enumerate(statement.outputs) if number not in dropped),
     )
+
+
+def _passes(relation: Relation, column: Column) -> bool:
+    """Whether a column is computed of a time of its stream, and may never be again what it was."""
+    times = {relation.timestamp, *(c.name for c in relation.columns if c.within is not None)}
+    few = column.domain is not None and (
+        column.domain.values is not None or None not in (column.domain.minimum, column.domain.maximum)
+    )
+    return not times.isdisjoint(column.of) and not few and column.cardinality is None
 
 
 def _apart(statement: Statement, relation: Relation, columns: Sequence[Column]) -> Iterator[str]:

@@ -63,16 +63,29 @@ class Asked:
             part.replace(output(self.output(base)))
         return root
 
-    def spread(self, node: exp.Expr) -> tuple[int, ...]:
-        """The positions of an expression; of one over several tuples those of its columns."""
+    def spread(self, node: exp.Expr, different: bool = True) -> tuple[int, ...]:
+        """The positions of an expression; of one over several tuples those of its columns.
+
+        Where ``different`` values of it are told apart, it may be of no times: rows of one value may differ
+        in these for ever, and so they do not say when there are no more of it.
+        """
         if len(owners(node, self.names.owner)) <= 1:
             return (self.output(node),)
+        columns = [column for column in node.find_all(exp.Column) if not is_word(column)]
+        if different and any(map(self.names.of_time, columns)) and not self._latest(node):
+            self.names.inliner.refuse("a key over timestamps of several streams", node)
         found = []
-        for column in node.find_all(exp.Column):
-            for made in () if is_word(column) else self.names.bases(column):
+        for column in columns:
+            for made in self.names.bases(column):
                 made.meta["within"] = True
                 found.append(self.output(made))
         return tuple(dict.fromkeys(found))
+
+    def _latest(self, node: exp.Expr) -> bool:
+        """Whether an expression is the latest of several timestamps: no row is later than it."""
+        return isinstance(node, exp.Greatest) and all(
+            map(self.names.is_stamp, (node.this, *node.expressions))
+        )
 
     def aggregate(self, one: Called) -> Aggregate:
         """An aggregate over positions."""
@@ -88,7 +101,7 @@ class Asked:
                 summed = tuple((by, tuple(map(self.output, factors))) for by, factors in found)
                 arguments = tuple(dict.fromkeys(n for _, positions in summed for n in positions))
         if summed is None:
-            arguments = tuple(dict.fromkeys(n for node in one.arguments for n in self.spread(node)))
+            arguments = tuple(dict.fromkeys(n for a in one.arguments for n in self.spread(a, one.distinct)))
         if one.kind in (Kind.LEAST, Kind.GREATEST) and not arguments and one.by is None:
             # Of a constant: the same in every group.
             said = blockers.words(one.node, sql)

@@ -76,20 +76,28 @@ def fed_relation(
 
 
 def _counted(statement: Statement, number: int) -> Domain | None:
-    """The numbers of rows that a column may be: those of a stream's window, if its rate is promised."""
+    """The numbers of rows that a column may be: none is negative, and those of a group are some."""
     block = statement.blocks[0]
-    if len(statement.selections) != 1 or not isinstance(block.then, Grouping):
+    if len(statement.blocks) != 1 or not isinstance(block.then, Grouping):
         return None
-    base, shown = block.selections[0].base, block.then.shown[number]
-    if len(base.occurrences) != 1 or not shown.plain or len(shown.values) != 1:
+    shown = block.then.shown[number]
+    if not shown.plain or len(shown.values) != 1:
+        return None
+    aggregate = block.then.aggregates[shown.values[0]]
+    if aggregate.kind is not Aggregated.COUNT:
+        return None
+    return Domain(int(aggregate.counts_rows and block.then.keys > 0), _most(block))
+
+
+def _most(block: Block) -> int | None:
+    """How many rows there are of a group: those of a stream's window, if its rate is promised."""
+    base = block.selections[0].base
+    if len(block.selections) != 1 or len(base.occurrences) != 1 or not isinstance(block.then, Grouping):
         return None
     keys = [output.term for output in base.select[: block.then.keys]]
     spans = [base.column(key).bucket or 0 for key in keys if isinstance(key, Attribute) and base.is_time(key)]
-    if not spans or block.then.aggregates[shown.values[0]].kind is not Aggregated.COUNT:
-        return None
     relation = base.occurrences[0].relation
-    most = relation.most(-(-min(spans) // relation.tick) + 1)
-    return None if most is None else Domain(0, most)
+    return relation.most(-(-min(spans) // relation.tick) + 1) if spans else None
 
 
 def _items(block: Block) -> list[int]:

@@ -129,6 +129,10 @@ class Inliner:
         made = []
         for part in block.parts:
             conditions = [one for condition in part.conditions for one in conjuncts(condition)]
+            asked = [one for p in part.partners for one in p.conditions]
+            asked += [one for late in part.latest for one in late.conditions]
+            for condition in filter(reads_clock, asked):
+                self.refuse("NOW() in ON of an outer or as-of join", condition)
             shown = any(reads_clock(item.value) for item in part.columns)
             if not shown and not any(map(reads_clock, conditions)):
                 made.append(part)

@@ -304,10 +304,24 @@ class Names:
             return False
         part = self.sources[at[0]].parts[0]
         found = part.columns[at[1]].value
-        if not isinstance(found, exp.Column):
-            return False
-        owners = (table for table in part.tables if table.args["alias"].name == found.table)
-        return any(self.inliner.relation_of(table).timestamp == found.name for table in owners)
+        return isinstance(found, exp.Column) and self._names_time(part, found, buckets=False)
+
+    def of_time(self, column: exp.Column) -> bool:
+        """Whether a column is computed of an application timestamp, or of a bucket of one."""
+        at = self.resolve(column) if self.knows(column) else None
+        return at is not None and any(
+            self._names_time(part, one, buckets=True)
+            for part in self.sources[at[0]].parts
+            for one in part.columns[at[1]].value.find_all(exp.Column)
+        )
+
+    def _names_time(self, part: Part, column: exp.Column, buckets: bool) -> bool:
+        owners = (table for table in part.tables if table.args["alias"].name == column.table)
+        return any(
+            relation.timestamp == column.name
+            or (buckets and any(c.name == column.name and c.bucket is not None for c in relation.columns))
+            for relation in map(self.inliner.relation_of, owners)
+        )
 
     def nullable(self, node: exp.Expr) -> bool:
         """Whether an expression may be NULL; of a column its relation tells."""

@@ -101,7 +101,8 @@ def _over(node: exp.Window, asked: Asked, clauses: dict[str, exp.Window]) -> Ove
     made = None if called_ is None else asked.aggregate(called_)
     if made is None:
         given = [inner.this] if isinstance(inner.this, exp.Expr) else list(inner.expressions)[:1]
-        arguments = tuple(n for one in given if not isinstance(one, exp.Literal) for n in asked.spread(one))
+        read = (one for one in given if not isinstance(one, exp.Literal))
+        arguments = tuple(n for one in read for n in asked.spread(one, different=False))
         if arguments:
             made = Aggregate(
                 Kind.ANY,
