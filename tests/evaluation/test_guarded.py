@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections import deque
 from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.beyond import Beyond, statements_beyond
 
 from streambound.boundedness.statements import decide
@@ -178,6 +181,79 @@ def test_groups_over_an_outer_join_keep_what_each_aggregate_needs(shown: str, co
     short, long = (equal(read(sql, CATALOG).statement, events(3, n)) for n in (12, 24))
     assert short.units is not None and 0 < short.peak_units <= short.units
     assert long.peak_units <= short.peak_units + 12
+
+
+# The columns are of S, of T, or of both.
+AGGREGATES = (
+    *("MAX({})", "MIN({})", "SUM({})", "AVG({})", "COUNT({})", "COUNT(DISTINCT {})", "ANY_VALUE({})"),
+    *("COUNT(*)", "ARG_MAX({}, {})", "ARG_MIN({}, {})"),
+    *("SUM({} + {})", "MAX({} - {})", "MAX(COALESCE({}, {}))", "COUNT(COALESCE({}, {}))"),
+)
+
+
+def groups_with_guards(r: Random) -> str:
+    """Groups over an outer join, or a guard, within a window of time."""
+    low = r.choice([-2, -1, 0])
+    on = f"T.ts BETWEEN S.ts + {low} AND S.ts + {low + r.randint(0, 3)}"
+    on += " AND T.K = S.K" * (r.random() < 0.8) + " AND T.A > S.A" * (r.random() < 0.2)
+    side = r.choice(["LEFT", "LEFT", "RIGHT", "FULL", "", ""])
+    columns = ["S.A", "S.B", *["T.A", "T.B", "T.A", "T.B"] * bool(side)]
+    shown = [one.format(*r.sample(columns, 2)) for one in r.sample(AGGREGATES, r.choice([1, 2, 3]))]
+    source = f"S {side} JOIN T ON {on}" if side else f"S WHERE NOT EXISTS (SELECT 1 FROM T WHERE {on})"
+    key = r.choice(["S.K", "S.K", "S.ts", "window(S.ts, 3).start", ""])
+    grouped = f" GROUP BY {'(window(S.ts, 3))' if 'window' in key else key}" if key else ""
+    values = (f"{one} AS a{n}" for n, one in enumerate(shown))
+    return f"SELECT {', '.join([key] * bool(key) + [*values])} FROM {source}{grouped}"
+
+
+@settings(max_examples=25)
+@given(seed=st.integers(0, 10**6))
+def test_groups_over_rows_that_a_match_takes_back(seed: int) -> None:
+    r = Random(seed)
+    statement = read(groups_with_guards(r), CATALOG).statement
+    if not decide(statement).verdict.bounded:
+        return
+    try:
+        node = flow(statement)
+    except PlanError as error:
+        assert "expression" in error.message, (statement.sql, error.message)
+        return
+    rows = events(seed, 10)
+    whole, cut = equal(statement, rows), FlowPass(statement, node, {})
+    some = list(batches(statement, rows))
+    at = r.randrange(len(some))
+    deque(cut.run(some[:at]), 0)
+    rest = FlowPass(statement, node, {})
+    rest.tree.load(json.loads(json.dumps(cut.tree.dump())))
+    deque(rest.run(some[at:]), 0)
+    assert rest.tree.dump() == whole.tree.dump(), statement.sql
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        # An expression may have a value though one of its columns has none.
+        "SELECT S.K, MAX(COALESCE(T.B, S.A)), COUNT(COALESCE(T.B, S.B)) FROM {} GROUP BY S.K",
+        # So may what is chosen by another column.
+        "SELECT S.K, ARG_MIN(T.A, S.A) FROM {} GROUP BY S.K",
+        # Inputs may come later than others, and may have other groups.
+        "SELECT S.ts, COUNT(*), MAX(T.A) FROM {} GROUP BY S.ts",
+        "SELECT S.K, MAX(T.B), MAX(S.A) FROM {} GROUP BY S.K",
+    ],
+)
+@pytest.mark.parametrize("side", ["LEFT", "FULL"])
+def test_groups_over_an_outer_join_within_a_window(sql: str, side: str) -> None:
+    join = f"S {side} JOIN T ON T.K = S.K AND T.ts BETWEEN S.ts AND S.ts + 2"
+    equal(read(sql.format(join), CATALOG).statement, events(5, 14))
+
+
+@pytest.mark.parametrize(
+    ("shown", "units"), [("COUNT(*)", 97), ("MAX(T.A)", 106), ("COUNT(*), MAX(T.A), SUM(T.A)", 148)]
+)
+def test_only_rows_without_a_match_are_kept_to_be_taken_back(shown: str, units: int) -> None:
+    sql = f"SELECT window(S.ts, 3).start AS w, S.K, {shown} FROM S LEFT JOIN T ON T.K = S.K "
+    sql += "AND T.ts BETWEEN S.ts AND S.ts + 2 GROUP BY (window(S.ts, 3)), S.K"
+    assert units_of(flow(read(sql, CATALOG).statement)) == units
 
 
 @pytest.mark.parametrize(

@@ -280,6 +280,10 @@ class Settling(Accumulator):
     def settle(self, row: Row, count: int) -> None:
         """So many equal rows are not taken back any more."""
         self._open.add(row, -count)
+        self.add_lasting(row, count)
+
+    def add_lasting(self, row: Row, count: int) -> None:
+        """Take in so many equal rows that are not taken back."""
         self._settled.add(row, count)
 
     def merge(self, other: Settling) -> None:

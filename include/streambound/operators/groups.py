@@ -41,7 +41,6 @@ class Groups(Operator):
 
     Args:
         types: of the rows of each input.
-        times: of the keys.
         rows: the times of the rows of each input.
         retracts: of each input, whether its rows are taken back.
     """
@@ -52,11 +51,10 @@ class Groups(Operator):
         self,
         operation: Grouped,
         types: Sequence[Sequence[Type]],
-        times: Times,
         rows: Sequence[Times],
         retracts: Sequence[bool],
     ) -> None:
-        self.operation, self.times = operation, times
+        self.operation = operation
         self.types, self.retracts = types, retracts
         # Of each input the aggregates that take its rows, with the factor of their weights.
         self.takers: list[list[tuple[int, Any]]] = [[] for _ in types]
@@ -89,9 +87,15 @@ class Groups(Operator):
         self.groups: dict[Row, _Group] = {}
         # When groups are over, and their rows, as far as it was asked for since they changed.
         self._said: dict[Row, tuple[int | None, list[tuple[Row, int]]]] = {}
+        times = Times.of_any(rows).among({p: p for p in range(len(operation.keys))})
         self.closing = Closing(times, times)
         # Of rows that may be taken back, until when; where nothing says so, for ever.
-        self.settling = [Closing(t, t if r else Times()) for t, r in zip(rows, retracts, strict=True)]
+        chosen = {
+            reads.input
+            for made, reads in zip(self._made, operation.reads, strict=True)
+            if isinstance(made(), Settling)
+        }
+        self.settling = [Closing(t, t if n in chosen else Times()) for n, t in enumerate(rows)]
         self.open: list[dict[Row, int]] = [{} for _ in types]
 
     @property
@@ -110,7 +114,7 @@ class Groups(Operator):
         width = len(self.operation.keys)
         for number, changes in enumerate(inputs):
             takers, counted, retracts = self.takers[number], self.counted[number], self.retracts[number]
-            settles = self.settling[number].parted
+            settles, nulls = self.settling[number].parted, self.operation.nulls.get(number)
             rows = self._with_computed(number, changes)
             for row, (given, count) in zip(rows, changes.items(), strict=True):
                 key = row[:width]
@@ -122,13 +126,16 @@ class Groups(Operator):
                 # How many rows there were says nothing where the best of them is all that comes.
                 if counted:
                     group.counts[number] = group.counts[number] + count if retracts else 1
+                lasting = nulls is not None and any(given[p] is not None for p in nulls)
                 for place, factor in takers:
                     kept = group.kept[place]
-                    if factor is None:
+                    if factor is None and lasting and isinstance(kept, Settling):
+                        kept.add_lasting(row, count)
+                    elif factor is None:
                         kept.add(row, count)
                     elif isinstance(kept, Weighed):
                         kept.weigh(factor, count)
-                if settles:
+                if settles and not lasting:
                     self._keep(number, given, count)
         after = [self._standing(key) for key in before]
         found = difference(self._answers(before.values()), self._answers(after))
@@ -163,8 +170,9 @@ class Groups(Operator):
     def _settle(self) -> None:
         """Tell what keeps rows that some are not taken back any more."""
         for number, closing in enumerate(self.settling):
-            for row in closing.over():
-                count = self.open[number].pop(row, 0)
+            over = list(closing.over())
+            for given, row in zip(over, self._with_computed(number, over), strict=True):
+                count = self.open[number].pop(given, 0)
                 group = self.groups.get(row[: len(self.operation.keys)])
                 for place, _ in self.takers[number] if group is not None and count else ():
                     if isinstance(kept := group.kept[place], Settling):  # type: ignore[union-attr]
@@ -192,13 +200,11 @@ class Groups(Operator):
             if (column := self.columns.get(number)) is not None:
                 shown = one.type_of(self.operation.kinds.__getitem__)
                 wider = [*kinds, *[shown] * (column + 1 - len(kinds))]
-                retracts = self.retracts[reads.input]
-                yield accumulators(of_column(one, column), {column: column}, retracts, wider)
+                yield accumulators(of_column(one, column), {column: column}, reads.retracts, wider)
             elif reads.weighed:
                 yield partial(Weighed, one, one.type_of(self.operation.kinds.__getitem__))
             else:
-                retracts = self.retracts[reads.input]
-                yield accumulators(one, reads.positions, retracts, kinds, reads.time)
+                yield accumulators(one, reads.positions, reads.retracts, kinds, reads.time)
 
     def _group(self, key: Row) -> _Group:
         found = self.groups.get(key)

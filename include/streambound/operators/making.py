@@ -49,8 +49,7 @@ def operator_of(node: Applied) -> Operator:
         (time,) = {reads.time for reads in operation.reads}
         return Sessions(operation, types[0], times[0], time or 0, retracts[0])
     if isinstance(operation, Grouped):
-        keys = {p: p for p in range(len(operation.keys))}
-        return Groups(operation, types, times[0].among(keys), times, retracts)
+        return Groups(operation, types, times, retracts)
     if isinstance(operation, Ranked):
         return Ranks(operation.then, types[0], times[0], retracts[0])
     if isinstance(operation, Framed):

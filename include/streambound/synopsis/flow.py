@@ -252,6 +252,8 @@ class Grouped:
     kinds: tuple[Type, ...]
     # The keys of the one group that there is without any row: constants, if ``then`` groups by nothing.
     alone: tuple[Value | None, ...] = ()
+    # Of some inputs, positions that are NULL in all rows that may be taken back.
+    nulls: Mapping[int, frozenset[int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -268,6 +270,8 @@ class Reads:
     time: int | None = None
     weighed: bool = False
     terms: tuple[tuple[Fraction, int], ...] = ()
+    # Whether rows that the aggregate does not pass over are taken back.
+    retracts: bool = False
 
 
 @dataclass(frozen=True)

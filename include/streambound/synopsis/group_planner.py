@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -16,29 +16,32 @@ from streambound.boundedness.questions import filtered, of_rows
 from streambound.errors import PlanError
 from streambound.query.clock import CLOCK
 from streambound.query.formula import all_of, conjunction
-from streambound.query.model import Attribute, Constant, NullTest, Output, Term
+from streambound.query.model import Attribute, Constant, NullTest, Output, Query, Term
 from streambound.query.model import Kind as RelationKind
 from streambound.query.operators import Aggregate, Grouping, Kind, Shown
 from streambound.query.ring import BOOLEANS, INTEGERS, Ring
 from streambound.query.statement import Block, Selection, Statement
-from streambound.query.values import Type
+from streambound.query.values import Type, parse_type
 from streambound.query.windows import SESSIONS
 from streambound.synopsis import widths
 from streambound.synopsis.extrema import extreme_rows
 from streambound.synopsis.flow import (
     Applied,
     Grouped,
+    Guarded,
     Leaf,
     Node,
+    Range,
     Reads,
     Size,
+    Sum,
     Times,
     together,
 )
-from streambound.synopsis.guarded import implied_times
+from streambound.synopsis.guarded import implied_times, stamps_of
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.row_planner import Planning, rows, times_of
-from streambound.synopsis.sizes import each_of, groups
+from streambound.synopsis.sizes import columns_of, each_of, groups
 
 # What is computed from a number of rows and sums of products.
 WEIGHED = ("COUNT", "SUM", "AVG")
@@ -57,12 +60,25 @@ def grouped(statement: Statement, block: Block, then: Grouping, planning: Planni
     further = sorted({p for shown in then.shown for p in shown.outputs if p >= then.keys})
     keys = (*range(then.keys), *further)
     block, beside = _with_fed_times(block)
+    block, matched = _with_matches(block, then.aggregates)
+    beside += matched
     shared = _together(statement, block, then.aggregates, keys, time, beside, planning)
     if shared is not None:
         with suppress(PlanError):
             return _grouped(block, then, keys, *shared)
-    inputs, reads = _apart(statement, block, then.aggregates, keys, time, planning)
-    return _grouped(block, then, keys, inputs, reads)
+    try:
+        return _grouped(block, then, keys, *_apart(statement, block, then.aggregates, keys, time, planning))
+    except PlanError:
+        # The time of a row that may be taken back tells until when.
+        timed, beside = _with_row_times(block)
+        shared = (
+            _together(statement, timed, then.aggregates, keys, time, (*matched, *beside), planning)
+            if beside
+            else None
+        )
+        if shared is None:
+            raise
+        return _grouped(timed, then, keys, *shared)
 
 
 def _grouped(
@@ -75,40 +91,45 @@ def _grouped(
     """
     terms = [block.selections[0].base.select[p].term for p in keys]
     alone = () if then.keys else tuple(t.value for t in terms if isinstance(t, Constant))
-    first = inputs[0]
-    times = first.times.among({p: p for p in range(len(keys))})
+    times = Times.of_any([node.times for node in inputs]).among({p: p for p in range(len(keys))})
     base = block.selections[0].base
     kinds = tuple(base.type_of(output.term) for output in base.select)
     if then.session is not None:
-        times, number = _open_sessions(first, then.session, reads[0] if reads else None, len(keys))
+        times, number = _open_sessions(inputs[0], then.session, reads[0] if reads else None, len(keys))
     else:
-        number = groups(first, times, range(len(keys)))
+        # One of the inputs has a row of each group.
+        number = max((groups(node, times, range(len(keys))) for node in inputs), key=_extent)
+    opens = [_open(node) for node in inputs]
+    reads = [_retracting(one, r, inputs, opens[r.input][1]) for one, r in _pairs(then, reads)]
     edges = 2 if then.session is not None else len(inputs)
-    sizes = [number.times(edges + sum(_width(one, r, kinds, inputs)[0] for one, r in _pairs(then, reads)))]
+    sizes = [number.times(edges + sum(_width(one, r, kinds)[0] for one, r in _pairs(then, reads)))]
     for one, r in _pairs(then, reads):
-        if each := _width(one, r, kinds, inputs)[1]:
+        if each := _width(one, r, kinds)[1]:
+            node = opens[r.input][0] if _settles(one, r) else inputs[r.input]
             places = [r.positions[p] for p in sorted(_read(one))]
             further = [p for p in places if p >= len(keys)]
             with suppress(PlanError):
-                values_of_each = groups(inputs[r.input], Times(), further)
-                sizes.append(each_of(number, values_of_each).times(each))
+                sizes.append(each_of(number, groups(node, Times(), further)).times(each))
                 continue
-            node = inputs[r.input]
             # Rows that are not taken back any more are one value.
-            lasting = node.times if node.retracts else times if r.input == 0 else inputs[r.input].times
-            wanted = range(len(node.outputs)) if node.retracts else (*range(len(keys)), *further)
+            lasting = inputs[r.input].times if r.retracts or r.input else times
+            wanted = range(len(node.outputs)) if r.retracts else (*range(len(keys)), *further)
             sizes.append(groups(node, lasting, wanted).times(each))
-    for node in inputs:
-        if node.retracts and node.times:
-            # Rows that may be taken back, and the best of the others.
-            kept = groups(node, node.times, range(len(node.outputs)))
-            sizes.append(kept.times(len(node.outputs) + 1))
-            sizes.append(number.times(2 * len(then.aggregates)))
+    for place, (node, (may_go, nulls)) in enumerate(zip(inputs, opens, strict=True)):
+        settling = sum(r.input == place and _settles(one, r) for one, r in _pairs(then, reads))
+        if settling and node.times:
+            # Rows that may be taken back.
+            sizes.append(groups(may_go, node.times, range(len(node.outputs))).times(len(node.outputs) + 1))
+        if settling and (node.times or nulls):
+            # The best of the others.
+            sizes.append(number.times(2 * settling))
     total = together(sizes)
     outputs = tuple((shown.name, shown.type) for shown in then.shown)
     at = {keys.index(s.outputs[0]): n for n, s in enumerate(then.shown) if s.plain and s.outputs}
     return Applied(
-        Grouped(then, keys, tuple(reads), kinds, alone),
+        Grouped(
+            then, keys, tuple(reads), kinds, alone, {n: nulls for n, (_, nulls) in enumerate(opens) if nulls}
+        ),
         tuple(inputs),
         outputs,
         times.among(at),
@@ -119,19 +140,74 @@ def _grouped(
     )
 
 
+def _extent(size: Size) -> tuple[bool, int]:
+    return size.number is None, size.number or 0
+
+
 def _pairs(then: Grouping, reads: Sequence[Reads]) -> list[tuple[Aggregate, Reads]]:
     """Each aggregate with what it reads."""
     return list(zip(then.aggregates, reads, strict=True))
 
 
-def _width(
-    aggregate: Aggregate, reads: Reads, kinds: Sequence[Type], inputs: Sequence[Node]
-) -> tuple[int, int]:
+def _open(node: Node) -> tuple[Node, frozenset[int]]:
+    """The nodes below one with rows that may be taken back, and the positions that are NULL in all of these.
+
+    Of an outer join only rows without a match are taken back.
+    """
+    parts = node.inputs if isinstance(node, Sum) else (node,)
+    nulls = [_nulls(part) for part in parts if part.retracts]
+    shared = frozenset[int]().union(*nulls[:1]).intersection(*nulls)
+    if not shared:
+        return node, shared
+    return Sum(tuple(part for part in parts if not _lasting(part, shared))), shared
+
+
+def _nulls(node: Node) -> frozenset[int]:
+    """The positions of a node with guards that are always NULL."""
+    if not isinstance(node, Applied) or not isinstance(node.operation, Guarded):
+        return frozenset()
+    never = Range(values=frozenset())
+    columns = columns_of(node.inputs[0])
+    return frozenset(n for n, p in enumerate(node.operation.shown) if columns[p].range == never)
+
+
+def _lasting(node: Node, nulls: Iterable[int]) -> bool:
+    """Whether each row of a node has a value at one of some positions."""
+    if not isinstance(node, Leaf) or node.fed:
+        return False
+    return all(any(_present(part.query, p) for p in nulls) for part in node.parts if not part.plan.empty)
+
+
+def _present(query: Query, position: int) -> bool:
+    term = query.select[position].term
+    return term.value is not None if isinstance(term, Constant) else not query.nullable(term)
+
+
+def _retracting(aggregate: Aggregate, reads: Reads, inputs: Sequence[Node], nulls: frozenset[int]) -> Reads:
+    """What an aggregate reads, with whether rows that it does not pass over are taken back."""
+    passed = any(reads.positions.get(p) in nulls for p in _passing(aggregate))
+    retracts = inputs[reads.input].retracts and not passed
+    return replace(reads, retracts=retracts)
+
+
+def _passing(aggregate: Aggregate) -> tuple[int, ...]:
+    """The positions of which an aggregate passes over rows that have NULL at any."""
+    if aggregate.formula is not None or aggregate.kind in (Kind.FIRST, Kind.LAST):
+        return ()
+    return aggregate.arguments if aggregate.by is None else (aggregate.by,)
+
+
+def _settles(aggregate: Aggregate, reads: Reads) -> bool:
+    """Whether rows that an aggregate reads are kept until they are not taken back any more."""
+    return reads.retracts and not reads.weighed and widths.chooses(aggregate)
+
+
+def _width(aggregate: Aggregate, reads: Reads, kinds: Sequence[Type]) -> tuple[int, int]:
     if reads.weighed:
         return 2, 0
     if aggregate.function in SESSIONS:
         return 0, 0
-    return widths.width(aggregate, kinds.__getitem__, inputs[reads.input].retracts)
+    return widths.width(aggregate, kinds.__getitem__, reads.retracts)
 
 
 def _read(aggregate: Aggregate) -> set[int]:
@@ -166,16 +242,15 @@ def _with_time(block: Block, then: Grouping) -> tuple[Block, int | None]:
     first = any(one.kind in ordered and one.by is None for one in then.aggregates)
     if not first and then.session is None:
         return block, None
-    made = []
+    stamps = []
     for selection in block.selections:
-        base = selection.base
         stamp = _latest(selection, first)
         if stamp is None:
             what = "what is first or last" if first else "a session"
-            raise PlanError(f"{what} over such a join cannot be evaluated yet", subject=base.name)
-        time = Output("time", stamp)
-        made.append(replace(selection, base=replace(base, select=(*base.select, time))))
-    return replace(block, selections=tuple(made)), len(made[0].base.select) - 1
+            raise PlanError(f"{what} over such a join cannot be evaluated yet", subject=selection.base.name)
+        stamps.append(stamp)
+    block, (time,) = _showing(block, "time", stamps)
+    return block, time
 
 
 def _latest(selection: Selection, joined: bool) -> Attribute | None:
@@ -202,14 +277,52 @@ def _latest(selection: Selection, joined: bool) -> Attribute | None:
 
 def _with_fed_times(block: Block) -> tuple[Block, tuple[int, ...]]:
     """A block whose rows have the time of the sub-query that they are: it tells what is not taken back."""
-    made = []
+    stamps = []
     for selection in block.selections:
-        base = selection.base
-        first = base.occurrences[0]
-        if len(base.occurrences) != 1 or first.relation.fed is None or first.relation.timestamp is None:
+        first = selection.base.occurrences[0]
+        if (
+            len(selection.base.occurrences) != 1
+            or first.relation.fed is None
+            or first.relation.timestamp is None
+        ):
             return block, ()
-        time = Output("time", Attribute(first.alias, first.relation.timestamp))
-        made.append(replace(selection, base=replace(base, select=(*base.select, time))))
+        stamps.append(Attribute(first.alias, first.relation.timestamp))
+    return _showing(block, "time", stamps)
+
+
+def _with_row_times(block: Block) -> tuple[Block, tuple[int, ...]]:
+    """A block whose rows have the time of a stream outside of guards, if any of them has guards."""
+    stamps = [next(iter(stamps_of(s, ())), None) for s in block.selections]
+    if not any(s.guards for s in block.selections) or None in stamps:
+        return block, ()
+    return _showing(block, "time", [stamp for stamp in stamps if stamp is not None])
+
+
+def _with_matches(block: Block, aggregates: Iterable[Aggregate]) -> tuple[Block, tuple[int, ...]]:
+    """A block whose rows tell whether they have a match, where some may be taken back since they have none,
+    and an aggregate that chooses does not tell these apart.
+    """
+    alone = [any(guard.negated for guard in s.guards) for s in block.selections]
+    unmatched = [s.base for s, one in zip(block.selections, alone, strict=True) if one]
+    choosing = [one for one in aggregates if widths.chooses(one)]
+    apart = all(any(_always_null(unmatched, p) for p in _passing(one)) for one in choosing)
+    if apart or not unmatched or all(alone):
+        return block, ()
+    kind = parse_type("int")
+    flags = [Constant(None, "NULL", kind) if one else Constant(1, "1", kind) for one in alone]
+    return _showing(block, "matched", flags)
+
+
+def _always_null(bases: Iterable[Query], position: int) -> bool:
+    return all(_is_null(base.select[position].term) for base in bases)
+
+
+def _showing(block: Block, name: str, terms: Sequence[Term]) -> tuple[Block, tuple[int]]:
+    """A block whose selections show one more term each, and where."""
+    made = []
+    for selection, term in zip(block.selections, terms, strict=True):
+        base = selection.base
+        made.append(replace(selection, base=replace(base, select=(*base.select, Output(name, term)))))
     return replace(block, selections=tuple(made)), (len(made[0].base.select) - 1,)
 
 
@@ -249,7 +362,7 @@ def _apart(
     if time is not None:
         raise PlanError("what is first or last over a join cannot be evaluated yet", subject=statement.name)
     made = _Inputs(statement, block, keys, planning)
-    if keys and all(any(_nullable(block, p) for p in _read(one)) for one in aggregates):
+    if keys and all(any(_nullable(block, p) for p in _passing(one)) for one in aggregates):
         # A group is there also where its aggregates pass over all of its rows.
         made.rows((), BOOLEANS)
     elif not aggregates:
@@ -302,7 +415,7 @@ class _Inputs:
         positions = sorted(_read(one).difference(self.keys))
         if one.distinct or one.idempotent or self._shows_existence(one):
             return self._different(one, tuple(positions))
-        if one.kind in (Kind.COUNT, Kind.SUM, Kind.MEAN) and one.function in WEIGHED:
+        if one.formula is None and one.kind in (Kind.COUNT, Kind.SUM, Kind.MEAN) and one.function in WEIGHED:
             return self._weighed(one)
         return self._of(positions, self.rows(tuple(positions), INTEGERS))
 
@@ -341,14 +454,15 @@ class _Inputs:
     def _of(self, positions: Sequence[int], number: int) -> Reads:
         return Reads(number, {p: n for n, p in enumerate((*self.keys, *positions))})
 
-    def rows(self, positions: tuple[int, ...], ring: Ring) -> int:
-        """The input with some outputs beside the keys."""
-        if (positions, ring) not in self.known:
+    def rows(self, positions: tuple[int, ...], ring: Ring, passing: tuple[int, ...] = ()) -> int:
+        """The input with some outputs beside the keys, where rows count that are not NULL at others."""
+        key = (positions, ring, passing)
+        if key not in self.known:
             places, selections = (*self.keys, *positions), self.block.selections
             if ring.idempotent:
-                selections = _one_sided(self._present(positions), places)
-            self._put((positions, ring), rows(self.statement, selections, places, self.planning, ring))
-        return self.known[positions, ring]
+                selections = _one_sided(self._present(passing), places)
+            self._put(key, rows(self.statement, selections, places, self.planning, ring))
+        return self.known[key]
 
     def _present(self, positions: tuple[int, ...]) -> tuple[Selection, ...]:
         """The selections in which what an aggregate reads is not always NULL; all if there are none."""
@@ -363,11 +477,11 @@ class _Inputs:
 
     def _different(self, one: Aggregate, positions: tuple[int, ...]) -> Reads:
         try:
-            return self._of(positions, self.rows(positions, BOOLEANS))
+            return self._of(positions, self.rows(positions, BOOLEANS, _passing(one)))
         except PlanError:
             if not one.idempotent or one.by is not None or any(map(reads_present, self.block.selections)):
                 raise
-        selections = _one_sided(self._present(positions), (*self.keys, *positions))
+        selections = _one_sided(self._present(_passing(one)), (*self.keys, *positions))
         parts, order = extreme_rows(self.statement, selections, one, self.keys, self.planning.values)
         found = of_rows(self.statement, selections, BOOLEANS, (*self.keys, *order))
         self._put(one, Leaf(found, parts, times_of(parts)))

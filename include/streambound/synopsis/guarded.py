@@ -134,7 +134,7 @@ def _outside(statement: Statement, selection: Selection, leaf: Leaves) -> tuple[
     asked = dict.fromkeys(a for g in selection.guards for a in _read(g) if a not in _inner(g))
     if not selection.base.ring.idempotent:
         # Their time is that of the rows: it costs nothing, and says what has been seen.
-        asked.update(dict.fromkeys(_stamps(selection, ())))
+        asked.update(dict.fromkeys(stamps_of(selection, ())))
     rows, places = showing(selection.base, list(asked))
     positive = [g for g in selection.guards if not g.negated]
     within = implied_times(joined(selection, positive), selection.base) if positive else ()
@@ -142,7 +142,7 @@ def _outside(statement: Statement, selection: Selection, leaf: Leaves) -> tuple[
     return looked_up(statement, replace(selection, base=rows, formula=formula, guards=()), leaf), places
 
 
-def _stamps(selection: Selection, guards: Sequence[Guard]) -> list[Attribute]:
+def stamps_of(selection: Selection, guards: Sequence[Guard]) -> list[Attribute]:
     """The timestamps of the streams outside that complete every match with some guards."""
     whole = joined(selection, guards)
     found = [tops(query) for case in cases(whole) for query in case.parts]
@@ -318,7 +318,7 @@ def _through(
     """What a guard reads of the rows outside that have a match: such a row is sought again."""
     inner = _inner(guard)
     read = [a for a in _read(guard) if a not in inner]
-    read += [a for a in _stamps(selection, [guard]) if a in places and a not in read]
+    read += [a for a in stamps_of(selection, [guard]) if a in places and a not in read]
     whole = joined(replace(selection, guards=()), [guard])
     base, shown = showing(replace(whole.base, select=(), ring=BOOLEANS), read)
     node = leaf(of_one(statement, replace(whole, base=base)))

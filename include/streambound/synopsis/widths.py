@@ -44,6 +44,11 @@ def width(aggregate: Aggregate, kinds: Callable[[int], Type], retracts: bool) ->
     return (0, chosen + 1) if lasting else (chosen, 0)
 
 
+def chooses(aggregate: Aggregate) -> bool:
+    """Whether an aggregate shows one of the values that it reads."""
+    return aggregate.kind not in (Kind.COUNT, Kind.SUM, Kind.MEAN, Kind.LIST)
+
+
 def ranked(then: Ranking, columns: int, retracts: bool) -> tuple[int, int]:
     """What ranks keep of a partition: numbers, and numbers for each different row of it.
 
