@@ -19,6 +19,7 @@ from streambound.evaluation.order import Order
 from streambound.evaluation.statement import summed
 from streambound.history import states
 from streambound.history.array_join import ArrayJoin
+from streambound.synopsis.flow import Partial
 from streambound.synopsis.plan import Plan, Streams
 from streambound.synopsis.row_join import Match, Row, RowJoin
 from streambound.synopsis.serial import table_of
@@ -260,8 +261,8 @@ class FilterEvaluation:
     latest: int | None = None
     units = peak_units = 0
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
+    def __init__(self, plan: Plan, partial: Partial | None = None) -> None:
+        self.plan, self.partial = plan, partial
 
     def holds(self, row: Row) -> bool:
         """Never asked: what keeps nothing is not distinct."""
@@ -273,9 +274,8 @@ class FilterEvaluation:
 
     def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
         """The new answers of a partition."""
-        return summed(
-            counted_rows(self.plan.query, given[s.alias]) for s in self.plan.streams if s.alias in given
-        )
+        shares = (given[s.alias] for s in self.plan.streams if s.alias in given)
+        return summed(counted_rows(self.plan.query, share, self.partial) for share in shares)
 
     def dump(self) -> bytes:
         """Nothing, as JSON."""

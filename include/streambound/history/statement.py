@@ -91,7 +91,7 @@ def _evaluation(
     if moments and not plan.timed and all(r.timestamp is not None for r in part.inputs.values()):
         return MomentEvaluation(plan, static, order)
     if plan.stateless and not alone:
-        return FilterEvaluation(plan)
+        return FilterEvaluation(plan, part.partial)
     if counts_only(plan):
         return CountEvaluation(plan, static, order, totalled=alone)
     return PlanEvaluation(plan, static, order, totalled=alone)

@@ -56,6 +56,14 @@ class Accumulator(ABC):
     def add(self, row: Row, count: int) -> None:
         """Take in so many equal rows (encoded), or take them back (negative)."""
 
+    def fold(self, numbers: Sequence[Any]) -> None:
+        """Take in what rows came to where they were (see ``flow.Reads.measures``).
+
+        Raises:
+            NotImplementedError: it is not computed so.
+        """
+        raise NotImplementedError
+
     @abstractmethod
     def merge(self, other: Any) -> None:
         """Take in all that another accumulator of the same aggregate has."""
@@ -166,6 +174,9 @@ class Sums(Accumulator):
                     term *= value if times == 1 else value**times
             totals[number] += term
 
+    def fold(self, numbers: Sequence[Exact]) -> None:
+        self._totals = [one + more for one, more in zip(self._totals, numbers, strict=True)]
+
     def merge(self, other: Sums) -> None:
         self._totals = [one + more for one, more in zip(self._totals, other._totals, strict=True)]
         self._endless = [one + more for one, more in zip(self._endless, other._endless, strict=True)]
@@ -245,13 +256,17 @@ class Best(Accumulator):
         return self._best
 
     def add(self, row: Row, count: int) -> None:
-        values = self._read(row)
+        self._put(self._read(row))
+
+    def _put(self, values: tuple[Any, ...] | None) -> None:
         if values is not None:
             self._best = values if self._best is None else self._combine((self._best, values))
 
+    def fold(self, numbers: Sequence[Any]) -> None:
+        self._put(None if None in numbers else tuple(numbers))
+
     def merge(self, other: Best) -> None:
-        if other._best is not None:
-            self._best = other._best if self._best is None else self._combine((self._best, other._best))
+        self._put(other._best)
 
     def value(self) -> Any:
         return None if self._best is None else self._best[-1]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -20,7 +21,7 @@ from streambound.operators.projection import Projection
 from streambound.operators.weighed import Weighed
 from streambound.query.operators import Kind
 from streambound.query.values import Type
-from streambound.synopsis.flow import Grouped, Times
+from streambound.synopsis.flow import Grouped, Measured, Times
 from streambound.synopsis.serial import decoded, plain
 
 
@@ -62,10 +63,15 @@ class Groups(Operator):
         for number, (one, reads) in enumerate(zip(operation.then.aggregates, operation.reads, strict=True)):
             self.takers[reads.input].append((number, None))
             for factor, source in reads.terms:
-                whole = factor.numerator if factor.denominator == 1 else factor
-                self.takers[source].append((number, whole))
+                self.takers[source].append((number, _exact(factor)))
             plain = (s.type for s in operation.then.shown if s.plain and s.values == (number,))
             values.append(next(plain, one.type_of(operation.kinds.__getitem__)))
+        # Of those that can be computed from shares of the rows, the numbers that are folded.
+        self.folded = [
+            (number, [[(_exact(factor), place) for factor, place in terms] for terms in reads.measures])
+            for number, reads in enumerate(operation.reads)
+            if reads.measures
+        ]
         # Expressions over several tuples are further columns of the rows of their input.
         self.computed: list[list[tuple[int, Computed]]] = [[] for _ in types]
         self.columns: dict[int, int] = {}
@@ -116,7 +122,8 @@ class Groups(Operator):
             takers, counted, retracts = self.takers[number], self.counted[number], self.retracts[number]
             settles, nulls = self.settling[number].parted, self.operation.nulls.get(number)
             rows = self._with_computed(number, changes)
-            for row, (given, count) in zip(rows, changes.items(), strict=True):
+            for row, (given, weight) in zip(rows, changes.items(), strict=True):
+                count: Any = weight
                 key = row[:width]
                 if key not in before:
                     before[key] = self._standing(key)
@@ -127,6 +134,11 @@ class Groups(Operator):
                 if counted:
                     group.counts[number] = group.counts[number] + count if retracts else 1
                 lasting = nulls is not None and any(given[p] is not None for p in nulls)
+                if isinstance(count, Measured):
+                    for place, measures in self.folded:
+                        for share in count.shares:
+                            group.kept[place].fold([_total(terms, share) for terms in measures])
+                    continue
                 for place, factor in takers:
                     kept = group.kept[place]
                     if factor is None and lasting and isinstance(kept, Settling):
@@ -259,3 +271,16 @@ class Groups(Operator):
             group.counts = list(counts)
             for one, part in zip(group.kept, kept, strict=True):
                 one.load(part)
+
+
+def _exact(factor: Fraction) -> int | Fraction:
+    return factor.numerator if factor.denominator == 1 else factor
+
+
+def _total(terms: Sequence[tuple[int | Fraction, int]], share: Sequence[Any]) -> Any:
+    """A sum of factors times places of a share; what is alone may be no number."""
+    (first, place), *others = terms
+    total = share[place] if first == 1 else first * share[place]
+    for factor, at in others:
+        total += factor * share[at]
+    return total

@@ -623,7 +623,11 @@ class Query:
     @cached_property
     def projected(self) -> tuple[Attribute, ...]:
         """The distinct attributes in the SELECT list, in order."""
-        return tuple(dict.fromkeys(o.term for o in self.select if isinstance(o.term, Attribute)))
+        return self.shown(len(self.select))
+
+    def shown(self, number: int) -> tuple[Attribute, ...]:
+        """The distinct attributes in so many first columns of the SELECT list, in order."""
+        return tuple(dict.fromkeys(o.term for o in self.select[:number] if isinstance(o.term, Attribute)))
 
     @property
     def joins(self) -> Iterator[Join]:

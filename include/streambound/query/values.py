@@ -13,7 +13,7 @@ import datetime as dt
 import math
 import re
 import struct
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal, InvalidOperation
 from enum import Enum
@@ -210,6 +210,22 @@ def digits_of(name: str) -> tuple[int, int]:
     """Precision and scale of a decimal type, by its name."""
     precision, scale = name.removeprefix("decimal(").removesuffix(")").split(",")
     return int(precision), int(scale)
+
+
+# Digits of a product of decimals of which so many rows can be added that no history has more.
+_ADDED_DIGITS = 26
+
+
+def exact_sum(kinds: Sequence[Type]) -> bool:
+    """Whether an engine adds up products of values exactly: integers, two at most, or decimals of few digits.
+
+    >>> exact_sum([parse_type("int"), parse_type("bigint")]), exact_sum([parse_type("double")])
+    (True, False)
+    """
+    if all(kind.name in INTEGERS for kind in kinds):
+        return len(kinds) <= 2
+    decimal = all(kind.name.startswith("decimal") for kind in kinds)
+    return decimal and sum(digits_of(kind.name)[0] for kind in kinds) <= _ADDED_DIGITS
 
 
 # The type of the literal NULL, which is of every type.

@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 
 from streambound.query.formula import Formula
 from streambound.query.model import Attribute, Op, Term
-from streambound.query.operators import Framing, Grouping, Ranking
+from streambound.query.operators import Framing, Grouping, Kind, Ranking
 from streambound.query.statement import Statement
 from streambound.query.values import Type, Value
 from streambound.synopsis.plan import sum_of
@@ -161,12 +161,51 @@ class First:
 
 
 @dataclass(frozen=True)
+class Measure:
+    """What rows come to: how many of them there are (COUNT), the sum of the products of columns (SUM), or the
+    least or greatest value of one; of those rows alone in which all that is ``present`` is not NULL.
+
+    All are positions in the rows.
+    """
+
+    kind: Kind
+    columns: tuple[int, ...] = ()
+    present: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Partial:
+    """Partial aggregation: rows alike in the first ``keys`` positions may come as one, of these alone, which
+    weighs what they come to (``Measured``).
+    """
+
+    keys: int
+    measures: tuple[Measure, ...]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The weight of rows that come as one: for each share of them its number and the value of each measure.
+
+    They are not taken back, so there is no zero.
+    """
+
+    shares: tuple[tuple[Any, ...], ...]
+
+    def __add__(self, other: Measured | int) -> Measured:
+        return Measured(self.shares + other.shares) if isinstance(other, Measured) else self
+
+    __radd__ = __add__
+
+
+@dataclass(frozen=True)
 class Leaf:
     """A block of joins with filters: its parts, planned; ``fed`` are the nodes whose rows a relation has.
 
     Of rows that differ in the position ``best`` alone only the one with the least (True) or the greatest
     value there matters, so the others may be left out: nothing depends on whether they are. Of ``first`` the
-    same is true of rows behind so many different places in an order.
+    same is true of rows behind so many different places in an order. Rows may come by ``partial``
+    aggregation.
     """
 
     statement: Statement
@@ -175,6 +214,7 @@ class Leaf:
     fed: tuple[tuple[str, Node], ...] = ()
     best: tuple[int, bool] | None = None
     first: First | None = None
+    partial: Partial | None = None
 
     @property
     def outputs(self) -> Outputs:
@@ -262,6 +302,8 @@ class Reads:
 
     Of a sum over a join the rows are keys alone, and weigh what is summed: each of the ``terms`` is a factor
     and the input whose weights are products of columns; the weights of ``input`` are then numbers of rows.
+    Of rows that came by partial aggregation ``measures`` has for each number that is kept its terms: each a
+    factor and a place in a share.
     """
 
     input: int
@@ -272,6 +314,7 @@ class Reads:
     terms: tuple[tuple[Fraction, int], ...] = ()
     # Whether rows that the aggregate does not pass over are taken back.
     retracts: bool = False
+    measures: tuple[tuple[tuple[Fraction, int], ...], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -21,7 +21,7 @@ from streambound.query.model import Kind as RelationKind
 from streambound.query.operators import Aggregate, Grouping, Kind, Shown
 from streambound.query.ring import BOOLEANS, INTEGERS, Ring
 from streambound.query.statement import Block, Selection, Statement
-from streambound.query.values import Type, parse_type
+from streambound.query.values import Type, exact_sum, parse_type
 from streambound.query.windows import SESSIONS
 from streambound.synopsis import widths
 from streambound.synopsis.extrema import extreme_rows
@@ -30,7 +30,9 @@ from streambound.synopsis.flow import (
     Grouped,
     Guarded,
     Leaf,
+    Measure,
     Node,
+    Partial,
     Range,
     Reads,
     Size,
@@ -389,14 +391,47 @@ def _summed(
     keys: tuple[int, ...],
     planning: Planning,
 ) -> tuple[list[Node], list[Reads]]:
-    """The inputs where tuples are read alone: what can be added up before is, so few rows come.
+    """The inputs where tuples are read alone: of what can be partially aggregated few rows come, for all such
+    aggregates the same.
 
     Raises:
-        PlanError: a constant is added up.
+        PlanError: the rows have no plan.
     """
     made = _Inputs(statement, block, keys, planning)
-    made.rows((), INTEGERS)
-    return made.nodes, [made.added_up(one) for one in aggregates]
+    places = sorted({p for one in aggregates if made.partly(one) for p in _read(one)}.difference(keys))
+    at = {p: n for n, p in enumerate((*keys, *places))}
+    measures = dict[Measure, int]()
+    partly = {
+        one: Reads(0, at, measures=_measured(block, one, at, measures))
+        for one in aggregates
+        if made.partly(one)
+    }
+    node = rows(statement, block.selections, (*keys, *places), planning)
+    if isinstance(node, Leaf) and places:
+        node = replace(node, partial=Partial(len(keys), tuple(measures)))
+    made.nodes.append(node)
+    return made.nodes, [partly.get(one) or made.alone(one) for one in aggregates]
+
+
+def _measured(
+    block: Block, one: Aggregate, at: Mapping[int, int], measures: dict[Measure, int]
+) -> tuple[tuple[tuple[Fraction, int], ...], ...]:
+    """The terms of each number that is kept of an aggregate; the ``measures`` are behind the rows' number."""
+    nullable = sorted(p for p in set(one.arguments) if _nullable(block, p) and not one.idempotent)
+    present = tuple(at[p] for p in nullable)
+
+    def term(factor: Fraction, kind: Kind, columns: tuple[int, ...]) -> tuple[Fraction, int]:
+        found = Measure(kind, tuple(at[p] for p in columns), present)
+        plain = kind is Kind.COUNT and not present
+        return factor, 0 if plain else 1 + measures.setdefault(found, len(measures))
+
+    if one.idempotent:
+        return ((term(Fraction(1), one.kind, one.arguments),),)
+    number = (term(Fraction(1), Kind.COUNT, ()),)
+    if one.kind is Kind.COUNT:
+        return (number,)
+    sums = ((factor, tuple(sorted(places))) for factor, places in one.polynomial or ())
+    return number, tuple(term(f, Kind.SUM if places else Kind.COUNT, places) for f, places in sums)
 
 
 @dataclass
@@ -419,30 +454,28 @@ class _Inputs:
             return self._weighed(one)
         return self._of(positions, self.rows(tuple(positions), INTEGERS))
 
-    def added_up(self, one: Aggregate) -> Reads:
-        """The same where any rows may be read."""
-        base = self.block.selections[0].base
-        kinds = [base.type_of(base.select[p].term) for p in one.arguments]
-        exact = one.kind is Kind.COUNT or all(kind.step is not None for kind in kinds)
-        polynomial = one.kind is Kind.COUNT or one.polynomial is not None
-        if one.function in WEIGHED and not one.distinct and one.formula is None and exact and polynomial:
-            return self._weighed(one)
+    def alone(self, one: Aggregate) -> Reads:
+        """What an aggregate is computed from where any rows may be read: those of its columns."""
         positions = sorted(_read(one).difference(self.keys))
-        plain = one.formula is None and one.polynomial in (None, *(((Fraction(1), (p,)),) for p in positions))
-        if one.idempotent and one.by is None and plain and _read(one) == {*positions} and len(positions) == 1:
-            return self._of(positions, self._best(positions[0], one.kind is Kind.LEAST))
         return self._of(positions, self.rows(tuple(positions), INTEGERS))
 
-    def _best(self, position: int, least: bool) -> int:
-        """The input with one output beside the keys, of which only the least or the greatest matters."""
-        if (position, least) not in self.known:
-            node = rows(self.statement, self.block.selections, (*self.keys, position), self.planning)
-            terms = {s.base.select[position].term for s in self.block.selections}
-            same = {s.base.select[p].term for s in self.block.selections for p in self.keys}
-            if isinstance(node, Leaf) and not terms & same and all(isinstance(t, Attribute) for t in terms):
-                node = replace(node, best=(len(self.keys), least))
-            self._put((position, least), node)
-        return self.known[position, least]
+    def partly(self, one: Aggregate) -> bool:
+        """Whether an aggregate of rows can be computed from those of shares of them, in the tasks exactly."""
+        terms = [s.base.select[p].term for s in self.block.selections for p in _read(one)]
+        if one.formula is not None or not all(isinstance(term, Attribute) for term in terms):
+            return False
+        if one.idempotent:
+            plain = one.polynomial in (None, ((Fraction(1), one.arguments),))
+            return one.by is None and plain and len(one.arguments) == 1
+        if one.function not in WEIGHED or one.distinct:
+            return False
+        products = () if one.kind is Kind.COUNT else one.polynomial
+        bases = [s.base for s in self.block.selections]
+        return products is not None and all(
+            exact_sum([base.type_of(base.select[p].term) for p in factors])
+            for _, factors in products
+            for base in bases
+        )
 
     def _shows_existence(self, one: Aggregate) -> bool:
         """Whether every match of a group adds the same to a mean, or nothing to a sum (Theorem L)."""

@@ -19,7 +19,7 @@ from streambound.checkpoint.fingerprint import described, fingerprint, statement
 from streambound.evaluation.events import Encoded
 from streambound.query.model import Kind, Query, Relation
 from streambound.query.statement import Statement
-from streambound.synopsis.flow import Applied, First, Leaf, Node, nodes, units_of
+from streambound.synopsis.flow import Applied, First, Leaf, Node, Partial, nodes, units_of
 from streambound.synopsis.planner import AnyPlan
 from streambound.synopsis.statement import PlannedPart
 
@@ -37,6 +37,7 @@ class PartPlan:
     # See ``flow.Leaf``.
     best: tuple[int, bool] | None = None
     first: First | None = None
+    partial: Partial | None = None
 
     @property
     def inputs(self) -> dict[str, Relation]:
@@ -134,6 +135,7 @@ def _tree(node: Node) -> Any:
             len(node.parts),
             node.best,
             described(node.first),
+            described(node.partial),
             [[name, _tree(one)] for name, one in node.fed],
         ]
     below = [_tree(one) for one in node.inputs]
@@ -159,7 +161,8 @@ def _tree_plan(statement: Statement, node: Node) -> StatementPlan:
     numbers, leaves = count(), list[StatementPlan]()
     for leaf in (one for one in nodes(node) if isinstance(one, Leaf) and not one.known):
         parts = (
-            PartPlan(p.block, f"{next(numbers)} ", p.query, p.plan, leaf.best, leaf.first) for p in leaf.parts
+            PartPlan(p.block, f"{next(numbers)} ", p.query, p.plan, leaf.best, leaf.first, leaf.partial)
+            for p in leaf.parts
         )
         leaves.append(StatementPlan(leaf.statement, tuple(parts)))
     return StatementPlan(statement, tuple(p for leaf in leaves for p in leaf.parts), node, tuple(leaves))

@@ -9,7 +9,7 @@ from pathlib import Path
 from streambound.approximate.plan import MemoryPlan
 from streambound.query.model import Attribute, Query, Relation
 from streambound.query.statement import Statement
-from streambound.synopsis.flow import First
+from streambound.synopsis.flow import First, Partial
 from streambound.synopsis.plan import Cell, Plan, StreamSynopsis
 from streambound.synopsis.planner import AnyPlan
 from streambound.tasks import emit, engine
@@ -40,6 +40,7 @@ class Reader:
     one computes what counts by timestamp; of a part that keeps nothing, ``counted`` with those of other
     parts, one that computes its answer rows. ``by_key``: the statements give counts by the values of keys.
     ``weights`` are the further columns of each statement (see ``weights``), None where rows weigh one.
+    Rows may come by ``partial`` aggregation (see ``flow.Leaf``).
     """
 
     query: Query
@@ -55,6 +56,7 @@ class Reader:
     counted: bool = False
     by_key: bool = False
     weights: tuple[int, ...] | None = None
+    partial: Partial | None = None
 
 
 def statement_readers(
@@ -73,7 +75,8 @@ def statement_readers(
         counted = (answers is None or not plan.stateless) and part.plan.stateless
         waiting = markers and bool(plan.waiting & part.inputs.keys())
         for stream, reader in readers_of(
-            part.plan, answers or Path(), statics, counted, markers, waiting, part.best, part.first
+            *(part.plan, answers or Path(), statics, counted, markers, waiting),
+            *(part.best, part.first, part.partial),
         ):
             if part.label + reader.alias not in part.inputs:
                 continue
@@ -119,6 +122,7 @@ def readers_of(
     waiting: bool = False,
     best: tuple[int, bool] | None = None,
     first: First | None = None,
+    partial: Partial | None = None,
 ) -> list[tuple[str, Reader]]:
     """(stream, reader) of every occurrence of a stream in a plan.
 
@@ -126,7 +130,7 @@ def readers_of(
         counted: the answer rows of a plan that keeps nothing go to the driver instead of to files.
         markers: see ``statement_readers``.
         waiting: tuples are wanted by time, though the plan does not ask for it.
-        best, first: see ``flow.Leaf``.
+        best, first, partial: see ``flow.Leaf``.
     """
     if not isinstance(plan, Plan) or plan.timed or waiting:
         return [timed_reader(plan.query, s, None if markers else plan.extreme(s.alias)) for s in plan.streams]
@@ -134,7 +138,7 @@ def readers_of(
     for synopsis in plan.streams:
         own = cells.get(synopsis.alias, ())
         if plan.stateless:
-            made = [stateless_statement(plan, counted, best, first)]
+            made = [stateless_statement(plan, counted, best, first, partial)]
         else:
             made = [cell_statement(query, synopsis, cell, number) for number, cell in enumerate(own)]
         reader = Reader(
@@ -148,6 +152,7 @@ def readers_of(
             answers=str(answers) if plan.stateless and not counted else None,
             counted=counted,
             by_key=counts_only(plan),
+            partial=partial,
             weights=tuple(s.weights for s in made) if query.weight else None,
         )
         found.append((query.occurrence(synopsis.alias).relation.name, reader))

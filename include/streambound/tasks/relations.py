@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from fractions import Fraction
 from itertools import repeat
 from typing import Any
 
@@ -21,13 +20,16 @@ import pyarrow.compute as pc
 from streambound.approximate.evaluation import Tuple
 from streambound.errors import DataError
 from streambound.query.model import Attribute, Query
-from streambound.query.values import Family, Type
+from streambound.query.operators import Kind
+from streambound.query.values import Family, Type, parse_type
+from streambound.synopsis.flow import Measure, Measured, Partial
 from streambound.synopsis.plan import Plan, StreamSynopsis
 from streambound.synopsis.row_join import Match, Row, weight_of
 from streambound.synopsis.serial import canonical
 from streambound.tasks.columns import by_part, encoded_values, packed, unpacked
 from streambound.tasks.ordered import array_of, arrow_type, encoded
 from streambound.tasks.statements import COUNT, MOMENT
+from streambound.tasks.weights import exact, measured
 
 
 def by_time(rows: pa.Table, parts: int, query: Query, synopsis: StreamSynopsis) -> list[bytes]:
@@ -113,10 +115,28 @@ def load_relation(data: bytes) -> pa.Table:
         raise DataError(f"a stored table of tuples cannot be read: {error}") from None
 
 
-def counted(rows: pa.Table, parts: int, query: Query) -> list[bytes]:
+def counted(rows: pa.Table, parts: int, query: Query, partial: Partial | None = None) -> list[bytes]:
     """The canonical bytes of each partition's answers, from rows (partition, columns, number) in order."""
-    kinds = [query.column(attribute).type for attribute in query.projected]
+    kinds = [query.column(attribute).type for attribute in _alike(query, partial)]
+    if partial is not None:
+        kinds += [
+            _TEXT if (at := _chosen(one)) is None else query.type_of(query.select[at].term)
+            for one in partial.measures
+        ]
     return [dump_relation(fitted(own, kinds)) for own in by_part(rows, parts)]
+
+
+_TEXT = parse_type("string")
+
+
+def _alike(query: Query, partial: Partial | None) -> tuple[Attribute, ...]:
+    """The columns in which rows that come as one are alike."""
+    return query.projected if partial is None else query.shown(partial.keys)
+
+
+def _chosen(measure: Measure) -> int | None:
+    """The position of which a measure is a value; None: it is a number that was computed."""
+    return measure.columns[0] if measure.kind in (Kind.LEAST, Kind.GREATEST) else None
 
 
 def weighed(rows: Iterable[Sequence[Any]], parts: int, query: Query) -> list[bytes]:
@@ -136,24 +156,22 @@ def _weighed(found: Mapping[Row, Any], kinds: Sequence[Type]) -> pa.Table:
     return pa.Table.from_arrays([*_arrays(kinds, columns), weights], names)
 
 
-def _number(weight: str) -> int | Fraction:
-    """A weight as it was written."""
-    try:
-        return int(weight)
-    except ValueError:
-        return Fraction(weight)
-
-
-def counted_rows(query: Query, data: bytes) -> dict[Row, int]:
-    """The answer rows in such bytes, with their multiplicities."""
+def counted_rows(query: Query, data: bytes, partial: Partial | None = None) -> dict[Row, Any]:
+    """The answer rows in such bytes, with their multiplicities, or what they come to."""
     *columns, counts = map(encoded_values, load_relation(data).columns)
     if any(isinstance(count, str) for count in counts):
-        counts = list(map(_number, counts))
-    at = dict(zip(query.projected, columns, strict=True))
-    shown = [
-        at[o.term] if isinstance(o.term, Attribute) else [o.term.value] * len(counts) for o in query.select
-    ]
-    found: dict[Row, int] = {}
+        counts = list(map(exact, counts))
+    alike, select = _alike(query, partial), query.select
+    at = dict(zip(alike, columns, strict=partial is None))
+    if partial is not None:
+        select = select[: partial.keys]
+        values = [
+            list(map(measured, own)) if _chosen(one) is None else own
+            for one, own in zip(partial.measures, columns[len(alike) :], strict=True)
+        ]
+        counts = [Measured((share,)) for share in zip(counts, *values, strict=True)]
+    shown = [at[o.term] if isinstance(o.term, Attribute) else [o.term.value] * len(counts) for o in select]
+    found: dict[Row, Any] = {}
     for row, count in zip(zip(*shown, strict=True) if shown else repeat(()), counts, strict=False):
         found[row] = found.get(row, 0) + count
     return found

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from streambound.query.model import Atom, Attribute, Query
-from streambound.synopsis.flow import First
+from streambound.synopsis.flow import First, Partial
 from streambound.synopsis.plan import Cell, Extremum, Keep, Plan, StreamSynopsis
 from streambound.synopsis.state import Layout
 from streambound.tasks import ordered
 from streambound.tasks.clauses import Clauses, Lookup
-from streambound.tasks.weights import weighing
+from streambound.tasks.weights import measuring, weighing
 
 TUPLES = "tuples"
 # The number of the partition, in a form that no catalog uses for a column.
@@ -80,7 +80,11 @@ def _ends(build: Clauses, cell: Cell) -> list[Named]:
 
 def _grouped(groups: Sequence[Named], ends: Sequence[Named], number: exp.Expr | None = None) -> exp.Select:
     select = _selected([*groups, (COUNT, number or exp.Count(this=exp.Star())), *ends])
-    return select.group_by(*(exp.Literal.number(i + 1) for i in range(len(groups))))
+    return select.group_by(*_places(groups))
+
+
+def _places(columns: Sequence[Named]) -> list[exp.Expr]:
+    return [exp.Literal.number(i + 1) for i in range(len(columns))]
 
 
 def _selected(columns: list[Named]) -> exp.Select:
@@ -123,6 +127,7 @@ def stateless_statement(
     outward: bool = False,
     best: tuple[int, bool] | None = None,
     first: First | None = None,
+    partial: Partial | None = None,
 ) -> Statement:
     """The answer rows of each partition: p, a column a projected attribute (c*), and their number n.
 
@@ -132,17 +137,26 @@ def stateless_statement(
         outward: columns are as result sets return them, not as files hold them.
         best: of rows that differ in an output alone only that with the least (or greatest) is wanted.
         first: only the rows that come first are wanted, and those that tie with them.
+        partial: rows are alike in their first columns alone; what they come to is in columns m* before n.
     """
     synopsis, query = plan.streams[0], plan.query
     statics = {o.alias: static_table(o.relation.name) for o in query.statics}
     build = Clauses(query, f"{synopsis.alias} ", {synopsis.alias: TUPLES, **{a: a for a in statics}})
     shown = build.outward if outward else build.column
-    columns = [_part(), *((f"c{i}", shown(a)) for i, a in enumerate(query.projected))]
+    alike = query.projected if partial is None else query.shown(partial.keys)
+    columns = [_part(), *((f"c{i}", shown(a)) for i, a in enumerate(alike))]
     further, number = weighing(build, query.weight)
     columns += further
     # Of a constant all rows have the least and the greatest value.
-    alike = best is None or not isinstance(query.select[best[0]].term, Attribute)
-    grouped = _grouped(columns, [], number) if best is None or alike else _best(query, columns, number, *best)
+    constant = best is None or not isinstance(query.select[best[0]].term, Attribute)
+    if partial is not None:
+        terms = [output.term for output in query.select]
+        made = ((f"m{i}", measuring(build, terms, one)) for i, one in enumerate(partial.measures))
+        grouped = _selected([*columns, *made, (COUNT, number)]).group_by(*_places(columns))
+    elif best is None or constant:
+        grouped = _grouped(columns, [], number)
+    else:
+        grouped = _best(query, columns, number, *best)
     select = grouped.from_(ordered.table(TUPLES))
     for alias, table in statics.items():
         select = select.join(

@@ -198,7 +198,7 @@ def partition_tables(session: Engine, reader: Reader, parts: int) -> list[bytes]
         if reader.weights is not None:
             rows = multiplied(session.rows(reader.statements[0]), reader.weights[0])
             return weighed(rows, parts, reader.query)
-        return counted(session.table(reader.statements[0]), parts, reader.query)
+        return counted(session.table(reader.statements[0]), parts, reader.query, reader.partial)
     if reader.by_key:
         tables = [by_part(session.table(made), parts) for made in reader.statements]
         return [dump_counts(cells) for cells in zip(*tables, strict=True)]

@@ -8,18 +8,19 @@ decimals of few digits. Of anything else the columns come along as further colum
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
 from typing import Any
 
 from sqlglot import exp
 
-from streambound.query.model import Attribute
-from streambound.query.values import Family, Type, digits_of
+from streambound.query.model import Attribute, Term
+from streambound.query.operators import Kind
+from streambound.query.values import INTEGERS, digits_of, exact_sum
+from streambound.synopsis.flow import Measure
 from streambound.synopsis.row_join import weight_of
 from streambound.tasks import ordered
 from streambound.tasks.clauses import Clauses
 
-# Digits of a product of decimals of which so many rows can be added that no history has more.
-_DIGITS = 26
 _HALF = 32
 
 Named = tuple[str, exp.Expr]
@@ -38,19 +39,57 @@ def _sum(build: Clauses, factors: Sequence[Attribute]) -> exp.Expr | None:
     columns = [build.outward(a) for a in factors]
     if not factors:
         return exp.Count(this=exp.Star())
-    if all(map(_whole, kinds)) and len(factors) <= 2:
+    if not exact_sum(kinds):
+        return None
+    if all(kind.name in INTEGERS for kind in kinds):
         first, *others = (exp.cast(column, "HUGEINT") for column in columns)
         return _halves(first, *others) if others else exp.Sum(this=first)
-    if all(map(_decimal, kinds)) and sum(digits_of(kind.name)[0] for kind in kinds) <= _DIGITS:
-        made = [
-            exp.cast(c, f"DECIMAL({', '.join(map(str, digits_of(kind.name)))})")
-            for c, kind in zip(columns, kinds, strict=True)
-        ]
-        product: exp.Expr = made[0]
-        for factor in made[1:]:
-            product = exp.Mul(this=product, expression=factor)
-        return exp.Sum(this=product)
-    return None
+    made = [
+        exp.cast(c, f"DECIMAL({', '.join(map(str, digits_of(kind.name)))})")
+        for c, kind in zip(columns, kinds, strict=True)
+    ]
+    product: exp.Expr = made[0]
+    for factor in made[1:]:
+        product = exp.Mul(this=product, expression=factor)
+    return exp.Sum(this=product)
+
+
+def measuring(build: Clauses, terms: Sequence[Term], measure: Measure) -> exp.Expr:
+    """What rows come to, as text where it is a sum."""
+    columns, present = (
+        [t for p in places if isinstance(t := terms[p], Attribute)]
+        for places in (measure.columns, measure.present)
+    )
+    if measure.kind in (Kind.LEAST, Kind.GREATEST):
+        value = build.outward(columns[0])
+        return exp.Min(this=value) if measure.kind is Kind.LEAST else exp.Max(this=value)
+    tests = [build.present(a) for a in dict.fromkeys(present)]
+    found = _sum(build, columns)
+    assert found is not None
+    *upper, last = [
+        exp.cast(exp.Filter(this=one, expression=exp.Where(this=exp.and_(*tests))) if tests else one, "TEXT")
+        for one in (found.expressions if isinstance(found, exp.Array) else [found])
+    ]
+    return (
+        last
+        if not upper
+        else exp.Anonymous(this="CONCAT", expressions=[*upper, exp.Literal.string(" "), last])
+    )
+
+
+def measured(written: str | None) -> int | Fraction:
+    """The number in such a text; of no row 0."""
+    *upper, last = map(exact, (written or "0").split())
+    return (int(upper[0]) << _HALF) + last if upper else last
+
+
+def exact(written: str) -> int | Fraction:
+    """A number as it was written."""
+    try:
+        return int(written)
+    except ValueError:
+        found = Fraction(written)
+        return found.numerator if found.denominator == 1 else found
 
 
 def _halves(one: exp.Expr, other: exp.Expr) -> exp.Expr:
@@ -59,14 +98,6 @@ def _halves(one: exp.Expr, other: exp.Expr) -> exp.Expr:
     lower = exp.BitwiseAnd(this=one.copy(), expression=exp.Literal.number(2**_HALF - 1))
     halves = (exp.Mul(this=exp.paren(half), expression=other.copy()) for half in (upper, lower))
     return exp.Array(expressions=[exp.Sum(this=half) for half in halves])
-
-
-def _whole(kind: Type) -> bool:
-    return kind.family is Family.NUMBER and kind.step == 1 and not _decimal(kind)
-
-
-def _decimal(kind: Type) -> bool:
-    return kind.name.startswith("decimal")
 
 
 def multiplied(rows: Iterable[Sequence[Any]], columns: int, after: int = 0) -> Iterator[Sequence[Any]]:
