@@ -322,9 +322,29 @@ def suggested(job: Decided) -> tuple[Suggestion, ...]:
     from streambound.certificate import suggestions as rechecked
 
     found = rechecked.suggestions(job.statement, job.verdict, job.catalog, partial(_again, job.name))
-    whole = [replace(one, whole=_whole(job, one)) for one in found]
+    whole = [_in_own_words(job, one) for one in found]
     # What is done to rows is said in words of a dialect that may mean something else in Spark's.
     return tuple(one for one in whole if one.whole is not None or job.statement.plain)
+
+
+def _in_own_words(job: Decided, suggestion: Suggestion) -> Suggestion:
+    """A suggestion with the user's text, and in the words of that text's dialect, if the edits fit in."""
+    whole = _whole(job, suggestion)
+    if whole is None or job.statement.bare is None:
+        return replace(suggestion, whole=whole)
+    start, end = job.span
+    written = whole[start : end + len(whole) - len(job.sql)]
+    change = "; ".join(_said(job, edit.words, edit.added) for edit in suggestion.made)
+    return replace(suggestion, whole=whole, written=written, change=change)
+
+
+def _said(job: Parsed, words: str, added: tuple[str, ...]) -> str:
+    """Words about texts of Spark SQL, with those in the dialect of the user's text."""
+    if job.dialect == "spark" or not added:
+        return words
+    from streambound.certificate.wording import Wording
+
+    return Wording.of(job.sql, job.dialect).said(words, added)
 
 
 def _whole(job: Decided, suggestion: Suggestion) -> str | None:
@@ -537,7 +557,8 @@ def _causes(job: Decided) -> tuple[Cause, ...]:
         return ()
     mine = (part for part in job.decision.deciding if part.verdict.reasons == job.verdict.reasons)
     found = next(mine, None)
-    return () if found is None else causes(found.query, found.verdict, partial(_reread, job))
+    lacking = () if found is None else causes(found.query, found.verdict, partial(_reread, job))
+    return tuple(replace(cause, fix=_said(job, cause.fix, cause.added)) for cause in lacking)
 
 
 def _reread(job: Decided, stamps: Mapping[str, str]) -> Query | None:

@@ -21,8 +21,6 @@ from streambound.query.registry import metadata
 # An example decides some dozens of queries.
 FEWER = settings(max_examples=settings().max_examples // 4)
 REGISTRY = load_registry(Path(__file__).parents[2] / "include" / "registry")
-# Unbounded by a rank within a sub-query, whose text is not edited.
-WITHIN = {"first_flight_ever"}
 STREAMS: dict[str, Any] = {
     "S": {"columns": {"A": "int", "B": "int", "ts": "int"}, "timestamp": "ts"},
     "T": {"columns": {"D": "int", "E": "int", "ts": "int"}, "timestamp": "ts"},
@@ -114,7 +112,7 @@ def test_suggestions_recheck_on_random_self_joins(data: st.DataObject) -> None:
 @pytest.mark.parametrize("query", REGISTRY.queries, ids=lambda query: query.name)
 def test_every_registered_unbounded_query_has_a_suggestion(query: Any) -> None:
     report = check(query.sql, REGISTRY.catalog, query.name)
-    assert bool(report.suggestions) is (report.verdict == "unbounded" and query.name not in WITHIN)
+    assert bool(report.suggestions) is (report.verdict == "unbounded")
     for suggestion in report.suggestions:
         again = check(suggestion.sql, REGISTRY.catalog, query.name)
         assert (again.verdict, again.units) == ("bounded", suggestion.size.units)
@@ -297,9 +295,18 @@ def test_so_it_is_in_scripts_and_other_dialects(dialect: str, text: str, select:
     assert assert_fits(text.format(select), select, CATALOG, dialect) == 3
 
 
-def test_a_text_that_does_not_hold_the_edits_is_left() -> None:
+def test_clauses_after_the_query_stay_behind_the_edits() -> None:
     found = check("SELECT DISTINCT A FROM S EMIT CHANGES;", CATALOG, dialect="ksql").suggestions
-    assert found and all(one.whole is None for one in found)
+    assert [one.whole for one in found] == [
+        "SELECT DISTINCT A, S.ts FROM S EMIT CHANGES;",
+        "SELECT DISTINCT A FROM S WHERE S.A BETWEEN 0 AND 999 EMIT CHANGES;",
+        "SELECT A FROM S EMIT CHANGES;",
+    ]
+
+
+def test_a_text_that_does_not_hold_the_edits_is_left() -> None:
+    found = check("FROM S SELECT DISTINCT A, B", CATALOG, dialect="duckdb").suggestions
+    assert [one.whole for one in found if one.change.startswith("show S.ts")] == [None]
 
 
 GROUPED = "SELECT S.A, COUNT(*)\nFROM S -- all of them\nGROUP BY S.A\nHAVING COUNT(*) > 1"

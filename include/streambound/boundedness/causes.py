@@ -27,11 +27,12 @@ TICKS = 60
 
 @dataclass(frozen=True)
 class Cause:
-    """What lacks, in words, one thing to do, and the place of what it is about."""
+    """What lacks, one thing to do, the place of what it is about, and Spark SQL that stands in the words."""
 
     message: str
     fix: str
     place: Place | None = None
+    added: tuple[str, ...] = ()
 
 
 # The query as if something were said, and what lacks then; None where there is nothing to say.
@@ -94,7 +95,15 @@ def _declared(query: Query, reread: Reread) -> tuple[Query, Cause] | None:
         f"declare {entries}",
         told[0][0].place,
     )
-    return made, cause
+    return _at_places_of(query, made), cause
+
+
+def _at_places_of(query: Query, reread: Query) -> Query:
+    """A query that was read from another text, with the places of the user's."""
+    places = {one.alias: one.place for one in query.occurrences}
+    select = (replace(new, place=old.place) for new, old in zip(reread.select, query.select, strict=True))
+    occurrences = (replace(one, place=places[one.alias]) for one in reread.occurrences)
+    return replace(reread, select=tuple(select), occurrences=tuple(occurrences))
 
 
 def _moment(one: Occurrence) -> str | None:
@@ -127,7 +136,7 @@ def _within(query: Query) -> tuple[Query, Cause] | None:
     family = query.type_of(apart[0]).family
     text = " AND ".join(window(query, str(one), str(other), family) for one, other in pairwise(apart))
     fix = f"keep them within a window, such as {text}"
-    cause = Cause(said, fix, query.occurrence(apart[1].occurrence).place)
+    cause = Cause(said, fix, query.occurrence(apart[1].occurrence).place, (text,))
     return replace(query, where=(*query.where, *added)), cause
 
 

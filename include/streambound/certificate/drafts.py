@@ -3,21 +3,23 @@
 Each edit changes the tree and, once the text is asked for, is written into it as well (``splices``). If the
 text then reads as the edited tree, it is the draft's SQL: layout, comments and metadata are the user's. If
 it does not, the tree is printed by sqlglot (Spark dialect) below the comments that stood above the statement.
+A draft in another dialect is text alone: whoever made it decides it again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 
 from sqlglot import expressions as exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
-from streambound.certificate.splices import Member, Splice, members, spliced
+from streambound.certificate.splices import Member, Splice, members, partition, spliced
+from streambound.certificate.wording import Spot, Wording, is_word, typed_as_written
 from streambound.errors import QueryError
-from streambound.query.dialects.guess import language
+from streambound.query.dialects.reading import SPARK
 from streambound.query.dialects.tokens import tokens, trees
 
 
@@ -25,11 +27,13 @@ from streambound.query.dialects.tokens import tokens, trees
 class Draft:
     """A SELECT statement, or a union of them; every edit returns a new draft.
 
-    ``write`` gives the text, which most drafts are never asked for.
+    ``write`` gives the text, which most drafts are never asked for. Without a ``tree`` the text is in the
+    dialect of ``wording``.
     """
 
-    tree: exp.Query
+    tree: exp.Query | None
     write: Callable[[], str]
+    wording: Wording = field(default_factory=lambda: Wording(SPARK))
 
     @classmethod
     def of(cls, sql: str) -> Draft | None:
@@ -69,22 +73,59 @@ class Draft:
         """With a further key of GROUP BY, the last one."""
         (added,) = trees(key)
 
+        addition = self.wording.addition(key)
+
+        def write(member: Member) -> list[Splice]:
+            if addition.spot is Spot.AFTER_FROM:
+                return member.clause(addition.text, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING)
+            return member.key(addition.text)
+
         def change(select: exp.Select) -> None:
             group = select.args.get("group") or exp.Group()
             group.append("expressions", added.copy())
             select.set("group", group)
 
-        return self._edited(change, lambda select, member: member.key(key))
+        return self._edited(change, write)
+
+    @property
+    def ranked(self) -> bool:
+        """Whether one PARTITION BY is all there is of such clauses."""
+        return self.tree is not None and len(list(_partitioned(self.tree))) == 1
+
+    def with_partition(self, key: str) -> Draft:
+        """With a further key of the only PARTITION BY."""
+        (added,) = trees(key)
+        wording = self.wording
+
+        def text() -> str:
+            return spliced(self.sql, partition(self.sql, wording.addition(key).text, wording.language))
+
+        if self.tree is None:
+            return replace(self, write=text)
+        tree = self.tree.copy()
+        for window in _partitioned(tree):
+            window.append("partition_by", added.copy())
+        return self._written(tree, text)
 
     def with_condition(self, member: int, condition: str) -> Draft:
-        """With a further condition in the SELECT of a number, counted from 0 in the order of the text."""
-        (added,) = trees(condition)
+        """With a further condition in the SELECT of a number, counted from 0 in the order of the text.
 
-        def write(select: exp.Select, member: Member) -> list[Splice]:
-            where = select.args.get("where")
-            return member.condition(condition, where is not None and isinstance(where.this, exp.Or))
+        Columns without a relation are those of ``inner``, and the condition is added there.
+        """
+        (added,) = trees(condition)
+        within = any(not column.table for column in added.find_all(exp.Column))
+        addition = self.wording.addition(condition)
+
+        def write(member: Member) -> list[Splice]:
+            while within and member.source is not None:
+                member = member.source
+            if addition.spot is Spot.BEFORE_ON:
+                return member.clause(addition.text, TokenType.ON)
+            joined = addition.spot is Spot.JOINED
+            return member.condition(addition.text, TokenType.ON if joined else TokenType.WHERE)
 
         def change(select: exp.Select) -> None:
+            select = _innermost(select) if within else select
             where = select.args.get("where")
             if where is None:
                 select.set("where", exp.Where(this=added.copy()))
@@ -99,7 +140,7 @@ class Draft:
         """With or without DISTINCT."""
         return self._edited(
             lambda select: select.set("distinct", exp.Distinct() if distinct else None),
-            lambda select, member: member.distinct(distinct),
+            lambda member: member.distinct(distinct),
         )
 
     def without_output(self, place: int) -> Draft:
@@ -109,7 +150,7 @@ class Draft:
             kept = [item for i, item in enumerate(select.expressions) if i != place]
             select.set("expressions", kept or [exp.Literal.number(1)])
 
-        return self._edited(change, lambda select, member: member.drop(place))
+        return self._edited(change, lambda member: member.drop(place))
 
     def with_output(self, output: str) -> Draft:
         """With a further output, the last of the SELECT list."""
@@ -118,29 +159,50 @@ class Draft:
         def change(select: exp.Select) -> None:
             select.append("expressions", added.copy())
 
-        return self._edited(change, lambda select, member: member.extend(output))
+        addition = self.wording.addition(output)
+        return self._edited(change, lambda member: member.extend(addition.text))
 
-    def name(self, alias: str, column: str) -> str:
-        """``alias.column`` as SQL text, in backticks where the name needs them."""
-        parts = (exp.to_identifier(part, quoted=not _needs_no_quotes(part)) for part in (alias, column))
+    @property
+    def inner(self) -> str | None:
+        """The only relation of a sub-query that is all there is in FROM."""
+        if not isinstance(self.tree, exp.Select) or (select := _innermost(self.tree)) is self.tree:
+            return None
+        table = _only_source(select)
+        return table.name if isinstance(table, exp.Table) else None
+
+    def name(self, relation: str, alias: str, column: str) -> str:
+        """``alias.column`` as SQL text, in backticks where need be; without alias if it is of ``inner``."""
+        names = (column,) if relation == self.inner else (alias, column)
+        parts = (exp.to_identifier(part, quoted=not is_word(part)) for part in names)
         return ".".join(part.sql(dialect="spark") for part in parts)
 
     def _edited(
         self,
         change: Callable[[exp.Select], None],
-        write: Callable[[exp.Select, Member], list[Splice]],
+        write: Callable[[Member], list[Splice]],
         member: int | None = None,
     ) -> Draft:
         """The draft with one SELECT changed, or with all of them."""
         chosen = slice(None) if member is None else slice(member, member + 1)
+
+        def text() -> str:
+            parts = members(self.sql, self.wording.language)[chosen]
+            return spliced(self.sql, (splice for part in parts for splice in write(part)))
+
+        if self.tree is None:
+            return replace(self, write=text)
         tree = self.tree.copy()
         for select in list(_selects(tree))[chosen]:
             change(select)
 
+        return self._written(tree, text)
+
+    def _written(self, tree: exp.Query, text: Callable[[], str]) -> Draft:
+        """The draft of a tree, and of a text if that reads as the tree."""
+
         def written() -> str:
-            pairs = list(zip(_selects(self.tree), members(self.sql), strict=False))[chosen]
-            text = spliced(self.sql, (splice for pair in pairs for splice in write(*pair)))
-            return text if _tree(text) == tree else _printed(self.sql, tree)
+            made = text()
+            return made if _tree(made) == tree else _printed(self.sql, tree)
 
         return Draft(tree, written)
 
@@ -154,17 +216,17 @@ def edited_within(
         span: the characters of the statement.
 
     Returns:
-        None if what follows the statement's first SELECT cannot be read by itself.
+        None if the statement has no SELECT of its own.
     """
     start, end = span
     depth = 0
-    for token in tokens(sql, language(dialect)):
+    wording = Wording.of(sql, dialect)
+    for token in tokens(sql, wording.language):
         depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
         if token.token_type is TokenType.SELECT and depth == 0 and start <= token.start < end:
             select = sql[token.start : end]
-            draft = Draft.of(select)
-            if draft is None:
-                return None
+            draft = Draft.of(select) if wording.language is SPARK else None
+            draft = draft or Draft(None, partial(str, select), wording)
             for edit in edits:
                 draft = edit(draft)
             return sql[: token.start] + draft.sql + sql[end:]
@@ -190,33 +252,31 @@ def _selects(tree: exp.Expr) -> Iterator[exp.Select]:
         yield from _selects(tree.this)
 
 
+def _innermost(select: exp.Select) -> exp.Select:
+    """The SELECT in FROM, and in FROM of that, as long as that is all there is in FROM."""
+    source = _only_source(select)
+    nested = isinstance(source, exp.Subquery) and isinstance(source.this, exp.Select)
+    return _innermost(source.this) if source is not None and nested else select
+
+
+def _only_source(select: exp.Select) -> exp.Expr | None:
+    made = select.args.get("from_")
+    return None if made is None or select.args.get("joins") else made.this
+
+
+def _partitioned(tree: exp.Expr) -> Iterator[exp.Window]:
+    return (window for window in tree.find_all(exp.Window) if window.args.get("partition_by"))
+
+
 def _printed(sql: str, tree: exp.Query) -> str:
     lines = sql.splitlines(keepends=True)
     start = next((i for i, line in enumerate(lines) if line.strip() and not _comment(line)), len(lines))
     several = "\n" in "".join(lines[start:]).strip()
-    bare = tree.transform(_as_written)
+    bare = tree.transform(typed_as_written)
     if start:
         # They stand above already.
         bare.pop_comments()
     return "".join(lines[:start]) + bare.sql(dialect="spark", pretty=several)
-
-
-def _needs_no_quotes(name: str) -> bool:
-    """Whether a name needs no backticks: it is one word, and no keyword."""
-    try:
-        found = tokens(name)
-    except QueryError:
-        return False
-    return len(found) == 1 and found[0].token_type is TokenType.VAR and found[0].text == name
-
-
-def _as_written(node: exp.Expression) -> exp.Expression:
-    """A typed literal as people write it, DATE '2024-01-01', instead of the cast that sqlglot reads it as."""
-    if not isinstance(node, exp.Cast) or not isinstance(node.this, exp.Literal):
-        return node
-    kind = node.to.sql(dialect="spark")
-    literal = node.this.is_string and kind in ("DATE", "TIMESTAMP")
-    return exp.var(f"{kind} '{node.this.this}'") if literal else node
 
 
 def _comment(line: str) -> bool:

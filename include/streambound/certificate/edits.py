@@ -45,7 +45,7 @@ class Edit:
     """One change: its words and what it does to a draft.
 
     ``domain`` is the declared domain that does the same as a bound, ``replaces`` names what two edits must
-    not both do.
+    not both do, and ``added`` are the texts of Spark SQL in the words.
     """
 
     change: Change
@@ -53,6 +53,7 @@ class Edit:
     apply: Callable[[Draft], Draft]
     replaces: tuple[object, ...]
     domain: tuple[Relation, str, Domain] | None = None
+    added: tuple[str, ...] = ()
 
 
 def edits(draft: Draft, hints: Hints, reasons: tuple[Reason, ...]) -> list[Edit]:
@@ -64,10 +65,16 @@ def edits(draft: Draft, hints: Hints, reasons: tuple[Reason, ...]) -> list[Edit]
         *_both(keys, windows),
         *(edit for a, linked in _named(query, reasons) for edit in _bounds(draft, hints, a, linked)),
         *(_group_keys(draft, hints) if draft.grouped else _distinct(draft)),
+        *_partition_keys(draft, hints),
         *windows,
         *(() if draft.grouped else _projections(query, reasons)),
     ]
     return sorted(found, key=lambda edit: edit.change)
+
+
+def _name(draft: Draft, query: Query, attribute: Attribute) -> str:
+    relation = query.occurrence(attribute.occurrence).relation
+    return draft.name(relation.name, attribute.occurrence, attribute.column)
 
 
 def _named(query: Query, reasons: Iterable[Reason]) -> Iterator[tuple[Attribute, list[Attribute]]]:
@@ -82,7 +89,7 @@ def _named(query: Query, reasons: Iterable[Reason]) -> Iterator[tuple[Attribute,
 
 
 def _bounds(draft: Draft, hints: Hints, attribute: Attribute, linked: list[Attribute]) -> Iterator[Edit]:
-    kind, name = hints.query.type_of(attribute), draft.name(attribute.occurrence, attribute.column)
+    kind, name = hints.query.type_of(attribute), _name(draft, hints.query, attribute)
     if not kind.discrete:
         yield from _list(draft, hints, attribute, linked)
         return
@@ -100,7 +107,7 @@ def _bounds(draft: Draft, hints: Hints, attribute: Attribute, linked: list[Attri
 
 def _list(draft: Draft, hints: Hints, attribute: Attribute, linked: list[Attribute]) -> Iterator[Edit]:
     values, origin = hints.listed(attribute, linked)
-    kind, name = hints.query.type_of(attribute), draft.name(attribute.occurrence, attribute.column)
+    kind, name = hints.query.type_of(attribute), _name(draft, hints.query, attribute)
     text = f"{name} IN ({', '.join(_literal(kind, value) for value in values)})"
     yield _condition(hints, Change.LIST, attribute, text, origin, Domain(values=tuple(sorted(values))))
 
@@ -118,6 +125,7 @@ def _condition(
         _conditioned(hints.member, text),
         ("bound", hints.member, attribute),
         (hints.query.occurrence(attribute.occurrence).relation, attribute.column, domain),
+        added=(text,),
     )
 
 
@@ -150,12 +158,11 @@ def _windows(draft: Draft, hints: Hints, reasons: Iterable[Reason]) -> Iterator[
         family = query.type_of(first).family
         if family is not query.type_of(second).family:
             continue
-        early, late = (draft.name(a.occurrence, a.column) for a in (first, second))
+        early, late = (_name(draft, query, a) for a in (first, second))
         text = window(query, early, late, family)
         words = f"keep {one.alias} and {other.alias} within a time window: {text} ({PLACEHOLDER} width)"
-        yield Edit(
-            Change.WINDOW, words, _conditioned(hints.member, text), (hints.member, frozenset((first, second)))
-        )
+        replaces = (hints.member, frozenset((first, second)))
+        yield Edit(Change.WINDOW, words, _conditioned(hints.member, text), replaces, added=(text,))
 
 
 def _keys(draft: Draft, query: Query) -> Iterator[Edit]:
@@ -163,7 +170,7 @@ def _keys(draft: Draft, query: Query) -> Iterator[Edit]:
     for one in query.streams if draft.distinct else ():
         stamp = Attribute(one.alias, one.relation.timestamp or "")
         if one.relation.timestamp is not None and stamp not in query.projected:
-            text = draft.name(stamp.occurrence, stamp.column)
+            text = _name(draft, query, stamp)
             words = f"show {stamp} as well: each row is told once for each of its moments"
             yield Edit(Change.KEY, words, _extended(text), ("key",))
 
@@ -172,7 +179,8 @@ def _both(keys: list[Edit], windows: list[Edit]) -> Iterator[Edit]:
     """The window between two streams and a timestamp beside DISTINCT: neither does without the other."""
     for key, other in product(keys, windows if len(windows) == 1 else ()):
         words = f"{key.words}; {other.words}"
-        yield Edit(Change.KEY, words, _one_after_another(key, other), (*key.replaces, *other.replaces))
+        replaces = (*key.replaces, *other.replaces)
+        yield Edit(Change.KEY, words, _one_after_another(key, other), replaces, added=other.added)
 
 
 def _one_after_another(first: Edit, second: Edit) -> Callable[[Draft], Draft]:
@@ -192,9 +200,26 @@ def _group_keys(draft: Draft, hints: Hints) -> Iterator[Edit]:
         stamp = Attribute(occurrence.alias, relation.timestamp)
         ticks = hints.query.type_of(stamp).family is Family.NUMBER
         width = str(TICKS) if ticks else f"'{WINDOWS[0][1].lower()}'"
-        text = f"window({draft.name(stamp.occurrence, stamp.column)}, {width})"
-        words = f"count in windows of time: GROUP BY {text} as well ({PLACEHOLDER} width)"
-        yield Edit(Change.KEY, words, _keyed(text), ("key", hints.member))
+        text = f"window({_name(draft, hints.query, stamp)}, {width})"
+        words = f"count in windows of time as well: {text} ({PLACEHOLDER} width)"
+        yield Edit(Change.KEY, words, _keyed(text), ("key", hints.member), added=(text,))
+
+
+def _partition_keys(draft: Draft, hints: Hints) -> Iterator[Edit]:
+    """The day among the keys of PARTITION BY: ranks begin anew, and a key is forgotten then."""
+    for occurrence in hints.query.occurrences if draft.ranked else ():
+        relation = occurrence.relation
+        if relation.kind is not Kind.STREAM or relation.timestamp is None:
+            continue
+        stamp = Attribute(occurrence.alias, relation.timestamp)
+        if hints.query.type_of(stamp).family is Family.TIMESTAMP:
+            text = f"CAST({_name(draft, hints.query, stamp)} AS DATE)"
+            words = f"rank the rows of each day by themselves: PARTITION BY {text} as well"
+            yield Edit(Change.KEY, words, _ranked(text), ("partition", hints.member), added=(text,))
+
+
+def _ranked(text: str) -> Callable[[Draft], Draft]:
+    return lambda draft: draft.with_partition(text)
 
 
 def _keyed(text: str) -> Callable[[Draft], Draft]:

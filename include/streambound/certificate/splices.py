@@ -1,7 +1,7 @@
 """Edits written into the user's own text, so that its layout and comments stay as they are.
 
-Places are found by sqlglot's tokens (Spark dialect), never by searching the text. ``drafts`` compares the
-tree of the result with the edited tree, and prints the tree where they differ.
+Places are found by the tokens of the text's dialect, never by searching the text. Of Spark SQL ``drafts``
+compares the tree of the result with the edited tree, and prints the tree where they differ.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise, takewhile
 
 from sqlglot.tokenizer_core import Token, TokenType
 
+from streambound.query.dialects.reading import SPARK, Language
 from streambound.query.dialects.tokens import tokens
 
 _OPEN, _CLOSE = TokenType.L_PAREN, TokenType.R_PAREN
@@ -32,6 +34,8 @@ class Member:
 
     text: str
     tokens: tuple[Token, ...]
+    # The SELECT in parentheses that FROM begins with, if it does.
+    source: Member | None = None
 
     def after(self, *kinds: TokenType) -> Token | None:
         """The first token of some kinds."""
@@ -48,12 +52,24 @@ class Member:
         first = self.after(TokenType.GROUP_BY) is None
         return [Splice(end, end, f" GROUP BY {added}" if first else f", {added}")]
 
-    def condition(self, added: str, wrapped: bool) -> list[Splice]:
-        """Splices that add a condition; ``wrapped`` puts what is there into parentheses."""
-        where, end = self.after(TokenType.WHERE), self._end(TokenType.GROUP_BY, *_AFTER_GROUP)
+    def clause(self, added: str, *before: TokenType) -> list[Splice]:
+        """Splices that add a clause before the first token of some kinds."""
+        end = self._end(*before)
+        return [Splice(end, end, f" {added}")]
+
+    def condition(self, added: str, clause: TokenType = TokenType.WHERE) -> list[Splice]:
+        """Splices that add a condition to WHERE or ON; what is there is put into parentheses if it has OR."""
+        where = self.after(clause)
+        behind = (TokenType.GROUP_BY, *_AFTER_GROUP)
+        end = self._end(*(behind if clause is TokenType.WHERE else (TokenType.WHERE, *behind)))
+        wrapped = where is not None and any(
+            token.token_type is TokenType.OR and where.start < token.start < end for token in self.tokens
+        )
         line = self.text[: self.tokens[0].start].rsplit("\n", 1)[-1]
         indent = line if not line.strip() else ""
         several = "\n" in self.text[self.tokens[0].start : end]
+        if where is None and clause is not TokenType.WHERE:
+            return []
         if where is None:
             return [Splice(end, end, f"\n{indent}WHERE {added}" if several else f" WHERE {added}")]
         joined = f"\n{indent}  AND {added}" if several else f" AND {added}"
@@ -111,19 +127,53 @@ def spliced(text: str, splices: Iterable[Splice]) -> str:
 
 
 @lru_cache(maxsize=8)
-def members(text: str) -> tuple[Member, ...]:
+def members(text: str, spoken: Language = SPARK) -> tuple[Member, ...]:
     """The SELECTs of a statement in order, one unless it is a union."""
+    found = tokens(text, spoken)
+    if spoken is not SPARK:
+        # EMIT CHANGES, EMIT ON WINDOW CLOSE: no clause of a SELECT.
+        found = list(takewhile(lambda token: token.text.upper() != "EMIT", found))
+    return _members(text, found)
+
+
+def _members(text: str, given: list[Token]) -> tuple[Member, ...]:
     found: list[list[Token]] = [[]]
+    sources: list[Member | None] = [None]
     depth = 0
-    for token in tokens(text):
+    for number, token in enumerate(given):
         depth -= token.token_type is _CLOSE
+        if depth < 0:
+            break
         if token.token_type in _BETWEEN_MEMBERS and depth == 0:
             found.append([])
+            sources.append(None)
         elif (depth == 0 and token.token_type is not _OPEN) and token.token_type is not TokenType.SEMICOLON:
             found[-1].append(token)
+        if depth == 0 and token.token_type is _OPEN:
+            before, after = given[number - 1 : number], given[number + 1 :]
+            kinds = [one.token_type for one in (*before, *after[:1])]
+            if kinds == [TokenType.FROM, TokenType.SELECT]:
+                sources[-1] = _members(text, after)[0]
         depth += token.token_type is _OPEN
     if len(found) > 1:
         # UNION ALL and UNION DISTINCT: the word belongs to the union.
         words = (TokenType.ALL, TokenType.DISTINCT)
         found = [part[1:] if part and part[0].token_type in words else part for part in found]
-    return tuple(Member(text, tuple(part)) for part in found if part)
+    return tuple(
+        Member(text, tuple(part), source) for part, source in zip(found, sources, strict=True) if part
+    )
+
+
+def partition(text: str, added: str, spoken: Language = SPARK) -> list[Splice]:
+    """Splices that add a key to the only PARTITION BY of a text."""
+    found = tokens(text, spoken)
+    starts = [n for n, token in enumerate(found) if token.token_type is TokenType.PARTITION_BY]
+    if len(starts) != 1:
+        return []
+    depth = 0
+    for last, token in pairwise(found[starts[0] :]):
+        ends = token.token_type in (_CLOSE, TokenType.ORDER_BY)
+        if ends and depth == 0:
+            return [Splice(last.end + 1, last.end + 1, f", {added}")]
+        depth += (token.token_type is _OPEN) - (token.token_type is _CLOSE)
+    return []

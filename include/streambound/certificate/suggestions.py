@@ -73,7 +73,8 @@ class Suggestion:
         catalog: what to declare where domains do the same: with it the query is bounded *as it stands*.
         declared: what it costs then.
         made: the edits.
-        whole: the user's text with them, where that says more than the statement; None if they do not fit in.
+        whole: the user's text with them; None if they do not fit in.
+        written: the query's own statement in that text.
     """
 
     sql: str
@@ -83,11 +84,14 @@ class Suggestion:
     declared: Size | None = None
     made: tuple[Edit, ...] = ()
     whole: str | None = None
+    written: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The object in ``suggestions`` of ``check --format json``."""
         found: dict[str, Any] = {"sql": self.sql, "verdict": "bounded", "units": self.size.units}
         found["change"] = self.change
+        if self.written is not None:
+            found["statement"] = self.written
         further = {"units_formula": self.size.formula, "unplanned": self.size.unplanned}
         found.update({key: text for key, text in further.items() if text is not None})
         if self.catalog is not None and self.declared is not None:

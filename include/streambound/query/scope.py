@@ -13,7 +13,7 @@ from fractions import Fraction
 from sqlglot import expressions as exp
 from sqlglot.errors import ErrorLevel
 
-from streambound.errors import DataError, Place, QueryError, UnsupportedError, meant
+from streambound.errors import DataError, Place, QueryError, UnsupportedError, meant, named
 from streambound.query.dialects.grammar import MOVED, span_of
 from streambound.query.dialects.tokens import code, first_place, place_at
 from streambound.query.differences import has_months
@@ -87,6 +87,10 @@ def is_word(column: exp.Column) -> bool:
         return True
     lambda_ = column.find_ancestor(exp.Lambda)
     return lambda_ is not None and column.name in {given.name for given in lambda_.expressions}
+
+
+# What Spark says of the file that a row is from, beside the row's columns.
+FILES = "_METADATA"
 
 
 @dataclass(frozen=True)
@@ -236,6 +240,9 @@ class Scope:
             return self.occurrences
         owners = tuple(o for o in self.occurrences if o.alias.lower() == alias.lower())
         if not owners:
+            if alias.upper() == FILES:
+                what = f"the pseudo-column {FILES}"
+                raise named(what, f"{what} is not supported yet", place)
             known = [o.alias for o in self.occurrences]
             renamed = [o.alias for o in self.occurrences if o.relation.name.lower() == alias.lower()]
             raise QueryError(

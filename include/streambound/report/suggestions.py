@@ -28,7 +28,9 @@ def suggestion_lines(suggestions: Sequence[Suggestion], whole: bool) -> Iterator
         if suggestion.catalog is not None and suggestion.declared is not None:
             yield f"       or declare {declared_text(suggestion.catalog)}: {cost_text(suggestion.declared)}"
         if whole:
-            yield from (f"         {line}".rstrip() for line in _statement(suggestion.sql))
+            yield from (
+                f"         {line}".rstrip() for line in _statement(suggestion.written or suggestion.sql)
+            )
 
 
 def cost_text(size: Size) -> str:

@@ -106,3 +106,9 @@ APPLY CHANGES INTO target FROM STREAM(t) KEYS (id) SEQUENCE BY ts
 CREATE STREAMING TABLE x (id BIGINT, n INT) AS SELECT * FROM STREAM(raw.x); SELECT DISTINCT id FROM x WHERE id BETWEEN 1 AND 5
 -- unbounded
 CREATE STREAMING TABLE x (id BIGINT, n INT) AS SELECT * FROM STREAM(elsewhere.y); SELECT DISTINCT id FROM x
+-- refused: the pseudo-column _METADATA
+SELECT id, _metadata.file_path FROM t
+-- refused: the pseudo-column _METADATA
+SELECT *, _metadata FROM t
+-- refused: a field of the key w
+SELECT w.start, count(*) AS n FROM (SELECT window(ts, '10 minutes') AS w FROM t) GROUP BY w

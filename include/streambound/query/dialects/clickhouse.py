@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from sqlglot import expressions as exp
 from sqlglot.dialects.clickhouse import ClickHouse
 from sqlglot.parsers.clickhouse import ClickHouseParser
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from streambound.query.dialects.statements import Statements
 
 _LENGTH = re.compile(r"(\d+)(us|ms|s|m|h|d|w)", re.IGNORECASE)
+_CLOSING = {TokenType.L_PAREN: TokenType.R_PAREN, TokenType.L_BRACKET: TokenType.R_BRACKET}
 _LENGTHS = {
     **{"us": "MICROSECOND", "ms": "MILLISECOND", "s": "SECOND", "m": "MINUTE"},
     **{"h": "HOUR", "d": "DAY", "w": "WEEK"},
@@ -42,6 +44,9 @@ class Timeplus(ClickHouse):
                 return True
             return super()._parse_table_clause(table)
 
+        def _parse(self, parse_method: Any, raw_tokens: Any, sql: str | None = None) -> Any:
+            return super()._parse(parse_method, _with_pairs(raw_tokens), sql)
+
         def _parse_join(self, *args: Any, **options: Any) -> exp.Join | None:
             # The latest row of the other side, which replaces the one before.
             latest = self._clause_ahead() and self._match_text_seq("LATEST")
@@ -63,3 +68,21 @@ class Timeplus(ClickHouse):
             return found
 
         QUERY_MODIFIER_PARSERS = {**ClickHouseParser.QUERY_MODIFIER_PARSERS, **Statements.STREAM_MODIFIERS}
+
+
+def _with_pairs(found: Sequence[Token]) -> list[Token]:
+    """Tokens in which the range of a session, ``[a, b)``, ends as it begins.
+
+    Whether the rows at its ends belong to it says nothing of how long it lasts.
+    """
+    made, opened = list[Token](), list[tuple[TokenType, bool]]()
+    for before, token in zip((None, *found), found, strict=False):
+        if token.token_type in _CLOSING:
+            last = before is not None and before.text.upper() == "SESSION"
+            opened.append((_CLOSING[token.token_type], last))
+        elif opened and token.token_type in _CLOSING.values():
+            kind, _ = opened.pop()
+            if kind is not token.token_type and opened and opened[-1][1]:
+                token = Token(kind, token.text, token.line, token.col, token.start, token.end)
+        made.append(token)
+    return made

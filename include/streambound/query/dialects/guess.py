@@ -34,6 +34,7 @@ _SIGNS: tuple[tuple[str, str], ...] = (
     ("feldera", "CREATE LOCAL VIEW"),
     ("timeplus", "DATE_DIFF_WITHIN ("),
     ("timeplus", "CREATE EXTERNAL STREAM"),
+    ("timeplus", "EVENT_TIME_COLUMN ="),
     ("flink", "DESCRIPTOR ("),
     ("flink", "STATEMENT SET"),
     ("flink", "WATERMARK FOR"),
@@ -54,6 +55,7 @@ _HINTS = (
         "LATENESS",
         "LOCAL",
         "DATE_DIFF",
+        "EVENT_TIME",
     ),
     *("EXTERNAL", "DESCRIPTOR", "STATEMENT", "WATERMARK", "TUMBLE", "CONNECTOR", ":="),
 )

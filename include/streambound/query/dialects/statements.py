@@ -223,10 +223,8 @@ class Statements(Streaming):
         if self._match_text_seq("TABLE"):
             # PostgreSQL: TABLE t is all of it.
             return Written("select", first, self._prev, None, self._whole_table())
-        if self._match_text_seq("SUBSCRIBE"):
-            self._match_text_seq("TO")
-            if self._curr.text.upper() not in (*_QUERY, "("):
-                return Written("select", first, self._prev, None, self._whole_table())
+        if self._match_text_seq("COPY", "(", "SUBSCRIBE") or self._match_text_seq("SUBSCRIBE"):
+            return self._subscription(first)
         if self._curr.text.upper() in _PASSED and self.PASSES_OVER:
             self._pass_over_all()
             return Written("other", first, self._prev)
@@ -243,6 +241,20 @@ class Statements(Streaming):
         target = self._into(tree)
         self._after_query(tree)
         return Written("insert" if target is not None else "select", first, self._prev, target, tree)
+
+    def _subscription(self, first: Token) -> Written:
+        """Materialize: what follows a query or the name of a relation says from when on, and how."""
+        self._match_text_seq("TO")
+        if self._curr.text.upper() in _QUERY:
+            tree: exp.Expr | None = self._query()
+        elif self._match(TokenType.L_PAREN):
+            tree = self._query()
+            self._match_r_paren()
+        else:
+            tree = self._whole_table()
+        last = self._prev
+        self._pass_over_all()
+        return Written("select", first, last, None, tree)
 
     def _whole_table(self) -> exp.Select:
         whole = exp.Select(expressions=[exp.Star()], from_=exp.From(this=self._parse_table_parts()))

@@ -104,8 +104,11 @@ def place_at(sql: str, start: int, end: int) -> Place:
 
 
 def first_place(sql: str) -> Place | None:
-    """Where a text begins but for comments; None if there is nothing."""
-    found = tokens(sql)
+    """Where a text begins but for comments; None if there is nothing, or it is in another dialect."""
+    try:
+        found = tokens(sql)
+    except QueryError:
+        return None
     return token_place(sql, found[0]) if found else None
 
 

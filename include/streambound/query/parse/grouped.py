@@ -283,6 +283,11 @@ class _Group:
         if (call := node.find_ancestor(exp.Anonymous)) is not None:
             # It may be an aggregate of the engine, or of the user's own.
             raise blockers.blocker(f"the aggregate {name_of(call)}", call, names.inliner.text)
+        if (
+            node.table
+            and names.canonical(exp.column(exp.to_identifier(node.table, quoted=True))) in self._keys
+        ):
+            raise blockers.blocker(f"a field of the key {node.table}", node, names.inliner.text)
         if not self._keys and not self._select.args.get("group"):
             fix = f"add GROUP BY {said}, or an aggregate around it"
         else:

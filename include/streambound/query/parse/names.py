@@ -29,12 +29,13 @@ from streambound.query.parse.parts import (
 )
 from streambound.query.parse.semijoins import partners_of
 from streambound.query.parse.substitution import Substitution
-from streambound.query.scope import is_word, place_of
+from streambound.query.scope import FILES, is_word, place_of
 from streambound.query.windows import END, SESSIONS, START, Window, part_called
 from streambound.query.windows import called as called_window
 
 # What every row of a processor has beside its columns, but for its time.
 PSEUDO = {
+    "spark": (FILES,),
     "azure": ("PARTITIONID", "EVENTENQUEUEDUTCTIME", "EVENTPROCESSEDUTCTIME", "BLOBNAME"),
     "ksql": ("ROWKEY", "ROWPARTITION", "ROWOFFSET", "WINDOWSTART", "WINDOWEND"),
     "risingwave": ("_ROW_ID", "_RW_TIMESTAMP", "_RW_KAFKA_TIMESTAMP", "_RW_KAFKA_KEY"),
