@@ -133,9 +133,11 @@ def test_changes_add_up_to_the_answer(answered: Any) -> None:
     }
 
 
-def test_the_evaluation_before_is_that_of_the_records(answered: Any, store: Results) -> None:
+def test_the_evaluation_before_is_that_of_the_records(
+    answered: Any, store: Results, working_folder: Path
+) -> None:
     about = asked(answered, "groups/answers")
-    digest = json.loads(answers._answer("groups").folder.joinpath("_answer.json").read_text())["digest"]  # type: ignore[union-attr]
+    digest = json.loads((working_folder / "answers" / "groups" / "_answer.json").read_text())["digest"]
     assert about["rows_before"] is None
     moment = dt.datetime(2026, 11, 27, tzinfo=dt.UTC)
     for number, (rows, had) in enumerate(((4, "x"), (about["answer_rows"], digest))):
@@ -202,6 +204,18 @@ def test_what_is_damaged_costs_the_rows_and_not_the_page(
     error = asked(answered, f"groups/answers?view={view}", 503)["error"]
     assert "groups" in error["message"] and error["fix"]
     assert error["message"] in page(answered, f"queries/groups?view={view}").text
+
+
+def test_an_evaluation_that_failed_is_told_beside_what_it_left(answered: Any, working_folder: Path) -> None:
+    path = working_folder / "answers" / "groups" / "_answer.json"
+    about = json.loads(path.read_text())
+    path.write_text(json.dumps({**about, "error": "the disk is full", "digest": None, "answer_rows": 0}))
+    body = asked(answered, "groups/answers?view=changes")
+    assert body["error"] == "the disk is full" and body["answer_rows"] is None and body["rows"]
+    assert "failed: the disk is full" in page(answered, "queries/groups").text
+    del about["started_after"]
+    path.write_text(json.dumps(about))
+    assert "started_after" in asked(answered, "groups/answers", 503)["error"]["message"]
 
 
 def test_values_keep_their_types_and_markup_is_text(

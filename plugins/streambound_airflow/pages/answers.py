@@ -125,7 +125,9 @@ def _reading(name: str) -> Iterator[None]:
     """An evaluation may replace files while they are read, and a disk may refuse."""
     try:
         yield
-    except (OSError, pa.ArrowInvalid, KeyError) as error:
+    except KeyError as error:
+        raise _unreadable(name, LookupError(f"{SUMMARY} says nothing of {error}")) from None
+    except (OSError, pa.ArrowInvalid) as error:
         raise _unreadable(name, error) from None
 
 
@@ -139,8 +141,9 @@ def page(name: str, view: AnswerView | None, limit: int, offset: int = 0) -> Ans
     found = _answer(name)
     if found is None:
         return AnswerPage(query=name, evaluated=False)
-    chosen, about, new = _view(name, found, view), found.about, found.new()
+    chosen, about = _view(name, found, view), found.about
     with _reading(name):
+        new = found.new()
         files = found.files(chosen)
         counts = [file.rows for file in files]
         schema = pq.read_schema(files[0].path) if files else pa.schema([])
@@ -155,7 +158,7 @@ def page(name: str, view: AnswerView | None, limit: int, offset: int = 0) -> Ans
             answer_rows=None if about["error"] else about["answer_rows"],
             answer_count=None if about["error"] else int(about["answer_count"]),
             rows_before=_rows_before(name, about["digest"]),
-            last_partition=max(about["partitions"], default=None),
+            last_partition=about["partitions"][-1] if about["partitions"] else None,
             share=(about["memory"] or {}).get("estimated_share"),
             error=about["error"],
             columns=[AnswerColumn(name=one.name, type=_sql(one.type)) for one in schema if one.name != COUNT],
