@@ -94,7 +94,7 @@ def test_every_registered_query_is_listed_with_what_is_known(
     # Read by a screen reader: a caption, and headings of columns and rows.
     assert (
         seen.all("caption")
-        and len(seen.all("th", scope="col")) == 8
+        and len(seen.all("th", scope="col")) == 9
         and len(seen.all("th", scope="row")) == 4
     )
 
@@ -103,9 +103,23 @@ def test_filtering_works_without_scripts_too(viewer: Any, store: Results, regist
     decide(store, registry)
     seen = page(viewer, "queries?verdict=unbounded&text=TESTS+unb")
     assert "1 of 4 queries" in seen.text and len(seen.all("tr", data_verdict="unbounded")) == 1
+    seen = page(viewer, "queries?verdict=&owner=tests")
+    assert "1 of 4 queries" in seen.text and len(seen.all("tr", data_owner="tests")) == 1
+    assert page(viewer, "queries?owner=nobody").all("option", value="nobody", selected=None)
     seen = page(viewer, "queries?text=nothing+like+this")
     assert "0 of 4 queries" in seen.text
     assert "hidden" not in seen.all("p", id="none-match")[0]
+
+
+def test_tiles_count_and_lead_to_what_they_count(viewer: Any, store: Results, registry: Path) -> None:
+    decide(store, registry)
+    seen = page(viewer, "queries?verdict=unbounded")
+    (chosen,) = seen.all("a", aria_current="true")
+    assert chosen["href"] == "./queries?verdict=unbounded"
+    counts = viewer.get("api/v1/queries").json()["counts"]
+    for name, count in counts.items():
+        assert len(seen.all("a", href=f"./queries?verdict={name}")) == (count > 0)
+        assert f"{count} of 4 queries" in page(viewer, f"queries?verdict={name}").text
 
 
 def test_each_page_says_what_to_run_when_there_is_nothing(

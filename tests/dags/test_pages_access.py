@@ -28,6 +28,7 @@ FILLED = {
     "dag_id": "validate_queries",
     "run_id": "r1",
     "path": "index.html",
+    "kind": "csv",
     "rest": "nowhere",
 }
 

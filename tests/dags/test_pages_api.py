@@ -69,6 +69,9 @@ def test_queries_are_paged_and_counted(viewer: Any, store: Results) -> None:
     parts = [viewer.get(f"api/v1/queries?limit=3&offset={offset}").json()["queries"] for offset in (0, 3)]
     assert [len(part) for part in parts] == [3, 1] and parts[0] + parts[1] == whole["queries"]
     assert viewer.get("api/v1/queries?verdict=bounded").json()["total"] == 1
+    assert whole["owners"] == {"tests": 1} and viewer.get("api/v1/queries?owner=nobody").json()["total"] == 0
+    (owned,) = viewer.get("api/v1/queries?owner=tests").json()["queries"]
+    assert owned["name"] == "unbounded"
 
 
 def test_verdicts_evaluations_and_runs_of_a_query(viewer: Any, store: Results) -> None:

@@ -8,6 +8,7 @@ out; the answers are those of plain SQL over what is left.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -16,7 +17,7 @@ import duckdb
 import httpx
 import pytest
 from playwright.sync_api import FrameLocator, expect
-from tests.e2e.browser import Value, Visitor, visitor
+from tests.e2e.browser import LOADED, Value, Visitor, visitor
 from tests.e2e.pipeline import DAMAGED, QUERIES, RUN_SECONDS, Ran, damaged_file, pipeline
 from tests.platform.leaks import leaks
 
@@ -163,6 +164,29 @@ def test_queries_are_found_filtered_and_sorted_inside_airflow(admin: Visitor) ->
     expect(names.nth(1)).to_have_text("carriers_by_origin")
 
 
+def test_filters_are_in_the_address_so_that_back_finds_them(ran: Ran) -> None:
+    with visitor(ran.layout.url, viewport={"width": 1280, "height": 1000}) as person:
+        person.log_in("viewer", ran.password("viewer"))
+        page = person.page
+        page.goto(f"{ran.layout.url}{PREFIX}/queries")
+        page.evaluate(LOADED)
+        names = page.locator("#queries tbody tr:visible th a")
+        page.locator("#filter-owner").select_option("fleet")
+        expect(names).to_have_text(["aircraft_rotation", "tail_numbers_seen"])
+        page.locator("#filter-text").fill("tail_numbers")
+        expect(page).to_have_url(re.compile(r"/queries\?text=tail_numbers&owner=fleet$"))
+        names.first.click()
+        expect(page.locator("h1")).to_contain_text("tail_numbers_seen")
+        page.go_back()
+        expect(names).to_have_text(["tail_numbers_seen"])
+        expect(page.locator("#filter-owner")).to_have_value("fleet")
+        page.get_by_role("navigation", name="Queries by verdict").get_by_role(
+            "link", name="unbounded"
+        ).click()
+        expect(names).to_have_text(["aircraft_rotation", "tail_numbers_seen"])
+        assert person.errors == []
+
+
 def test_a_bounded_query_shows_what_its_plan_keeps_and_its_state(ran: Ran, admin: Visitor) -> None:
     frame = opened(admin, "queries/carriers_by_origin")
     assert frame.locator("h1").inner_text().split() == ["carriers_by_origin", "bounded"]
@@ -173,6 +197,22 @@ def test_a_bounded_query_shows_what_its_plan_keeps_and_its_state(ran: Ran, admin
     assert boundaries and DAMAGED not in boundaries
     frame.get_by_role("link", name=ran.runs["validate_queries"]).first.click()
     admin.page.wait_for_url(f"**/dags/validate_queries/runs/{quote(ran.runs['validate_queries'], safe='')}*")
+
+
+def test_answer_rows_are_sorted_and_downloaded_inside_airflow(admin: Visitor) -> None:
+    frame = opened(admin, "queries/late_departures")
+    table = frame.get_by_role("region", name="Rows of the answer")
+    delays = table.locator("tbody tr td[data-label=dep_delay]")
+    expect(delays.first).to_be_visible()
+    table.get_by_role("button", name="dep_delay").click()
+    found = [int(text) for text in delays.all_inner_texts()]
+    assert len(found) > 1 and found == sorted(found)
+    before = admin.page.url
+    with admin.page.expect_download() as saved:
+        frame.get_by_role("link", name="Download all as CSV").click()
+    assert saved.value.suggested_filename == "late_departures-changes.csv"
+    assert len(saved.value.path().read_text().splitlines()) > len(found)
+    assert admin.page.url == before
 
 
 def test_an_unbounded_query_tells_why_and_offers_what_would_be_bounded(admin: Visitor) -> None:
@@ -266,7 +306,10 @@ def test_who_is_not_signed_in_sees_nothing_and_a_viewer_starts_nothing(ran: Ran)
     routes = [("GET", page) for page in [*pages, "static/streambound.css", "api/v1/openapi.json"]]
     for path, methods in paths.items():
         filled = path.strip("/").format(
-            name="late_departures", dag_id="validate_queries", run_id=ran.runs["validate_queries"]
+            name="late_departures",
+            kind="csv",
+            dag_id="validate_queries",
+            run_id=ran.runs["validate_queries"],
         )
         routes += [(method.upper(), filled.removeprefix("streambound/")) for method in methods]
     assert len(routes) > 15

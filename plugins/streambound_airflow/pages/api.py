@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, StreamingResponse
 
-from streambound_airflow.pages import decided, detail, overview
+from streambound_airflow.pages import answers, decided, detail, overview
 from streambound_airflow.pages.access import LOGGED, OWN_PAGES, READS, TRIGGERS, User
 from streambound_airflow.pages.examination import EXAMINERS
 from streambound_airflow.pages.problems import responses
 from streambound_airflow.pages.schemas import (
+    AnswerPage,
+    AnswerView,
     CheckBody,
     CheckRequest,
     ChoicesBody,
@@ -49,16 +51,24 @@ Offset = Annotated[int, Query(ge=0, le=1_000_000, description="How many are pass
 Text = Annotated[
     str, Query(max_length=200, description="Words of a query's name, owner, description or note.")
 ]
+Owner = Annotated[str | None, Query(max_length=200, description="The owner that a query's file names.")]
+View = Annotated[
+    AnswerView | None, Query(description="By default the answer as it is now, where it is kept as a whole.")
+]
 # Without NUL, which PostgreSQL takes in no text.
 Identifier = Annotated[str, Path(min_length=1, max_length=250, pattern=r"^[^\x00]+$")]
 
 
 @router.get("/queries")
 def list_queries(
-    text: Text = "", verdict: Outcome | None = None, limit: Limit = 100, offset: Offset = 0
+    text: Text = "",
+    verdict: Outcome | None = None,
+    owner: Owner = None,
+    limit: Limit = 100,
+    offset: Offset = 0,
 ) -> QueryPage:
     """The registered queries with the newest that is known of each, by name."""
-    return overview.page(text, verdict, limit, offset)
+    return overview.page(text, verdict, owner, limit, offset)
 
 
 @router.get("/queries/{name}", responses=responses(404))
@@ -81,6 +91,25 @@ def list_evaluations(name: Name, limit: Limit = 50, offset: Offset = 0) -> Evalu
     detail.row_of_query(name)
     found = store().answers_of(name, limit, offset)
     return EvaluationPage(evaluations=[detail.evaluation(one) for one in found])
+
+
+@router.get("/queries/{name}/answers", responses=responses(404))
+def list_answers(name: Name, view: View = None, limit: Limit = 100, offset: Offset = 0) -> AnswerPage:
+    """Rows of a query's answer as it is now, or the changes that made it, the newest partition first."""
+    return answers.page(name, view, limit, offset)
+
+
+@router.get(
+    "/queries/{name}/answers.{kind}",
+    response_class=StreamingResponse,
+    responses={
+        **responses(404),
+        200: {"content": {one: {"schema": {"type": "string"}} for one in answers.MEDIA.values()}},
+    },
+)
+def download_answers(name: Name, kind: answers.Kind, view: View = None) -> StreamingResponse:
+    """All rows of the same as one file, sent while it is read."""
+    return answers.download(name, kind, view)
 
 
 @router.get("/queries/{name}/state", responses=responses(404))

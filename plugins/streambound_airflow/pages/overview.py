@@ -50,17 +50,30 @@ def rows() -> Mapping[str, QueryRow]:
         return _Kept.rows
 
 
-def page(text: str = "", verdict: str | None = None, limit: int | None = None, offset: int = 0) -> QueryPage:
-    """The registered queries of a verdict with every word of a text (in name, owner, description, note)."""
+def page(
+    text: str = "",
+    verdict: str | None = None,
+    owner: str | None = None,
+    limit: int | None = None,
+    offset: int = 0,
+) -> QueryPage:
+    """The registered queries of a verdict and an owner with every word of a text (in name, owner,
+    description, note)."""
     known = [row for row in rows().values() if row.registered]
     words = text.lower().split()
-    found = [row for row in known if verdict in (None, row.verdict) and _has(row, words)]
+    found = [
+        row
+        for row in known
+        if verdict in (None, row.verdict) and owner in (None, row.owner) and _has(row, words)
+    ]
     counts = Counter(row.verdict for row in known)
+    owners = Counter(row.owner for row in known if row.owner)
     end = None if limit is None else offset + limit
     return QueryPage(
         total=len(found),
         registered=len(known),
         counts={name: counts[name] for name in VERDICTS},
+        owners=dict(sorted(owners.items())),
         queries=found[offset:end],
     )
 

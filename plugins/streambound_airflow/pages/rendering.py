@@ -25,6 +25,23 @@ def number(value: int | float | None) -> str:
     return "–" if value is None else f"{value:,}"
 
 
+def signed(value: int) -> str:
+    """A change, with its sign; a minus sign is as wide as a plus."""
+    return f"{value:+,}".replace("-", "\N{MINUS SIGN}") if value else "0"
+
+
+def numeric(kind: str) -> bool:
+    """Whether values of a type of ``schemas.AnswerColumn`` are numbers."""
+    return kind.startswith(("bigint", "decimal", "double", "float"))
+
+
+def cell(value: Any, kind: str) -> str:
+    """A value that is not NULL, of a type of ``schemas.AnswerColumn``; timestamps without their zone, UTC."""
+    if kind == "timestamp":
+        return str(value).replace("T", " ").removesuffix("+00:00")
+    return str(value).lower() if kind == "boolean" else str(value)
+
+
 def share(value: float | None) -> str:
     """A part of one, in percent."""
     return "–" if value is None else f"{value:.1%}"
@@ -60,8 +77,11 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     found.filters |= {
+        "cell": cell,
         "number": number,
+        "numeric": numeric,
         "share": share,
+        "signed": signed,
         "moment": moment,
         "trusted": trusted,
         "yaml": declared,

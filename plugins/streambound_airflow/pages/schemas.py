@@ -12,6 +12,9 @@ from streambound.results import EVALUATED_BY
 Outcome = Literal["bounded", "unbounded", "unknown", "invalid", "unchecked"]
 Final = Literal["bounded", "unbounded", "never-final", "unknown"]
 Units = int | None
+AnswerView = Literal["answer", "changes"]
+# Decimals, dates and timestamps (ISO 8601) are texts, and so are inf and nan, which JSON has not.
+Cell = bool | int | float | str | None
 JOB = "The DAG that the run is of; empty where an earlier release did not record it."
 
 
@@ -68,6 +71,7 @@ class QueryPage(BaseModel):
     total: int = Field(description="How many match.")
     registered: int = Field(description="How many there are.")
     counts: dict[Outcome, int] = Field(description="Of all registered queries, by verdict.")
+    owners: dict[str, int] = Field(description="Of all registered queries, by owner where one is named.")
     queries: list[QueryRow]
 
 
@@ -191,6 +195,49 @@ class EvaluationPage(BaseModel):
     """Evaluations of one query, the newest first."""
 
     evaluations: list[EvaluationBody]
+
+
+class AnswerColumn(BaseModel):
+    """A column of SELECT, with its type in SQL."""
+
+    name: str
+    type: str
+
+
+class AnswerRow(BaseModel):
+    """A row of an answer, or a change of one."""
+
+    partition: str | None = Field(default=None, description="Of a change: the partition that made it.")
+    row: list[Cell] = Field(description="In the order of the columns.")
+    count: int = Field(description="Its multiplicity; of a change negative where rows are taken back.")
+    new: bool = Field(default=False, description="Of a change: whether the last evaluation made it.")
+
+
+class AnswerPage(BaseModel):
+    """Some rows of the answer that the last evaluation left."""
+
+    query: str
+    evaluated: bool = Field(description="Whether there is an answer; without one there is nothing else.")
+    view: AnswerView | None = Field(
+        default=None,
+        description="answer: the rows as they are now. changes: the rows that partitions added or took"
+        " back, the newest partition first.",
+    )
+    views: list[AnswerView] = Field(default_factory=list, description="Those that this query has.")
+    total: int = Field(default=0, description="How many rows the view has.")
+    new: int | None = Field(
+        default=None, description="Changes that the last evaluation made; null if it made all of them."
+    )
+    answer_rows: int | None = Field(default=None, description="Different rows of the answer.")
+    answer_count: int | None = Field(default=None, description="The same with their multiplicities.")
+    rows_before: int | None = Field(default=None, description="Different rows in the evaluation before.")
+    last_partition: str | None = Field(default=None, description="The last that the answer rests on.")
+    share: float | None = Field(
+        default=None, description="Of the exact answer, estimated, for a query in limited memory."
+    )
+    error: str | None = Field(default=None, description="Why the last evaluation failed.")
+    columns: list[AnswerColumn] = Field(default_factory=list)
+    rows: list[AnswerRow] = Field(default_factory=list)
 
 
 class CheckpointBody(BaseModel):

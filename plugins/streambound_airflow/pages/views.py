@@ -9,15 +9,17 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from streambound.errors import StorageError
 from streambound.report.pages import state_chart
-from streambound_airflow.pages import decided, detail, documents, overview
+from streambound_airflow.pages import answers, decided, detail, documents, overview
 from streambound_airflow.pages.access import OWN_PAGES, READS, User
-from streambound_airflow.pages.api import Identifier, Name, Text
+from streambound_airflow.pages.api import Identifier, Name, Offset, Owner, Text, View
 from streambound_airflow.pages.catalog import relations
 from streambound_airflow.pages.examination import EXAMINERS, SECONDS
 from streambound_airflow.pages.guard import SQL_BYTES
 from streambound_airflow.pages.problems import Problem, Refused, problem_of
 from streambound_airflow.pages.rendering import render, root_of
 from streambound_airflow.pages.schemas import (
+    AnswerPage,
+    AnswerView,
     CheckBody,
     CheckRequest,
     Outcome,
@@ -33,6 +35,8 @@ router = APIRouter(dependencies=[READS, OWN_PAGES], include_in_schema=False)
 EXAMPLE = "SELECT DISTINCT d.carrier, d.origin\nFROM departures d\nWHERE d.dep_delay > 60"
 # Evaluations that a query's page shows.
 SHOWN = 20
+# Rows of its answer.
+ROWS = 200
 # Checkpoints of the chart over time; the table shows the last of them.
 CHARTED, TABLED = 1_000, 30
 
@@ -45,16 +49,17 @@ def home() -> Response:
 
 @router.get("/queries")
 def queries_page(
-    request: Request, text: Text = "", verdict: Outcome | Literal[""] | None = None
+    request: Request, text: Text = "", verdict: Outcome | Literal[""] | None = None, owner: Owner = None
 ) -> HTMLResponse:
     """Every registered query with the newest that is known of it."""
-    found = overview.page(text, verdict or None)
+    found = overview.page(text, verdict or None, owner or None)
     return render(
         request,
         "queries.html",
         page=found,
         text=text,
         verdict=verdict,
+        owner=owner,
         charts={row.name: _small(row) for row in found.queries if row.states},
     )
 
@@ -65,13 +70,16 @@ def _small(row: QueryRow) -> str:
 
 
 @router.get("/queries/{name}")
-def query_page(request: Request, name: Name, user: User) -> HTMLResponse:
+def query_page(
+    request: Request, name: Name, user: User, view: View = None, offset: Offset = 0
+) -> HTMLResponse:
     """All that is known of one query."""
     found = detail.detail(name)
     examined = _examined(found)
     now = examined["now"]
     database = store()
     evaluations = database.answers_of(name, SHOWN)
+    answer, answer_fault = _answer(name, view, offset)
     state, state_fault = _state(name)
     return render(
         request,
@@ -80,6 +88,10 @@ def query_page(request: Request, name: Name, user: User) -> HTMLResponse:
         query=found,
         current=_is_current(found) and (now is None or _same(found.verdict, now)),
         **examined,
+        answer=answer,
+        answer_fault=answer_fault,
+        offset=offset,
+        limit=ROWS,
         state=state,
         state_fault=state_fault,
         tabled=state.checkpoints[::-1][:TABLED],
@@ -120,6 +132,14 @@ def _examined(found: QueryDetail) -> dict[str, Any]:
 
 def _decided(sql: str, name: str, **how: Any) -> CheckBody:
     return CheckBody.model_validate(EXAMINERS.examine(sql, name, **how))
+
+
+def _answer(name: str, view: AnswerView | None, offset: int) -> tuple[AnswerPage, Problem | None]:
+    """Rows of the answer; files that cannot be read cost their part of the page, not the page."""
+    try:
+        return answers.page(name, view, ROWS, offset), None
+    except StorageError as error:
+        return AnswerPage(query=name, evaluated=False), problem_of(error)
 
 
 def _state(name: str) -> tuple[StateBody, Problem | None]:

@@ -35,33 +35,36 @@
     if (!form || !table) return;
     const words = form.elements.text;
     const verdict = form.elements.verdict;
+    const owner = form.elements.owner;
     const count = document.getElementById("filter-count");
     const none = document.getElementById("none-match");
     const rows = Array.from(table.tBodies[0].rows);
     // The server has filtered already if the address says so: then every change asks it anew.
     const partial = new URLSearchParams(location.search);
-    const whole = !partial.get("text") && !partial.get("verdict");
+    const whole = !["text", "verdict", "owner"].some((name) => partial.get(name));
     const total = count.textContent.split(" of ").pop();
     const apply = () => {
       const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean);
       let shown = 0;
       rows.forEach((row) => {
         const fits = (!verdict.value || row.dataset.verdict === verdict.value)
+          && (!owner.value || row.dataset.owner === owner.value)
           && wanted.every((word) => row.dataset.text.includes(word));
         row.hidden = !fits;
         shown += fits ? 1 : 0;
       });
       count.textContent = `${shown} of ${total}`;
       none.hidden = shown > 0;
+      // Back, and a link to this address, find the same rows.
+      const asked = new URLSearchParams([...new FormData(form)].filter((pair) => pair[1]));
+      history.replaceState(null, "", asked.size ? `?${asked}` : location.pathname);
     };
     form.addEventListener("submit", (event) => { if (whole) event.preventDefault(); });
     if (whole) {
       words.addEventListener("input", apply);
-      verdict.addEventListener("change", apply);
-      if (words.value || verdict.value) apply();
+      [verdict, owner].forEach((select) => select.addEventListener("change", apply));
     } else {
-      words.addEventListener("change", () => form.requestSubmit());
-      verdict.addEventListener("change", () => form.requestSubmit());
+      [words, verdict, owner].forEach((one) => one.addEventListener("change", () => form.requestSubmit()));
     }
   };
 
@@ -93,6 +96,7 @@
       if (window.parent === window || event.ctrlKey || event.metaKey || event.shiftKey) return;
       const made = window.parent.document.createElement("a");
       made.href = link.href;
+      if (link.hasAttribute("download")) made.download = link.download;
       event.preventDefault();
       made.click();
     } catch {
