@@ -164,3 +164,17 @@ def test_no_number_of_rows_is_negative(count: str, verdict: str) -> None:
     groups = f"SELECT A, {count} AS n FROM S GROUP BY A, ts"
     sql = f"SELECT q.n, COUNT(*) FROM ({groups}) q WHERE q.n < 5 GROUP BY q.n"
     assert said(sql)[0] == verdict
+
+
+@pytest.mark.parametrize("stream", ["S", "T"])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT DISTINCT x.K FROM {_GREATEST} JOIN {{}} t ON t.A = x.n",
+        f"SELECT x.K, x.n FROM {_GREATEST} WHERE EXISTS (SELECT 1 FROM {{}} t WHERE t.A = x.n)",
+        "SELECT DISTINCT 1 FROM (SELECT ts, A FROM S GROUP BY ts, A) x JOIN {} t ON t.A = x.A",
+    ],
+)
+def test_rows_of_a_stream_are_there_beside_a_sub_query_of_it(sql: str, stream: str) -> None:
+    """The greatest A of S is an A of S: nothing of S has to be kept to know that it is there."""
+    assert said(sql.format(stream))[0] == ("unknown" if stream == "S" else "unbounded")

@@ -49,14 +49,14 @@ def decide(statement: Statement) -> Decision:
     if not all(verdict.bounded for _, verdict in inner):
         return Decision(inherited(statement, inner, lambda other: decide(other).verdict), ())
     found = _decided(statement)
-    verdict = _over_rows(inner, within_limits(statement, found.verdict))
+    verdict = _over_rows(statement, inner, within_limits(statement, found.verdict))
     if in_part:
         # Which groups have no rows that leave is not settled.
         verdict = replace(verdict, final=None)
     return replace(found, verdict=_of_the_text(statement, verdict))
 
 
-def _over_rows(inner: Sequence[tuple[Relation, Verdict]], verdict: Verdict) -> Verdict:
+def _over_rows(statement: Statement, inner: Sequence[tuple[Relation, Verdict]], verdict: Verdict) -> Verdict:
     """The verdict over sub-queries whose rows may be taken back at times that are not known."""
     if any(untimed(relation) for relation, _ in inner):
         verdict = replace(verdict, final=None)
@@ -66,6 +66,8 @@ def _over_rows(inner: Sequence[tuple[Relation, Verdict]], verdict: Verdict) -> V
         what = "rows of finitely many keys, which change, are beside others"
     elif any(_passing(relation) for relation, _ in inner):
         what = "rows of a sub-query leave with time"
+    elif any(map(_reads_twice, statement.selections)):
+        what = "a sub-query is of a stream that is read beside it as well"
     else:
         return verdict
     what += ", and it is not known which must be kept"
@@ -79,6 +81,14 @@ def _passing(relation: Relation) -> bool:
     """Whether rows of a sub-query leave with time, and are no table that changes."""
     made = relation.fed
     return made is not None and relation.kind is Kind.STREAM and leaves(made)
+
+
+def _reads_twice(selection: Selection) -> bool:
+    """Whether a stream is read beside a sub-query of it, whose rows are then none of any."""
+    arriving = [o.relation for o in selection.occurrences if o.relation.kind is not Kind.STATIC]
+    read = [{r.name for r in ((one,) if one.fed is None else one.fed.scanned)} for one in arriving]
+    made = any(one.fed is not None for one in arriving)
+    return made and len(set().union(*read)) < sum(map(len, read))
 
 
 def _of_the_text(statement: Statement, verdict: Verdict) -> Verdict:
