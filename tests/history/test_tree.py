@@ -26,11 +26,14 @@ from streambound.evaluation.events import batches, timed
 from streambound.evaluation.finality import finals
 from streambound.evaluation.flow import statement_pass
 from streambound.evaluation.reference import initial, reference
+from streambound.history.evaluate import evaluate_history
+from streambound.history.local import LocalExecutor
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.model import Kind
 from streambound.query.parse import defined
 from streambound.query.parse.corpus import CorpusLine
 from streambound.query.statement import Statement
+from streambound.synopsis.flow import Leaf, nodes
 from streambound.tasks.emit import TOTAL
 
 # Statements that may have final rows.
@@ -137,6 +140,104 @@ def agrees(data: st.DataObject, case: Beyond | CorpusLine, mode: str | None = No
 @given(statements_beyond(), st.data())
 def test_random_statements(case: Beyond, data: st.DataObject) -> None:
     agrees(data, case)
+
+
+# What tasks compute of shares of rows, exactly, also where values are NULL.
+PARTLY = (
+    *(
+        "COUNT(*)",
+        "COUNT(A)",
+        "SUM(A)",
+        "AVG(A)",
+        "MIN(A)",
+        "MAX(A)",
+        "AVG(A * A)",
+        "SUM(2 * A + 1)",
+        "SUM(A * K)",
+    ),
+    *(
+        "SUM(D)",
+        "MIN(D)",
+        "AVG(D)",
+        "MAX(F)",
+        "MIN(S)",
+        "MAX(S)",
+        "SUM(A - K)",
+        "MIN(K)",
+        "COUNT(S)",
+    ),
+)
+# What is computed of rows: these have leaves of their own.
+WHOLE = (
+    "COUNT(DISTINCT K)",
+    "SUM(F)",
+    "SUM(W)",
+    "VAR_POP(A)",
+    "MAX(A + 1)",
+    "ANY_VALUE(S)",
+    "SUM(D * D)",
+)
+VALUES: dict[str, tuple[str, list[Any]]] = {
+    "K": ("int", [0, 1]),
+    "A": ("bigint", [None, 2**30, -(2**30) - 1, -1, 0, 3]),
+    "D": ("decimal(12,2)", [None, "9999999999.99", "-0.01", "2.50"]),
+    "W": ("decimal(38,2)", [None, "1" * 34 + ".25", "0.75"]),
+    "F": ("double", [None, 0.1, -0.0, 1e300, "NaN"]),
+    "S": ("string", [None, "", "b", "a\u00e9"]),
+}
+
+
+@st.composite
+def partly(draw: st.DrawFn) -> CorpusLine:
+    """Groups over a stream, or two together, mostly of aggregates that tasks compute of shares."""
+    shown = draw(st.lists(st.sampled_from(PARTLY), min_size=1, max_size=5))
+    shown += draw(st.lists(st.sampled_from(WHOLE), max_size=1))
+    named = ", ".join(f"{one} AS c{number}" for number, one in enumerate(shown))
+    source = draw(
+        st.sampled_from(["T", "T WHERE A > 0 OR S IS NULL", "(SELECT * FROM T UNION ALL SELECT * FROM T)"])
+    )
+    by = draw(st.sampled_from(["SELECT K, {} FROM {} GROUP BY K", "SELECT {} FROM {}"]))
+    body = {
+        "columns": {name: kind for name, (kind, _) in VALUES.items()},
+        "domains": {"K": {"min": 0, "max": 1}},
+    }
+    if draw(st.booleans()):
+        body["not_null"] = ["A", "D"]
+    of = {name: v[name in body.get("not_null", "") :] for name, (_, v) in VALUES.items()}
+    rows = st.fixed_dictionaries({name: st.sampled_from(values) for name, values in of.items()})
+    events = [{"stream": "T", **row} for row in draw(st.lists(rows, min_size=1, max_size=8))]
+    sql = by.format(named, source + (" q" if source.startswith("(") else ""))
+    return CorpusLine("q", sql, catalog_from_mapping({"T": body}), tuple(events), streams={"T": body})
+
+
+@settings(max_examples=settings.default.max_examples // 5)
+@given(partly(), st.data())
+def test_aggregates_of_shares_of_rows(case: CorpusLine, data: st.DataObject) -> None:
+    """The changes of each partition are the definition's."""
+    statement, parts = planned(case), cut(data, planned(case), case.events)
+    assert case.catalog is not None
+    with TemporaryDirectory() as name:
+        catalog = histories.placed(case.catalog, Path(name))
+        for number, rows in enumerate(parts):
+            write(case.catalog, number, rows, Path(name))
+        query, out = Registered("q", case.sql), Path(name) / "answers"
+        (answer,) = evaluate_history(LocalExecutor(workers=1), [query], catalog, output=out)
+        assert answer.error is None, answer.error
+        files = {file.parent.name.partition("=")[2]: file for file in (out / "q").glob("*=*/*.parquet")}
+        assert {part: rows_in(statement, file) for part, file in files.items()} == expected(statement, parts)
+
+
+def test_aggregates_of_one_stream_read_it_once() -> None:
+    """All that tasks compute of shares has one leaf, and what they cannot one more."""
+    body = {
+        "columns": {name: kind for name, (kind, _) in VALUES.items()},
+        "domains": {"K": {"min": 0, "max": 1}},
+    }
+    for further, leaves in (("", 1), (", VAR_POP(A) AS v", 2)):
+        shown = ", ".join(f"{one} AS c{number}" for number, one in enumerate(PARTLY))
+        sql = f"SELECT K, {shown}{further} FROM T GROUP BY K"
+        made = compile(sql, catalog_from_mapping({"T": body}), "q")
+        assert made.node is not None and sum(isinstance(one, Leaf) for one in nodes(made.node)) == leaves, sql
 
 
 @settings(max_examples=settings.default.max_examples // 4)

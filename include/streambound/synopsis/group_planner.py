@@ -44,6 +44,7 @@ from streambound.synopsis.guarded import implied_times, stamps_of
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.row_planner import Planning, rows, times_of
 from streambound.synopsis.sizes import columns_of, each_of, groups
+from streambound.synopsis.statement import PlannedPart
 
 # What is computed from a number of rows and sums of products.
 WEIGHED = ("COUNT", "SUM", "AVG")
@@ -407,10 +408,17 @@ def _summed(
         if made.partly(one)
     }
     node = rows(statement, block.selections, (*keys, *places), planning)
-    if isinstance(node, Leaf) and places:
+    read = {p for one in measures for p in (*one.columns, *one.present)}
+    # Where a condition fixes a column its plan has a constant instead; then all rows come.
+    if isinstance(node, Leaf) and places and all(_of_columns(part, read) for part in node.parts):
         node = replace(node, partial=Partial(len(keys), tuple(measures)))
     made.nodes.append(node)
     return made.nodes, [partly.get(one) or made.alone(one) for one in aggregates]
+
+
+def _of_columns(part: PlannedPart, positions: Iterable[int]) -> bool:
+    """Whether some outputs of a part are columns of what it reads."""
+    return all(isinstance(part.plan.query.select[p].term, Attribute) for p in positions)
 
 
 def _measured(
