@@ -119,8 +119,9 @@ def test_what_is_offered_is_what_its_dag_takes(
         assert offers == taken, name
         for dag_id in counts:
             counts[dag_id] += dag_id in offers
-    # Of 14 unbounded queries of the project five are equijoins; three more are ours.
-    assert counts["benchmark_caches"] == 8 and counts["evaluate_history"] > 15
+    # Of 14 unbounded queries of the project five are equijoins, of the bounded ones one has a window that may
+    # be too large; three more are ours.
+    assert counts["benchmark_caches"] == 9 and counts["evaluate_history"] > 15
 
 
 RANDOM = st.one_of(
