@@ -1,7 +1,7 @@
 """
 ### Which tuples are worth keeping, for queries that no finite memory answers in full
 
-1. **choose**: the chosen queries that are unbounded equijoins; the others are named with the reason. A form
+1. **choose**: the chosen queries that are equijoins and need a cache; others are named, with why. A form
    that contradicts itself (more days held out than there are) is refused here, before anything runs.
 2. **benchmark**: one Spark application. It reads the last *Days* of the streams, learns from all but the
    *held out* ones, and replays these under every policy at every size; the optimum is the ceiling. For each
@@ -90,7 +90,7 @@ def benchmark_caches() -> None:
             form = form_of(context)
             names = caches.choose(form)
             if not names:
-                reason = "no registered query is an unbounded equijoin over these streams"
+                reason = "no registered query is an equijoin over these streams that needs a cache"
                 context["ti"].xcom_push(key="skipped", value=reason)
                 raise AirflowSkipException(reason)
             record_start(results(), run_id, caches.JOB, form)

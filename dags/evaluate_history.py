@@ -1,7 +1,7 @@
 """
 ### The bounded queries over the history, on Spark
 
-1. **choose**: the chosen queries whose newest verdict is *bounded*, and unbounded equijoins whose file has
+1. **choose**: the chosen queries whose newest verdict is *bounded*, and equijoins whose file has
    the line `-- cache size: N`: these are evaluated in N tuples of memory, under the policy that
    `benchmark_caches` chose last, and recorded with the share of their results that is kept. The others are
    named with the reason.

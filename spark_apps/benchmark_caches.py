@@ -1,4 +1,4 @@
-"""Benchmark the caches of unbounded equijoins; the arguments of one call into streambound.spark.
+"""Benchmark the caches of equijoins; the arguments of one call into streambound.spark.
 
 Exit codes: 0 benchmarked (queries that are no equijoin are said to be so, and left out), 2 a query or its
 input is invalid (the others are benchmarked, and the choices that stood still stand), 3 failed for an outside

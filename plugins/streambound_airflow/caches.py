@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 def choose(params: Mapping[str, Any]) -> list[str]:
-    """The chosen queries that are unbounded equijoins over one of the chosen streams; the others are logged.
+    """The chosen queries that are equijoins over one of the chosen streams; the others are logged.
 
     A query that is named itself, not as one of all, has to be one.
 
@@ -53,7 +53,7 @@ def choose(params: Mapping[str, Any]) -> list[str]:
         try:
             if query.error is not None:
                 raise query.error
-            plan = plan_for(query.name, query.sql, catalog, max(wanted.sizes), query.dialect)
+            plan = plan_for(query.name, query.sql, catalog, min(wanted.sizes), query.dialect)
             reads = {o.relation.name for o in plan.query.streams}
             if streams and not streams & reads:
                 raise PlanError(f"it reads {' and '.join(sorted(reads))}", subject=name)

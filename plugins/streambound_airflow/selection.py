@@ -63,7 +63,7 @@ def select(store: Results, wanted: Sequence[str] | None) -> dict[str, list[str]]
     if not reads:
         raise PlanError(
             "none of the chosen queries can be evaluated",
-            accepted="queries whose newest verdict is bounded, or unbounded equijoins with -- cache size: N",
+            accepted="queries whose newest verdict is bounded, or equijoins with -- cache size: N",
             fix="run validate_queries, or choose other queries",
         )
     for name, relations in reads.items():

@@ -1,4 +1,4 @@
-"""Unbounded equijoins in k tuples: never a wrong row, all rows with room enough, the same however cut."""
+"""Equijoins in k tuples: never a wrong row, all rows with room enough, the same however cut."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from streambound.approximate.choice import PolicyChoice
-from streambound.approximate.equijoin import equijoin
+from streambound.approximate.equijoin import cacheable, equijoin
 from streambound.approximate.evaluation import MemoryPass, key_text
 from streambound.approximate.exact import exact_results
+from streambound.approximate.kernels.ceiling import ceiling
 from streambound.approximate.keys import learn
 from streambound.approximate.plan import MemoryPlan, memory_plan
 from streambound.approximate.policies import POLICIES
@@ -37,6 +38,7 @@ TIMES = [
     "T.ts >= S.ts + 2",
     "S.ts <> T.ts",
     "T.ts <= S.ts",
+    "S.ts - 1 <= T.ts AND T.ts < S.ts + 3",
 ]
 FURTHER = ["", "S.B < T.B", "S.B <> T.B", "S.C >= T.C", "S.A > 0", "T.B > 1", "S.B <= T.A"]
 KEYS = ["S.A = T.A", "S.A = T.B", "S.C = T.C", "S.A = T.A AND S.C = T.C"]
@@ -237,13 +239,41 @@ def test_fewer_results_than_were_found_are_no_estimate() -> None:
         ("SELECT 1 FROM S, T WHERE S.A = T.A AND S.A > 0 AND S.A < 5", "finitely many values"),
         ("SELECT 1 FROM S, T WHERE S.A = T.A OR S.B = T.B", "it has OR or UNION"),
         ("SELECT 1 FROM S, T, S x WHERE S.A = T.A", "it has 3 streams"),
-        ("SELECT 1 FROM S, T WHERE S.A = T.A AND S.ts = T.ts", "keep the streams together"),
+        ("SELECT 1 FROM S, T WHERE S.A = T.A AND S.ts = T.ts", "at its own timestamp"),
         ("SELECT 1 FROM S, T WHERE S.A = T.A AND S.A > 1 AND S.A < 1", "contradict each other"),
     ],
 )
 def test_what_is_refused_and_why(sql: str, why: str) -> None:
     with pytest.raises(PlanError, match=why):
         equijoin(statement(sql, CATALOG, "q"))
+
+
+WINDOW = "SELECT S.A, T.B FROM S, T WHERE S.A = T.A AND S.ts <= T.ts AND T.ts <= S.ts + 3"
+
+
+def test_a_window_needs_a_cache_only_where_it_does_not_fit() -> None:
+    query = statement(WINDOW, CATALOG, "q")
+    # Three columns and four numbers beside: 7 units a tuple.
+    assert cacheable(query, 10, bounded=True, exact=71) == cacheable(query, 10, bounded=True, exact=None)
+    with pytest.raises(PlanError, match="it fits: its plan keeps at most 70 units, and 10 tuples take 70"):
+        cacheable(query, 10, bounded=True, exact=70)
+    within = statement("SELECT S.A FROM S, T WHERE S.A = T.A AND S.A > 0 AND S.A < 5", CATALOG, "q")
+    with pytest.raises(PlanError, match="bounded and needs no cache"):
+        cacheable(within, 1, bounded=True, exact=None)
+
+
+@given(given_=events(40), size=st.integers(1, 4), data=st.data())
+def test_of_a_window_no_policy_finds_more_than_the_optimum(
+    given_: list[dict[str, Any]], size: int, data: st.DataObject
+) -> None:
+    query = statement(WINDOW, CATALOG, "q")
+    arriving = list(batches(query, given_))
+    plan = memory_plan(query, size)
+    plan = MemoryPlan(plan.join, plan.streams, size, data.draw(choices(arriving, plan)))
+    engine = MemoryPass(plan)
+    rows = [row for batch in arriving for row in engine.accepted(batch)]
+    played, arrivals = engine.play(rows)
+    assert played.met.sum() <= ceiling(arrivals, size)[-1]
 
 
 def test_a_memory_of_nothing_and_unknown_policies_are_refused() -> None:

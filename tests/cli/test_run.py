@@ -19,7 +19,11 @@ from streambound.history.recent import plan_for
 from streambound.projects.registry import load_registry
 
 CATALOG = """streams:
-  S: {columns: {A: int, ts: int}, timestamp: ts, history: {path: S, partition_by: date}}
+  S:
+    columns: {A: int, ts: int}
+    timestamp: ts
+    max_rows_per_timestamp: 9
+    history: {path: S, partition_by: date}
   T: {columns: {A: int, ts: int}, timestamp: ts, history: {path: T, partition_by: date}}
   U: {columns: {A: int}, history: {path: U, partition_by: date}}
 """
@@ -27,6 +31,7 @@ QUERIES = {
     "q": "SELECT S.A FROM S, T WHERE S.A = T.A AND S.ts < T.ts",
     "bounded": "SELECT S.A FROM S, T WHERE S.A = T.A AND S.A BETWEEN 1 AND 3 AND S.ts < T.ts",
     "product": "SELECT S.A, T.A AS B FROM S, T WHERE S.ts < T.ts",
+    "window": "SELECT S.A FROM S, T WHERE S.A = T.A AND S.ts < T.ts AND T.ts <= S.ts + 5",
     "timeless": "SELECT S.A FROM S, U WHERE S.A = U.A",
 }
 # Of each day the values of S, then those of T, a moment each: all that T brings came first on S.
@@ -100,10 +105,31 @@ def test_the_policy_is_that_of_the_last_benchmark(home: Path, capsys: pytest.Cap
 def test_a_bounded_query_is_evaluated_exactly(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--engine", "local", "bounded", "--memory", "1"]) == 0
     printed = capsys.readouterr()
-    assert "bounded is bounded: it was evaluated exactly" in printed.err
+    assert "bounded: it is bounded and needs no cache: it is evaluated exactly, and --memory" in printed.err
     answer = json.loads(printed.out)
     assert answer["verdict"] == "bounded" and answer["memory"] is None
     assert answers(home, "bounded") == [1, 1, 2, 3]
+
+
+def test_a_window_that_is_too_large_is_kept_in_part(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--engine", "local", "window", "--memory", "1", "--policy", "fifo"]) == 0
+    answer = found(capsys)
+    # 2 pushes out 1, and 4 pushes out 3.
+    assert answers(home, "window") == [2]
+    assert (answer["verdict"], answer["units"]) == ("bounded", 6)
+    assert (answer["memory"]["estimated_results"], answer["memory"]["estimated_share"]) == (3, 0.3333)
+
+
+@pytest.mark.parametrize(("size", "exact"), [(14, False), (15, True)])
+def test_a_window_that_fits_is_evaluated_exactly(
+    home: Path, size: int, exact: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # 9 tuples at each of 5 timestamps, of 2 values: 90 units; a cached tuple takes 6.
+    assert main(["run", "--engine", "local", "window", "--memory", str(size)]) == 0
+    printed = capsys.readouterr()
+    assert answers(home, "window") == [1, 2, 3]
+    assert (json.loads(printed.out)["memory"] is None) is exact
+    assert ("it fits: its plan keeps at most 90 units, and 15 tuples take 90" in printed.err) is exact
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ BOUNDED = [
     "late_departures",
     "late_in_fog",
     "late_to_the_mountains",
+    "later_flights_there",
     "longer_than_ten_hours",
     "on_time_share",
     "poor_visibility",

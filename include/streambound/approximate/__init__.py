@@ -1,6 +1,6 @@
-"""Unbounded equijoins in k tuples of memory: which queries, the plan, and one pass over arrivals.
+"""Equijoins in k tuples of memory: which queries, the plan, and one pass over arrivals.
 
-When a query's state is not bounded, the most results for k tuples of memory are what is left to ask for
-(Xie, Yang, Chen). ``nightly`` chooses the policy, ``models`` and ``tables`` are what a policy knows of the
-streams, ``kernels`` are the compiled loops.
+When a query's state is not bounded, or its window is larger than the memory there is, the most results for k
+tuples of memory are what is left to ask for (Xie, Yang, Chen). ``nightly`` chooses the policy, ``models`` and
+``tables`` are what a policy knows of the streams, ``kernels`` are the compiled loops.
 """

@@ -1,8 +1,9 @@
-"""Which unbounded queries run in k tuples of memory: equijoins of two streams.
+"""Which queries run in k tuples of memory: equijoins of two streams.
 
-Accepted is a conjunction over two infinite streams of which at least one equality links columns with
-infinitely many values. Time conditions bar tuples from partners that come too late; every other
-condition between the streams is asked of each pair.
+Accepted is a conjunction over two infinite streams of which an equality links columns: with infinitely many
+values, or any where a window of time bounds what is kept, which may be more than there is memory for (the
+sliding windows of Das, Gehrke and Riedewald). Time conditions bar tuples from partners that come too late;
+every other condition between the streams is asked of each pair.
 """
 
 from __future__ import annotations
@@ -16,8 +17,17 @@ from streambound.errors import PlanError
 from streambound.query.model import Attribute, Join, Kind, Op, Query
 from streambound.query.statement import Statement
 from streambound.synopsis.clock import orders, time_conditions
+from streambound.synopsis.facts import facts_of
+from streambound.synopsis.plan import StreamSynopsis
+from streambound.synopsis.table_planner import stream_synopsis
 
-ACCEPTED = "an unbounded SELECT over two streams with an equality of columns with infinitely many values"
+# Of a cached tuple beside its columns: its moment, when it came, when and how often it joined.
+BESIDE = 4
+
+ACCEPTED = (
+    "a SELECT over two streams with an equality of columns that have infinitely many values, or with a window"
+    " of time beside the equality"
+)
 
 
 @dataclass(frozen=True)
@@ -64,10 +74,54 @@ def equijoin(statement: Statement) -> Equijoin:
     keys = tuple(_oriented(atom, left) for atom in query.joins if _equality(query, atom))
     if not keys:
         raise _refused(query.name, "no equality links columns of its two streams")
-    _require_unbounded(query, keys)
     low, high = _lags(query, left)
+    _require_waiting(query, keys, low, high)
     rest = tuple(atom for atom in query.joins if _further(query, atom))
     return Equijoin(query, left, right, keys, low, high, rest)
+
+
+def cacheable(statement: Statement, size: int, bounded: bool, exact: int | None) -> Equijoin:
+    """The equijoin of which a cache of ``size`` tuples answers a part.
+
+    Args:
+        bounded: whether the statement is; a cache is of use then for a window that is larger than it.
+        exact: the units of its plan, at most; None if there is no number.
+
+    Raises:
+        PlanError: it is no equijoin, or evaluated exactly in as much memory; the reason is named.
+    """
+    try:
+        found = equijoin(statement)
+    except PlanError:
+        if not bounded:
+            raise
+        raise PlanError(
+            "it is bounded and needs no cache: it is evaluated exactly",
+            subject=statement.name,
+            fix="evaluate it without a memory",
+        ) from None
+    most = size * width(synopses(found))
+    if exact is not None and exact <= most:
+        raise PlanError(
+            f"it fits: its plan keeps at most {exact} units, and {size} tuples take {most}: it is evaluated"
+            " exactly",
+            subject=statement.name,
+            fix="evaluate it without a memory, or give it less",
+        )
+    return found
+
+
+def synopses(join: Equijoin) -> tuple[StreamSynopsis, StreamSynopsis]:
+    """Which tuples of both streams count at all, and which of their columns are kept."""
+    facts = facts_of(join.query)
+    if facts is None:
+        raise PlanError("no tuples can meet its conditions together", subject=join.query.name)
+    return stream_synopsis(facts, join.left), stream_synopsis(facts, join.right)
+
+
+def width(streams: tuple[StreamSynopsis, StreamSynopsis]) -> int:
+    """Stored values of a cached tuple of the wider stream."""
+    return max(len(stream.carried) for stream in streams) + BESIDE
 
 
 def _refused(name: str, why: str) -> PlanError:
@@ -91,13 +145,21 @@ def _oriented(atom: Join, left: str) -> tuple[Attribute, Attribute]:
     return (atom.left, atom.right) if atom.left.occurrence == left else (atom.right, atom.left)
 
 
-def _require_unbounded(query: Query, keys: tuple[tuple[Attribute, Attribute], ...]) -> None:
+def _require_waiting(
+    query: Query, keys: tuple[tuple[Attribute, Attribute], ...], low: int | None, high: int | None
+) -> None:
     facts = system(query)
     if facts.closure is None or not facts.satisfiable():
         raise _refused(query.name, "its conditions contradict each other, so that its answer is empty")
     time = TimeOrder(facts)
     if time.together(*(o.alias for o in query.streams)):
-        raise _refused(query.name, "its time conditions keep the streams together: nothing must be forgotten")
+        if low is None or high is None:
+            raise _refused(
+                query.name, "what keeps its streams together is no window between their timestamps"
+            )
+        if low >= 0 >= high:
+            raise _refused(query.name, "a tuple's partners come at its own timestamp: none is kept for later")
+        return
     if not any(next(shared_zones(time, *pair), None) for pair in keys):
         columns = ", ".join(f"{left} = {right}" for left, right in keys)
         raise _refused(query.name, f"{columns} links columns with finitely many values")

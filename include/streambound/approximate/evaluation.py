@@ -1,4 +1,4 @@
-"""An unbounded equijoin in k tuples of memory, in one pass: a part of the exact answer, never a wrong row.
+"""An equijoin in k tuples of memory, in one pass: a part of the exact answer, never a wrong row.
 
 A step is one arriving tuple. The tuples of one timestamp meet what is cached, and each other; then those of
 the least worth leave until k are left (see ``kernels.online``).
@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from streambound.approximate.equijoin import BESIDE
 from streambound.approximate.kernels.arrays import Floats, Integers
 from streambound.approximate.kernels.online import FOR_EVER, Arrivals, Expected, Played, play
 from streambound.approximate.keys import benefits
 from streambound.approximate.pairs import Columns, Row, answer_rows, meeting
-from streambound.approximate.plan import BESIDE, MemoryPlan
+from streambound.approximate.plan import MemoryPlan
 from streambound.approximate.policies import POLICIES
 from streambound.approximate.sample import Arrival, Estimate, KeySample
 from streambound.evaluation.events import Answer, Batch, answers

@@ -6,16 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from streambound.approximate.choice import PolicyChoice
-from streambound.approximate.equijoin import Equijoin, equijoin
-from streambound.errors import PlanError, QueryError
+from streambound.approximate.equijoin import Equijoin, equijoin, synopses, width
+from streambound.errors import QueryError
 from streambound.query.model import Query
 from streambound.query.statement import Statement
-from streambound.synopsis.facts import facts_of
 from streambound.synopsis.plan import StreamSynopsis
-from streambound.synopsis.table_planner import stream_synopsis
 
-# Of a cached tuple beside its columns: its moment, when it came, when and how often it joined.
-BESIDE = 4
 # So many tuples and counts the estimate of all results may take beside the cache.
 SAMPLED = 1_000
 
@@ -48,7 +44,7 @@ class MemoryPlan:
     @property
     def width(self) -> int:
         """Stored values of a cached tuple of the wider stream."""
-        return max(len(stream.carried) for stream in self.streams) + BESIDE
+        return width(self.streams)
 
     @property
     def units(self) -> int:
@@ -66,8 +62,4 @@ def memory_plan(statement: Statement, size: int, choice: PolicyChoice | None = N
     if size < 1:
         raise QueryError(f"the memory is {size} tuples", subject=statement.name, accepted="1 or more")
     join = equijoin(statement)
-    facts = facts_of(join.query)
-    if facts is None:
-        raise PlanError("no tuples can meet its conditions together", subject=statement.name)
-    left, right = (stream_synopsis(facts, alias) for alias in (join.left, join.right))
-    return MemoryPlan(join, (left, right), size, choice or PolicyChoice())
+    return MemoryPlan(join, synopses(join), size, choice or PolicyChoice())

@@ -9,7 +9,7 @@ CACHE_SIZE = "cache size"
 
 
 def cache_size(name: str, sql: str) -> int | None:
-    """How many tuples may be cached for a query while it is unbounded; None if its text does not say.
+    """How many tuples may be cached for a query; None if its text does not say.
 
     Raises:
         QueryError: it says something else than one whole number, 1 or more.
@@ -27,5 +27,5 @@ def cache_size(name: str, sql: str) -> int | None:
         found,
         subject=name,
         accepted=f"one line such as -- {CACHE_SIZE}: 500, in tuples, 1 or more",
-        fix="correct the line, or remove it to leave the query out while it is unbounded",
+        fix="correct the line, or remove it: a query is left out then while it is unbounded",
     )

@@ -9,8 +9,8 @@ from streambound.cli.options import add_text, command, exit_code
 from streambound.errors import PlanError, StreamboundError
 
 if TYPE_CHECKING:
+    from streambound.compiler import Planned
     from streambound.query.model import Query
-    from streambound.query.statement import Statement
 
 
 def add_parser(commands: Any) -> None:
@@ -37,7 +37,7 @@ def _explain(options: argparse.Namespace) -> int:
     print(verdict_text(report, query.sql, whole=True))
     if report.verdict == "bounded":
         print(plan_text(job))
-    if report.verdict == "unbounded" and _fits_memory(job.statement):
+    if _in_memory(job):
         print(
             f"  in K tuples of memory it has a part of its answer: streambound run {options.query} --memory K"
         )
@@ -46,12 +46,13 @@ def _explain(options: argparse.Namespace) -> int:
     return exit_code([report.verdict])
 
 
-def _fits_memory(statement: Statement) -> bool:
-    """Whether an unbounded query runs in k tuples of memory."""
-    from streambound.approximate.equijoin import equijoin
+def _in_memory(job: Planned) -> bool:
+    """Whether a query runs in k tuples of memory where there are few."""
+    from streambound.approximate.equijoin import cacheable
+    from streambound.approximate.nightly.offered import SIZES
 
     try:
-        query = equijoin(statement).query
+        query = cacheable(job.statement, min(SIZES), job.verdict.bounded, job.units).query
     except PlanError:
         return False
     return all(o.relation.timestamp is not None for o in query.streams)

@@ -51,9 +51,7 @@ def add_parser(commands: Any) -> None:
         "--from", dest="first", metavar="PARTITION", help="first partition, such as 2013-01-01"
     )
     parser.add_argument("--to", dest="last", metavar="PARTITION", help="last partition")
-    parser.add_argument(
-        "--memory", type=int, metavar="K", help="evaluate an unbounded equijoin in K tuples of memory"
-    )
+    parser.add_argument("--memory", type=int, metavar="K", help="evaluate an equijoin in K tuples of memory")
     parser.add_argument("--policy", metavar="NAME", help="for --memory, instead of what was benchmarked")
     parser.add_argument(
         "--recompute", action="store_true", help="evaluate everything, whatever is checkpointed"
@@ -203,8 +201,8 @@ def _run_history(query: RegisteredQuery, catalog: Catalog, options: argparse.Nam
         )
     if answer.error is not None:
         raise answer.error
-    if memory is not None and answer.verdict == "bounded":
-        _tell(f"{query.name} is bounded: it was evaluated exactly, and --memory made no difference")
+    if found.exactly is not None:
+        _tell(f"{query.name}: {found.exactly}, and --memory made no difference")
     print(json.dumps(answer.to_json(), ensure_ascii=False))
     if not answer.evaluated:
         print(f"streambound: {query.name} is {answer.verdict}; see streambound check", file=sys.stderr)

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from streambound.compiler import Decided, Planned, compile, invalid, on_engine, reported
+from streambound.compiler import Planned, compile, invalid, on_engine, reported
 from streambound.engines import of_dialect
 from streambound.errors import StreamboundError
 from streambound.examination.asking import READY, TOO_COMPLEX
@@ -30,7 +30,7 @@ TRACEBACK = 20_000
 def examined(question: Mapping[str, Any]) -> dict[str, Any]:
     """The verdict on a query in the form that is asked for.
 
-    Of a query that is not bounded ``uncached`` says why no cache answers a part of it; None if one does.
+    ``uncached`` says why no cache answers a part of the query; None if one does.
 
     Args:
         question: ``sql``, ``name``, ``criterion``, ``catalog`` (a file, or its ``streams``), perhaps
@@ -91,20 +91,19 @@ def _span(sql: str, catalog: Catalog, dialect: str | None, query: str | None) ->
         return None
 
 
-def _uncached(job: Decided) -> str | None:
-    """Why a query that is not bounded cannot be evaluated in k tuples; None if it can, or is bounded.
+def _uncached(job: Planned) -> str | None:
+    """Why a query cannot be evaluated in k tuples, or need not be; None if it can.
 
     What a benchmark of caches refuses, but without the packages that it runs with.
     """
-    if job.verdict.bounded:
-        return None
-    from streambound.approximate.equijoin import equijoin
+    from streambound.approximate.equijoin import cacheable
+    from streambound.approximate.nightly.offered import SIZES
 
     try:
-        streams = equijoin(job.statement).query.streams
+        join = cacheable(job.statement, min(SIZES), job.verdict.bounded, job.units)
     except StreamboundError as error:
         return error.message
-    untimed = [one.relation.name for one in streams if one.relation.timestamp is None]
+    untimed = [one.relation.name for one in join.query.streams if one.relation.timestamp is None]
     return f"stream {untimed[0]} declares no application timestamp" if untimed else None
 
 

@@ -94,7 +94,7 @@ def evaluate_history(
         recompute: evaluate everything, whatever is checkpointed, and take in what is in quarantine.
         publish: put the final answers in their places; without it only the checkpoints move on, with the
             new answers of the partitions that they settle, in smaller commits.
-        memory: by name, the memory in which unbounded equijoins are evaluated; others are left out.
+        memory: by name, the memory in which equijoins are evaluated; others that are unbounded are left out.
         progress: told, in a sentence, what has been done.
         memory_mb: what each task's engine may use before it spills.
 

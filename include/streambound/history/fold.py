@@ -251,7 +251,7 @@ class Fold:
         )
 
     def _memory(self) -> Mapping[str, Any] | None:
-        """How complete the answer of an unbounded query is."""
+        """How complete the answer of a query in k tuples is."""
         if not isinstance(self.evaluation, MemoryEvaluation):
             return None
         self._restore()

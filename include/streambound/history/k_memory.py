@@ -1,4 +1,4 @@
-"""Unbounded equijoins in k tuples of memory over history: the cache is checkpointed like any state.
+"""Equijoins in k tuples of memory over history: the cache is checkpointed like any state.
 
 Partitions are read in parallel; the driver takes their tuples in, in order. The answer is a part of the exact
 one; how large a part is estimated on the way.
@@ -25,7 +25,7 @@ from streambound.tasks.relations import tuples_of
 
 @dataclass(frozen=True)
 class Memory:
-    """How much memory an unbounded query may use.
+    """How much memory a query may use.
 
     Args:
         size: k.

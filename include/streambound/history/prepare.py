@@ -8,10 +8,11 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Protocol
 
-from streambound.approximate.plan import memory_plan
+from streambound.approximate.equijoin import cacheable
+from streambound.approximate.plan import MemoryPlan, memory_plan
 from streambound.boundedness.statements import Part
 from streambound.boundedness.verdict import Verdict
-from streambound.compiler import in_mode, judge, planned, unplanned
+from streambound.compiler import Decided, in_mode, judge, planned, unplanned
 from streambound.errors import DataError, PlanError, StreamboundError
 from streambound.evaluation.events import Encoded
 from streambound.evaluation.history import static_history
@@ -101,8 +102,9 @@ Excluded = Mapping[str, Mapping[str, str]]
 class Draft:
     """A query that has been decided, before its histories are looked at.
 
-    With a ``memory_plan`` it is evaluated in k tuples of memory; without one only if it is bounded. Its
-    parts are ``planned``, except where the plans depend on the rows of static relations.
+    With a ``memory_plan`` it is evaluated in k tuples of memory; without one only if it is bounded:
+    ``exactly`` says why, where a memory was given. Its parts are ``planned``, except where the plans depend
+    on the rows of static relations.
     """
 
     name: str
@@ -111,6 +113,7 @@ class Draft:
     statement: Statement
     parts: tuple[Part, ...]
     memory_plan: StatementPlan | None = None
+    exactly: str | None = None
     planned: tuple[PlannedPart, ...] | None = None
     # What is evaluated of groups, ranks, frames and guards, planned as the parts are.
     node: Node | None = None
@@ -132,7 +135,8 @@ def draft(
 ) -> Draft:
     """What is known of a query from its text and the catalog, before any folder is looked at.
 
-    A query that is not bounded is evaluated only with a ``memory``, and if it is an equijoin.
+    A query that is not bounded is evaluated only with a ``memory``, and if it is an equijoin. A bounded
+    equijoin is evaluated in a memory too, if its window may be too large for that.
 
     Args:
         dialect: that of the text; without it what its first comments say, or a guess.
@@ -147,11 +151,13 @@ def draft(
     if not found.verdict.bounded and memory is None:
         return drafted
     one_key(found.statement)
-    if not found.verdict.bounded:
-        assert memory is not None
-        plan = _in_memory(found.statement, memory)
-        refuse_timeless(plan)
-        return replace(drafted, memory_plan=plan)
+    if memory is not None:
+        try:
+            return replace(drafted, memory_plan=_in_memory(found, memory))
+        except PlanError as error:
+            if not found.verdict.bounded:
+                raise
+            drafted = replace(drafted, exactly=error.message)
     # Static values are part of a plan, and are not read yet.
     made = None if found.statement.statics else planned(found)
     if without := unplanned(found) if made is None else made.unplanned:
@@ -222,9 +228,23 @@ def _planned_with(drafted: Draft, static: Mapping[str, list[Encoded]]) -> Statem
     return statement_plan(statement, planned_parts(drafted.parts, values))
 
 
-def _in_memory(statement: Statement, memory: Memory) -> StatementPlan:
-    plan = memory_plan(statement, memory.size)
-    return memory_statement_plan(replace(plan, choice=memory.choice_of(plan)), statement)
+def cache_plan(found: Decided, size: int) -> MemoryPlan:
+    """The plan of a query in ``size`` tuples.
+
+    Raises:
+        PlanError: it is no equijoin, needs no cache, or the memory has room for all that its window keeps.
+        QueryError: the size is below 1.
+        DataError: a stream declares no timestamp.
+    """
+    cacheable(found.statement, size, found.verdict.bounded, planned(found).units)
+    plan = memory_plan(found.statement, size)
+    refuse_timeless(memory_statement_plan(plan, found.statement))
+    return plan
+
+
+def _in_memory(found: Decided, memory: Memory) -> StatementPlan:
+    plan = cache_plan(found, memory.size)
+    return memory_statement_plan(replace(plan, choice=memory.choice_of(plan)), found.statement)
 
 
 def refuse_timeless(plan: StatementPlan) -> None:

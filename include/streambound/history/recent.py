@@ -1,4 +1,4 @@
-"""The recent past of the streams of unbounded equijoins, as a benchmark of caches sees it."""
+"""The recent past of the streams of equijoins, as a benchmark of caches sees it."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from threading import Event
 
 from streambound.approximate.evaluation import Tuple, by_time
 from streambound.approximate.nightly.benchmark import Case
-from streambound.approximate.plan import MemoryPlan, memory_plan
+from streambound.approximate.plan import MemoryPlan
 from streambound.compiler import judge
-from streambound.errors import PlanError, StreamboundError
+from streambound.errors import StreamboundError
 from streambound.history.executor import Executor, Progress
-from streambound.history.prepare import refuse_timeless
+from streambound.history.prepare import cache_plan
 from streambound.query.catalog import Catalog
 from streambound.query.model import Relation
 from streambound.storage.partitions import Partition, Range, choose_partitions
 from streambound.tasks import emit
 from streambound.tasks.engine import MEMORY_MB
-from streambound.tasks.plans import memory_statement_plan
 from streambound.tasks.readers import Reader, timed_reader
 from streambound.tasks.relations import tuples_of
 from streambound.tasks.summarise import StreamScan, Summary, Task
@@ -36,18 +35,9 @@ def plan_for(
     """The plan of a query in ``size`` tuples; ``dialect`` and ``query`` as in ``judge``.
 
     Raises:
-        StreamboundError: it is invalid, bounded, no equijoin, or a stream of it has no timestamps.
+        StreamboundError: it is invalid, needs no cache, is no equijoin, or a stream of it has no timestamps.
     """
-    found = judge(sql, catalog, name, dialect=dialect, query=query)
-    if found.verdict.bounded:
-        raise PlanError(
-            "it is bounded and needs no cache: it is evaluated exactly",
-            subject=name,
-            fix="evaluate it without a memory",
-        )
-    plan = memory_plan(found.statement, size)
-    refuse_timeless(memory_statement_plan(plan, found.statement))
-    return plan
+    return cache_plan(judge(sql, catalog, name, dialect=dialect, query=query), size)
 
 
 def recent_cases(

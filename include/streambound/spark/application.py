@@ -34,7 +34,7 @@ def run_application(
 ) -> int:
     """Evaluate the registered queries of the given names (all if none), and return the exit code.
 
-    An unbounded equijoin whose file says ``-- cache size: N`` is evaluated in N tuples, under the policy that
+    An equijoin whose file says ``-- cache size: N`` is evaluated in N tuples, under the policy that
     its last benchmark chose.
 
     Args:

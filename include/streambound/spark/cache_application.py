@@ -1,4 +1,4 @@
-"""One application over registered queries: the benchmark of the caches of unbounded equijoins."""
+"""One application over registered queries: the benchmark of the caches of equijoins."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def run_benchmark(
     """Benchmark the registered queries of the given names (all if none), and return the exit code.
 
     Args:
-        names: queries of the registry; those that are no unbounded equijoin are left out, unless named.
+        names: queries of the registry; no equijoins and those that need no cache are left out, unless named.
         streams: only queries over one of these; all if none.
         summary: where to write what was found, as JSON, with the ``run_id``.
 
@@ -55,7 +55,7 @@ def run_benchmark(
         runs=runs,
     )
     queries = _over(registry.chosen(names), registry.catalog, streams)
-    chosen, left_out = _equijoins(queries, registry.catalog, named=bool(names))
+    chosen, left_out = _equijoins(queries, registry.catalog, min(wanted.sizes), named=bool(names))
     for error in left_out:
         print(error.one_line(), flush=True)
     with session("streambound benchmark_caches") as spark:
@@ -110,13 +110,13 @@ def _reads(query: RegisteredQuery, catalog: Catalog, streams: set[str]) -> bool:
 
 
 def _equijoins(
-    queries: Sequence[RegisteredQuery], catalog: Catalog, named: bool
+    queries: Sequence[RegisteredQuery], catalog: Catalog, size: int, named: bool
 ) -> tuple[list[RegisteredQuery], list[StreamboundError]]:
     """The queries to be benchmarked, and why the others are not; a query that was named fails instead."""
     chosen, left_out = [], []
     for query in queries:
         try:
-            plan_for(query.name, query.sql, catalog, 1, *beside(query))
+            plan_for(query.name, query.sql, catalog, size, *beside(query))
         except PlanError as error:
             if not named:
                 left_out.append(error.about(query.name))

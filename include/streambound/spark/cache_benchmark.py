@@ -110,7 +110,7 @@ def benchmark_caches(
     for query in queries:
         name = query.name
         try:
-            plans[name] = plan_for(name, query.sql, catalog, max(wanted.sizes), *beside(query))
+            plans[name] = plan_for(name, query.sql, catalog, min(wanted.sizes), *beside(query))
         except StreamboundError as error:
             found[name] = Failed(name, error.about(name))
     cases = recent_cases(executor, plans, wanted.days, wanted.held_out, last, progress)

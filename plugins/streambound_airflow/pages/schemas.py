@@ -26,7 +26,7 @@ class StatePoint(BaseModel):
 
 
 class CachePart(BaseModel):
-    """How large a part of its answer an unbounded query has, in so many tuples of memory."""
+    """How large a part of its answer a query has, in so many tuples of memory."""
 
     size: int
     policy: str
@@ -410,7 +410,7 @@ class CheckBody(VerdictBody):
 
     uncached: str | None = Field(
         default=None,
-        description="Why no cache answers a part of it, if it is not bounded; null if one does.",
+        description="Why no cache answers a part of it, or none is needed; null if one does.",
     )
     engine: EngineBody | None = Field(
         default=None, description="What an engine keeps of it as it is written."

@@ -103,8 +103,6 @@ def _obstacle(dag_id: str, found: QueryDetail, now: CheckBody | None) -> Problem
     if now.verdict == "invalid":
         return _problem(f"{row.name} is invalid: {now.error}", "correct its file")
     if dag_id == "benchmark_caches":
-        if now.verdict == "bounded":
-            return _problem(f"{row.name} is bounded and needs no cache", "evaluate it")
         return None if now.uncached is None else _problem(f"{row.name}: {now.uncached}", None)
     return _unchecked(found) or _unevaluated(found, now)
 
@@ -124,7 +122,7 @@ def _unevaluated(found: QueryDetail, now: CheckBody) -> Problem | None:
         size = cache_size(row.name, found.sql)
     except QueryError as error:
         return _problem(f"{row.name}: {error.message}", error.fix)
-    exact = now.verdict == "bounded"
+    exact = now.verdict == "bounded" and (size is None or now.uncached is not None)
     if not exact and size is None:
         return _problem(f"{row.name} is {now.verdict}", "bound it, or give it a memory: -- cache size: N")
     if (why := now.unplanned if exact else now.uncached) is not None:
