@@ -217,6 +217,11 @@ def test_the_largest_count_of_a_file() -> None:
         emit.answer_table(Statement.of(PAIR), [Answer(None, (1,), 10**38)])
 
 
+def test_a_value_that_is_larger_than_its_type_is_an_error_and_never_wrapped() -> None:
+    with pytest.raises(DataError, match="is too large for int64"):
+        emit.answer_table(Statement.of(PAIR), [Answer(None, (2**63,), 1)])
+
+
 def test_errors_survive_the_way_from_a_task() -> None:
     error = StorageError("no space", subject="x.parquet", fix="free some")
     again = error_of(error_text(error))

@@ -28,6 +28,7 @@ from pyarrow import types
 from streambound.checkpoint.boundary import Tally
 from streambound.checkpoint.kept import NO_FILE, Kept, identity_of
 from streambound.durable import refused, remove, replaced, write_text
+from streambound.errors import DataError
 from streambound.evaluation.events import COUNT_DIGITS, Answer, answers, refuse_overflow
 from streambound.query.model import Attribute, Query
 from streambound.query.statement import Statement
@@ -83,11 +84,25 @@ def answer_table(query: Statement, rows: Sequence[Answer]) -> pa.Table:
 
     Raises:
         CountOverflow: a multiplicity has more than 38 digits.
+        DataError: a number is larger than its type.
     """
     schema = answer_schema(query.outputs)
     columns = [[answer.row[i] for answer in rows] for i in range(len(query.outputs))]
-    arrays = [pa.array(c, schema.field(i).type) for i, c in enumerate(columns)]
+    named = zip(schema.names, columns, schema.types, strict=False)
+    arrays = [_array(query, name, values, kind) for name, values, kind in named]
     return pa.Table.from_arrays([*arrays, _counts(query, [a.count for a in rows])], schema=schema)
+
+
+def _array(query: Statement, name: str, values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    try:
+        return pa.array(values, kind)
+    except (OverflowError, pa.ArrowInvalid):
+        raise DataError(
+            f"a value of {name} is too large for {kind}",
+            subject=query.name,
+            accepted="sums and products that fit into their type: none is wrapped",
+            fix="widen what is added up, as in SUM(CAST(x AS DECIMAL(38, 0)))",
+        ) from None
 
 
 def _counts(query: Statement, counts: Sequence[int]) -> pa.Array:
