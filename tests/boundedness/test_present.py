@@ -35,6 +35,13 @@ def _said(sql: str) -> tuple[str, str | None]:
         ),
         (f"SELECT T.A FROM T WHERE T.A BETWEEN 1 AND 9 AND T.A NOT IN (SELECT A {_RECENT})", "bounded", None),
         (f"SELECT T.A FROM T WHERE T.A BETWEEN 1 AND 9 AND T.A IN (SELECT A {_OLD})", "bounded", "bounded"),
+        # A row may get a match long after it came, but not where a match must be as old.
+        (f"SELECT T.A FROM T WHERE T.A IN (SELECT A {_RECENT})", "unbounded", None),
+        (
+            f"SELECT T.A FROM T WHERE EXISTS (SELECT 1 {_RECENT} AND S.A = T.A AND S.ts = T.ts)",
+            "bounded",
+            "never-final",
+        ),
         # Rows that leave are no rows for ever.
         (f"SELECT DISTINCT A, COUNT(*) OVER (PARTITION BY A) AS c {_RECENT}", "unknown", None),
         (f"SELECT DISTINCT A {_RECENT}", "bounded", "never-final"),

@@ -29,12 +29,12 @@ from streambound.boundedness.times import with_plain_times
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.boundedness.window_functions import over_window_functions
 from streambound.constraints.search import SearchLimit
-from streambound.query.formula import AllOf
-from streambound.query.model import Attribute, Kind, NullTest, Relation
+from streambound.query.formula import AllOf, atoms_of
+from streambound.query.model import Attribute, Join, Kind, NullTest, Relation
 from streambound.query.operators import Framing, Grouping, Ranking
 from streambound.query.parse.fed import mixed, untimed
 from streambound.query.statement import Block, Selection, Statement
-from streambound.query.values import NULL
+from streambound.query.values import NULL, Family
 
 __all__ = ["Decision", "Part", "decide"]
 # Grouping sets that are told apart by NULL: each asks for one more decision.
@@ -64,7 +64,7 @@ def _over_rows(statement: Statement, inner: Sequence[tuple[Relation, Verdict]], 
         return verdict
     if any(mixed(relation) for relation, _ in inner):
         what = "rows of finitely many keys, which change, are beside others"
-    elif any(_passing(relation) for relation, _ in inner):
+    elif any(_passing(relation) for relation, _ in inner) and not _awaits(statement, verdict):
         what = "rows of a sub-query leave with time"
     elif any(map(_reads_twice, statement.selections)):
         what = "a sub-query is of a stream that is read beside it as well"
@@ -75,6 +75,24 @@ def _over_rows(statement: Statement, inner: Sequence[tuple[Relation, Verdict]], 
         verdict.reasons[0], code="open-question", message=f"{what}: {verdict.reasons[0].message}"
     )
     return replace(verdict, outcome=Outcome.UNKNOWN, reasons=(reason,), final=None)
+
+
+def _awaits(statement: Statement, verdict: Verdict) -> bool:
+    """Whether rows of plain streams must be kept, whatever the time of others: one may match long after."""
+    bases = [b for s in statement.selections for b in (s.base, *(g.base for g in s.guards))]
+    relations = {o.alias: o.relation for base in bases for o in base.occurrences}
+    formulas = [f for s in statement.selections for f in (s.formula, *(g.formula for g in s.guards))]
+    joins = [atom for f in formulas for atom in atoms_of(f) if isinstance(atom, Join)]
+
+    def tells_time(attribute: Attribute) -> bool:
+        relation = relations[attribute.occurrence]
+        column, stamp = relation.column(attribute.column), relation.timestamp
+        told = stamp is not None and stamp in (column.name, *column.of)
+        return told or column.type.family in (Family.TIMESTAMP, Family.DATE, Family.TIME)
+
+    kept = [a for reason in verdict.reasons for a in reason.attributes]
+    plain = bool(kept) and all(relations[a.occurrence].fed is None for a in kept if a.occurrence in relations)
+    return plain and not any(tells_time(a) for atom in joins for a in atom.attributes)
 
 
 def _passing(relation: Relation) -> bool:
