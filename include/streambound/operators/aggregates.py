@@ -56,14 +56,6 @@ class Accumulator(ABC):
     def add(self, row: Row, count: int) -> None:
         """Take in so many equal rows (encoded), or take them back (negative)."""
 
-    def fold(self, numbers: Sequence[Any]) -> None:
-        """Take in what rows came to where they were (see ``flow.Reads.measures``).
-
-        Raises:
-            NotImplementedError: it is not computed so.
-        """
-        raise NotImplementedError
-
     @abstractmethod
     def merge(self, other: Any) -> None:
         """Take in all that another accumulator of the same aggregate has."""
@@ -130,7 +122,15 @@ def of_column(aggregate: Aggregate, column: int) -> Aggregate:
     return replace(aggregate, arguments=(column,), polynomial=None, formula=None)
 
 
-class Sums(Accumulator):
+class Folding(Accumulator):
+    """What takes in rows one by one, or what tasks found that they come to."""
+
+    @abstractmethod
+    def fold(self, numbers: Sequence[Any]) -> None:
+        """Take in what rows came to where they were (see ``flow.Reads.measures``)."""
+
+
+class Sums(Folding):
     """Sums of products of powers of the arguments: of no power the number of rows.
 
     ``dense``: arguments may be NaN or infinite. Such rows are counted apart, so they can be taken back.
@@ -239,7 +239,7 @@ class Distinct(Accumulator):
             self._put(value_of(values), count)
 
 
-class Best(Accumulator):
+class Best(Folding):
     """What is chosen of all values, where they only come."""
 
     def __init__(self, read: Read, combine: Pick) -> None:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from streambound.operators.aggregates import Accumulator, Settling, accumulators, of_column
+from streambound.operators.aggregates import Accumulator, Folding, Settling, accumulators, of_column
 from streambound.operators.closing import Closing
 from streambound.operators.expressions import Computed, compiled
 from streambound.operators.operator import Changes, Operator, Row, added, difference, ordering
@@ -136,8 +136,10 @@ class Groups(Operator):
                 lasting = nulls is not None and any(given[p] is not None for p in nulls)
                 if isinstance(count, Measured):
                     for place, measures in self.folded:
+                        folding = group.kept[place]
+                        assert isinstance(folding, Folding)
                         for share in count.shares:
-                            group.kept[place].fold([_total(terms, share) for terms in measures])
+                            folding.fold([_total(terms, share) for terms in measures])
                     continue
                 for place, factor in takers:
                     kept = group.kept[place]
