@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import fill
 
 from streambound.compiler import compile, on_engine
 from streambound.engines import ENGINES, of_dialect
@@ -32,7 +33,8 @@ def rules_text() -> str:
 def _engine_text(one: Engine) -> str:
     rows = "\n".join(_rule_row(rule) for rule in one.rules)
     head = "| operator | with | without | keeps | cleaned | known by |\n|---|---|---|---|---|---|"
-    notes = "".join(f"- {note}\n" for note in dict.fromkeys(r.note for r in one.rules if r.note))
+    found = dict.fromkeys(rule.note for rule in one.rules if rule.note)
+    notes = "".join(f"{fill(f'- {note}', 120, subsequent_indent='  ')}\n" for note in found)
     said = f"What people run into:\n\n{notes}" if notes else ""
     version = f" {one.version}" if one.version else ""
     return f"### {one.title}{version}\n\n{head}\n{rows}\n\n{said}"
