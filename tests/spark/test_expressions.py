@@ -10,7 +10,7 @@ import pytest
 from tests.expressions import COLUMNS, expressions, rows
 
 from streambound.operators.expressions import compiled
-from streambound.query.computed import type_of
+from streambound.query.computing.translate import type_of
 from streambound.query.values import NAN, Family, parse_type
 
 pytestmark = pytest.mark.spark

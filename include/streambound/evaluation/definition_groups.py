@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from streambound.errors import UnsupportedError
 from streambound.evaluation.definition_rows import HOLDS, Pair, Row, over_values, row_key, shown
-from streambound.query.computed import type_of
+from streambound.query.computing.translate import type_of
 from streambound.query.operators import Aggregate, Grouping, Having, Kind, Over, Polynomial, Test, Tests
 from streambound.query.scope import BOOLEAN, DOUBLE, INTEGER, STRING
 from streambound.query.values import NAN, NotANumber, Type, parse_type

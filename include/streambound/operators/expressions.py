@@ -1,4 +1,4 @@
-"""Formulas over rows in memory, computed by the embedded engine (see ``query.computed``)."""
+"""Formulas over rows in memory, computed by the embedded engine (see ``query.computing``)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from sqlglot import exp
 
 from streambound.errors import DataError
-from streambound.query.computed import DIGITS, expression, typed
+from streambound.query.computing.translate import expression, typed
+from streambound.query.computing.typed import DIGITS
 from streambound.query.model import Relation
 from streambound.query.values import Family, NotANumber, Type, Value, digits_of
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from streambound.errors import DataError, StorageError, StreamboundError
-from streambound.query.computed import expression, typed
+from streambound.query.computing.translate import expression, typed
 from streambound.query.model import Column, Relation
 from streambound.query.values import Family, Type
 from streambound.tasks import ordered

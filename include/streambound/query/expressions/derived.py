@@ -22,7 +22,8 @@ from sqlglot.errors import ErrorLevel, SqlglotError
 
 from streambound.errors import UnsupportedError
 from streambound.query.clock import is_clock
-from streambound.query.computed import NotComputed, formula_of, quoted
+from streambound.query.computing.translate import formula_of, quoted
+from streambound.query.computing.typed import NotComputed
 from streambound.query.dialects.grammar import MOVED, SPAN, span_of
 from streambound.query.expressions import blockers
 from streambound.query.expressions.paths import path_above

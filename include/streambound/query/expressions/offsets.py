@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
 
-from streambound.query.computed import quoted
+from streambound.query.computing.translate import quoted
 from streambound.query.expressions.derived import Expressions
 from streambound.query.formula import AllOf, AnyOf, Formula, all_of, any_of, atoms_of
 from streambound.query.model import (

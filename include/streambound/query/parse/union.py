@@ -11,7 +11,8 @@ from sqlglot import expressions as exp
 
 from streambound.errors import Place, QueryError, UnsupportedError, meant, together
 from streambound.query.catalog import Catalog
-from streambound.query.computed import NotComputed, formula_of
+from streambound.query.computing.translate import formula_of
+from streambound.query.computing.typed import NotComputed
 from streambound.query.dialects.tokens import token_place, tokens
 from streambound.query.expressions.exactness import HELD, exactly
 from streambound.query.expressions.types import type_of_expression

@@ -1,0 +1,1 @@
+"""What expressions over columns compute, in the words of the embedded engine."""

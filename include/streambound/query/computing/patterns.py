@@ -1,0 +1,101 @@
+"""Regular expressions, as far as they mean the same to all engines."""
+
+from __future__ import annotations
+
+import re
+
+from sqlglot import expressions as exp
+
+from streambound.query.computing.typed import (
+    BOOLEAN,
+    STRING,
+    Columns,
+    Rules,
+    Translation,
+    Typed,
+    call,
+    is_count,
+    numeral,
+)
+
+# Patterns that mean the same to all engines: no end of a line, no class within a class, no look around, no
+# reference, and no repetition that gives nothing back.
+_CLASS = r"\[\^?(?:(?!&&)[^\]\[\\^]|\\[.^$|?*+()\[\]{}/\\-])+\]"
+
+_PIECE = re.compile(rf"{_CLASS}|\\.|.", re.DOTALL)
+
+_REPEATED = r"(?:[*+?]\??|\{[0-9]{1,2}(?:,[0-9]{0,2})?\}\??)?(?![*+?])"
+
+_ALIKE = re.compile(
+    rf"(?:(?:{_CLASS}|\\[dw.^$|?*+()\[\]{{}}/\\-]|[^\\\[\]{{}}()|*+?$^]){_REPEATED}"
+    r"|\((?:\?:)?(?![?*+{])|\)\??(?![*+?{])|\||\^)*"
+)
+
+_NO_LINE_END = r"[^\n\r\x{85}\x{2028}\x{2029}]"
+
+
+def _pattern(text: str) -> str | None:
+    """A regular expression that all engines read alike, any character not being the end of a line.
+
+    >>> _pattern("^([a-z]+)/[0-9]{2}")
+    '^([a-z]+)/[0-9]{2}'
+    >>> _pattern("a$") is None
+    True
+    """
+    if not _ALIKE.fullmatch(text):
+        return None
+    try:
+        re.compile(text)
+    except re.error:
+        return None
+    parts = _PIECE.findall(text)
+    return "".join(_NO_LINE_END if part == "." else part for part in parts)
+
+
+def _given_pattern(node: exp.Expr) -> exp.Expr | None:
+    if not isinstance(node, exp.Literal) or not node.is_string:
+        return None
+    pattern = _pattern(node.name)
+    return None if pattern is None else exp.Literal.string(pattern)
+
+
+def _extracted(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:
+    """A group of the first match of a pattern, or an empty string."""
+    value, given, group = of(node.this), node.expression, node.args.get("group")
+    if any(node.args.get(part) for part in ("position", "occurrence", "parameters")) or value.type != STRING:
+        return None
+    if group is None or not is_count(group) or not (isinstance(given, exp.Literal) and given.is_string):
+        return None
+    pattern = _pattern(given.name)
+    if pattern is None or int(group.name) > min(pattern.count("("), 9):
+        return None
+    return Typed(call("REGEXP_EXTRACT", value.node, exp.Literal.string(pattern), numeral(group.name)), STRING)
+
+
+def _matched(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:
+    """Whether a pattern is found anywhere."""
+    value, pattern = of(node.this), _given_pattern(node.expression)
+    if value.type != STRING or pattern is None or node.args.get("flag") or node.args.get("full_match"):
+        return None
+    return Typed(call("REGEXP_MATCHES", value.node, pattern), BOOLEAN)
+
+
+def _replaced_matches(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:
+    """All matches of a pattern in place of which a text stands."""
+    value, pattern, by = of(node.this), _given_pattern(node.expression), node.args.get("replacement")
+    if any(node.args.get(part) for part in ("position", "occurrence", "modifiers")) or value.type != STRING:
+        return None
+    if pattern is None or not (isinstance(by, exp.Literal) and by.is_string):
+        return None
+    # Engines differ in matches of nothing, and in what stands for a group.
+    if re.search(node.expression.name, "") or any(sign in by.name for sign in "\\$"):
+        return None
+    text = exp.Literal.string(by.name)
+    return Typed(call("REGEXP_REPLACE", value.node, pattern, text, exp.Literal.string("g")), STRING)
+
+
+RULES: Rules = (
+    (exp.RegexpExtract, _extracted),
+    (exp.RegexpLike, _matched),
+    (exp.RegexpReplace, _replaced_matches),
+)
