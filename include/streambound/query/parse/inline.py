@@ -13,28 +13,24 @@ from itertools import product
 
 from sqlglot import expressions as exp
 
-from streambound.errors import QueryError, UnsupportedError, meant, together
+from streambound.errors import QueryError, UnsupportedError, together
 from streambound.query.catalog import Catalog, NamedQuery
 from streambound.query.clock import (
     CLOCK,
     bounds_clock,
     clocked,
     conjuncts,
-    is_clock,
     reads_clock,
 )
-from streambound.query.dialects.grammar import WITHIN, is_system_time, span_of
+from streambound.query.dialects.grammar import WITHIN, is_system_time
 from streambound.query.dialects.reading import Language
-from streambound.query.differences import plain
 from streambound.query.expressions import blockers
-from streambound.query.expressions.aggregates import is_aggregate
-from streambound.query.model import Column, Kind, Relation
+from streambound.query.model import Column, Relation
 from streambound.query.parse.composed import as_one, with_frames, with_frames_of_groups
 from streambound.query.parse.correlated import without_laterals, without_scalars
 from streambound.query.parse.fed import fed_relation
 from streambound.query.parse.grouped import grouping, on_keys
 from streambound.query.parse.idioms import (
-    elements_of,
     is_first,
     with_elements,
     with_fields,
@@ -42,7 +38,6 @@ from streambound.query.parse.idioms import (
     with_top_one,
 )
 from streambound.query.parse.names import Items, Names
-from streambound.query.parse.nested import is_path
 from streambound.query.parse.parts import (
     GROUPED,
     NESTED,
@@ -54,23 +49,21 @@ from streambound.query.parse.parts import (
     View,
     alias_of,
     at_place,
-    column_of,
-    conditions_of,
-    moved,
     plainly_named,
     statement_tree,
     unnested,
 )
+from streambound.query.parse.plain import stands_as_it_is
 from streambound.query.parse.ranked import first_in_time, first_of_each, limited, without_ranks
 from streambound.query.parse.semijoins import without_rows
+from streambound.query.parse.sources import Sources
 from streambound.query.parse.substitution import Substitution
 from streambound.query.scope import place_of
-from streambound.query.windows import Window, of_snapshot, tabled
 from streambound.query.windows import called as called_window
+from streambound.query.windows import of_snapshot
 
 # More members than a person writes: a query of unions of unions would otherwise fill the memory.
 MAX_PARTS = 64
-_DIRECT = ("this", "alias")
 
 
 class Inliner:
@@ -85,14 +78,12 @@ class Inliner:
         unlisted: frozenset[str],
         reader: Callable[[NamedQuery], Other],
     ) -> None:
-        self.text, self.catalog, self.language, self._views = sql, catalog, language, views
-        self._unlisted, self._reader = unlisted, reader
-        # Queries of other texts that are being put in place of their names.
-        self._others: list[NamedQuery] = []
+        self.text, self.catalog, self.language, self.views = sql, catalog, language, views
+        self.sources = Sources(self, unlisted, reader)
         # Whether the catalog has relations of sub-queries that are not written out.
         self._feeds = False
         self.refused: list[UnsupportedError] = []
-        self._open: list[exp.Expr] = []
+        self.open: list[exp.Expr] = []
         self._lenient = 0
         # Comparisons that are decided wider than they are written, and whether the clock is read.
         self.relaxed: list[exp.Expr] = []
@@ -111,9 +102,9 @@ class Inliner:
             QueryError: a name that is not known, or is not unique.
             UnsupportedError: with everything in it that is not decided.
         """
-        if self._is_plain(tree):
+        if stands_as_it_is(self, tree):
             return tree
-        blocks = self.query(tree, self._views, set(), None)
+        blocks = self.query(tree, self.views, set(), None)
         if not self.refused:
             blocks = tuple(map(self._timed, blocks))
         if self.refused:
@@ -139,7 +130,7 @@ class Inliner:
                 continue
             if not self.clock:
                 self.clock = True
-                self.catalog = replace(self.catalog, relations=(*self.catalog.relations, CLOCK))
+                self.declare(CLOCK)
             stamps = {
                 (table.args["alias"].name, stamp)
                 for table in part.tables
@@ -164,62 +155,6 @@ class Inliner:
             pass
         return ()
 
-    def _is_plain(self, tree: exp.Expr) -> bool:
-        """Whether nothing has to be written out: then a query is read as it stands."""
-        if isinstance(tree, exp.Union):
-            parts = [
-                value for key, value in tree.args.items() if key not in ("this", "expression", "distinct")
-            ]
-            if any(parts):
-                return False
-            return self._is_plain(tree.this) and self._is_plain(tree.expression)
-        if isinstance(tree, exp.Subquery) and not [k for k, v in tree.args.items() if v and k != "this"]:
-            return self._is_plain(tree.this)
-        if not isinstance(tree, exp.Select):
-            return not isinstance(tree, (exp.Query, exp.DDL))
-        if tree.args.get("from_") is None:
-            return True
-        if any(
-            v for k, v in tree.args.items() if k not in ("expressions", "distinct", "from_", "joins", "where")
-        ):
-            return False
-        distinct = tree.args.get("distinct")
-        if distinct is not None and distinct.args.get("on"):
-            return False
-        joins = tree.args.get("joins") or []
-        if any(
-            value for join in joins for key, value in join.args.items() if key not in ("this", "on", "kind")
-        ):
-            return False
-        if any(str(join.args.get("kind") or "INNER") not in ("INNER", "CROSS") for join in joins):
-            return False
-        tables = [tree.args["from_"].this, *(join.this for join in joins)]
-        if not all(self._is_direct(table) for table in tables):
-            return False
-        awkward = (exp.Star, exp.Query, exp.Window, exp.AggFunc, exp.Filter)
-        if self.language.name != "spark" or any(part.find(*awkward) for part in tree.iter_expressions()):
-            return False
-        calls = (call for part in tree.iter_expressions() for call in part.find_all(exp.Anonymous))
-        if any(is_aggregate(call) or called_window(call) is not None for call in calls):
-            return False
-        conditions = list(conditions_of(tree))
-        if any(is_clock(node) for condition in conditions for node in condition.walk()):
-            return False
-        return all(plain(condition, "spark", self.relaxed) is condition for condition in conditions)
-
-    def _is_direct(self, table: exp.Expr) -> bool:
-        if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
-            return False
-        alias = table.args.get("alias")
-        if any(value for key, value in table.args.items() if key not in _DIRECT) or table.meta.get(WITHIN):
-            return False
-        if (alias is not None and alias.args.get("columns")) or self.key(table.this) in self._views:
-            return False
-        relation = self.catalog.find(table.name)
-        if relation is None:
-            return self.catalog.query(table.name) is None
-        return _decided(relation) and not relation.opaque
-
     def key(self, name: exp.Expr | str) -> str:
         """The name that is meant."""
         if isinstance(name, str):
@@ -231,7 +166,7 @@ class Inliner:
     def query(
         self, node: exp.Expr, around: Mapping[str, View], taken: set[str], hint: str | None
     ) -> tuple[Rows, ...]:
-        if len(self._open) > 60:
+        if len(self.open) > 60:
             raise QueryError("views and sub-queries are nested too deeply", place=place_of(node, self.text))
         if isinstance(node, (exp.Subquery, exp.Paren)):
             around = self._with(node, around)
@@ -300,11 +235,11 @@ class Inliner:
     def _select(
         self, select: exp.Select, around: Mapping[str, View], taken: set[str], hint: str | None
     ) -> tuple[Rows, ...]:
-        self._open.append(select)
+        self.open.append(select)
         try:
             return self._selected(select, around, taken, hint)
         finally:
-            self._open.pop()
+            self.open.pop()
 
     def _selected(
         self, select: exp.Select, around: Mapping[str, View], taken: set[str], hint: str | None
@@ -319,7 +254,7 @@ class Inliner:
         joins = [*unnested([*joins, *laterals])]
 
         def columns(table: exp.Expr) -> list[str] | None:
-            return self._columns(table, around)
+            return self.sources.columns(table, around)
 
         select, scalars = without_scalars(select, [join.this for join in joins], columns)
         joins = [*without_laterals(joins, columns), *scalars]
@@ -333,11 +268,11 @@ class Inliner:
                 self.refuse(blockers.kind_of(join), join)
             if isinstance(join.this, exp.Table) and join.this.args.get("version") is not None and number:
                 side = "ASOF LEFT" if side == "LEFT" else "ASOF" if side == "" else side
-            source = self._source(join.this, around, taken, hint if len(joins) == 1 else None)
+            source = self.sources.source(join.this, around, taken, hint if len(joins) == 1 else None)
             names.sources.append(source)
-            if (side or "").startswith("ASOF") and self._is_static(source):
+            if (side or "").startswith("ASOF") and self.sources.is_static(source):
                 side = side[5:] if side else ""
-            elif number and side in ("", "LEFT") and self._looked_up(source):
+            elif number and side in ("", "LEFT") and self.sources.is_looked_up(source):
                 side = f"ASOF {side}".strip()
             names.sides.append(GROUPED if join.meta.get(GROUPED) else side or "")
             if join.meta.get(NESTED):
@@ -368,13 +303,13 @@ class Inliner:
             self.refused += blockers.of_expression(item, self.text, conditions=item in where)
         for item in (*items, *(on for ons in names.ons for on in ons)):
             for query in blockers.subqueries(item):
-                self._beside(query, around)
+                self.beside(query, around)
         before = len(self.refused)
         if self._lenient or any(source.names is None for source in names.sources):
             # Something in FROM is refused: names cannot be told from those it would have.
             for condition in where:
                 for query in blockers.subqueries(condition):
-                    self._beside(query, around)
+                    self.beside(query, around)
             return ()
         try:
             self._conditions_around = around
@@ -420,7 +355,7 @@ class Inliner:
             raise QueryError("there is no FROM", place=place, fix="name a stream after FROM")
         return ()
 
-    def _beside(self, query: exp.Expr, around: Mapping[str, View]) -> None:
+    def beside(self, query: exp.Expr, around: Mapping[str, View]) -> None:
         """What is not decided in a query within an expression, which itself is refused."""
         self._lenient += 1
         try:
@@ -443,236 +378,11 @@ class Inliner:
                 )
             seen.add(source.key)
 
-    # Sources
-
-    def _source(
-        self, table: exp.Expr, around: Mapping[str, View], taken: set[str], hint: str | None
-    ) -> Source:
-        alias = table.args.get("alias")
-        windowed = tabled(table)
-        name = alias_of(table) or (None if windowed is None else alias_of(_as_table(windowed[0])))
-        key = self.key(name) if name is not None else f"#{len(self._open)}"
-        if isinstance(table, exp.Subquery) and isinstance(table.this, (exp.Query, exp.Subquery)):
-            blocks = self.query(table.this, around, taken, name.name if name is not None else hint)
-        elif isinstance(table, exp.Query):
-            blocks = self.query(table, around, taken, hint)
-        elif (elements := elements_of(table)) is not None:
-            named = tuple(alias.args.get("columns") or ()) if alias is not None else ()
-            named = named or (() if name is None else (name,))
-            items = tuple(Item(n.name, self.key(n), elements.copy()) for n in named)
-            return Source(key, table, (Rows(False, (Part((), (), items),)),), items, True)
-        elif windowed is not None:
-            blocks = self._windowed(table, *windowed, around, taken, hint)
-        elif not isinstance(table, exp.Table) or not isinstance(table.this, (exp.Identifier, exp.Dot)):
-            self.refused.append(blockers.of_source(table, self.text))
-            for query in blockers.subqueries(table):
-                self._beside(query, around)
-            return Source(key, table, (), None)
-        elif (view := self._view(table, around)) is not None:
-            blocks = self._viewed(view, table, taken)
-        elif (other := self._named_query(table)) is not None:
-            blocks = self._registered(other, table, taken)
-        else:
-            return self._streamed(table, key, hint)
-        parts = [part for block in blocks for part in block.parts]
-        if not parts:
-            return Source(key, table, (), None)
-        given = tuple(alias.args.get("columns") or ()) if alias is not None else ()
-        blocks = self._renamed(blocks, given)
-        return Source(key, table, blocks, blocks[0].columns)
-
-    def _columns(self, table: exp.Expr, around: Mapping[str, View]) -> list[str] | None:
-        """The columns of a stream in FROM, in lower case; None of a view or a sub-query."""
-        if not isinstance(table, exp.Table) or self._view(table, around) is not None:
-            return None
-        relation = self.catalog.find(".".join(part.name for part in table.parts))
-        if relation is None:
-            return None
-        return [
-            name.lower() for name in (*(c.name for c in relation.columns), *(n for n, _ in relation.opaque))
-        ]
-
-    def _windowed(
-        self,
-        table: exp.Expr,
-        of: exp.Expr,
-        window: Window,
-        around: Mapping[str, View],
-        taken: set[str],
-        hint: str | None,
-    ) -> tuple[Rows, ...]:
-        """The rows of a table with the windows that each is in."""
-        alias = table.args.get("alias")
-        inner = _as_table(of.copy())
-        if isinstance(inner, exp.Table) and alias is not None and not inner.args.get("alias"):
-            inner.set("alias", exp.TableAlias(this=alias.this.copy()) if alias.this is not None else None)
-        source = self._source(inner, around, taken, hint)
-        if source.names is None:
-            return ()
-        names = Names.of(self, source)
-        names.sources = [self._readable(source, names, exp.Select(expressions=[exp.Star()]), 0)]
-        stamp = window.stamp if window.stamp is not None else names.stamp(window.node)
-        made = []
-        for rows in names.sources[0].blocks:
-            parts = []
-            for part in rows.parts:
-                of_part = Substitution(names, [part]).of(stamp)
-                edges = (("window_start", False), ("window_end", True), ("window_time", True))
-                further = (
-                    Item(name, self.key(name), window.value(end, window.node, of_part)) for name, end in edges
-                )
-                parts.append(replace(part, columns=(*part.columns, *further)))
-            made.append(replace(rows, parts=tuple(parts)))
-        return tuple(made)
-
-    def _looked_up(self, source: Source) -> bool:
-        """ksqlDB: whether a join looks a row up in a table as it is when the row comes."""
-        kinds = {self.relation_of(table).kind for part in source.parts for table in part.tables}
-        return self.language.name == "ksql" and kinds == {Kind.VERSIONED}
-
-    def _is_static(self, source: Source) -> bool:
-        """Whether a source is of relations that never change."""
-        return all(self.relation_of(t).kind is Kind.STATIC for part in source.parts for t in part.tables)
-
     def note(self, parts: Iterable[Part]) -> None:
         """Note of which relations the tables of parts are."""
         for part in parts:
             for table in part.tables:
                 self._named_tables[table.args["alias"].name] = table.name
-
-    def _view(self, table: exp.Table, around: Mapping[str, View]) -> View | None:
-        found = around.get(self.key(table.this)) if plainly_named(table) else None
-        return found or around.get(".".join(map(self.key, table.parts)))
-
-    def _viewed(self, view: View, table: exp.Table, taken: set[str]) -> tuple[Rows, ...]:
-        if isinstance(view.tree, exp.Null):
-            return ()
-        if any(tree is view.tree for tree in self._open):
-            self.refuse("a view that reads itself", table)
-            return ()
-        self._open.append(view.tree)
-        try:
-            around = self._views if view.around is None else view.around
-            blocks = self.query(view.tree, around, taken, (table.args.get("alias") or table).name)
-        finally:
-            self._open.pop()
-        return self._renamed(blocks, view.columns)
-
-    def _named_query(self, table: exp.Table) -> NamedQuery | None:
-        """The query of another text that a name is; None where there is a relation of that name."""
-        dotted = ".".join(part.name for part in table.parts)
-        if self.catalog.find(dotted) is not None or dotted.lower() in self._unlisted:
-            return None
-        return self.catalog.query(dotted)
-
-    def _registered(self, other: NamedQuery, table: exp.Table, taken: set[str]) -> tuple[Rows, ...]:
-        """A query of another text, as if all of it stood where it is named."""
-        if other in self._others:
-            self.refuse("a query that reads itself", table)
-            return ()
-        place, before = place_of(table, self.text), len(self.refused)
-        self._others.append(other)
-        try:
-            found = self._reader(other)
-            if found.language is not self.language:
-                titles = f"{found.language.title}, and this query in {self.language.title}"
-                raise QueryError(f"it is written in {titles}", fix="write both in one dialect")
-            span = span_of(table)
-            scope: dict[str, View] = {}
-            for name, view in found.views.items():
-                scope[name] = View(moved(view.tree, span), view.columns, scope)
-            tree = moved(found.query.tree, span)
-            self._declare(found.catalog, [tree, *(view.tree for view in scope.values())])
-            blocks = self.query(tree, scope, taken, (table.args.get("alias") or table).name)
-            return self._renamed(blocks, found.query.columns)
-        except QueryError as error:
-            if isinstance(error, UnsupportedError) and error.place is not None:
-                raise
-            raise QueryError(
-                f"the query {other.name} cannot be read here: {error.message}",
-                place=place,
-                accepted=error.accepted,
-                fix=error.fix or f"streambound check says more of {other.name}",
-            ) from None
-        finally:
-            self._others.pop()
-            for missing in self.refused[before:]:
-                if not missing.message.startswith("in the query "):
-                    missing.message = f"in the query {other.name}: {missing.message}"
-
-    def _declare(self, catalog: Catalog, trees: Iterable[exp.Expr]) -> None:
-        """Take over the relations that a query of another text reads, as that text knows them."""
-        names = {table.name for tree in trees for table in tree.find_all(exp.Table)}
-        for relation in {one for name in names if (one := catalog.find(name)) is not None}:
-            here = self.catalog.find(relation.name)
-            if here is None:
-                self.catalog = replace(self.catalog, relations=(*self.catalog.relations, relation))
-            elif here != relation:
-                raise QueryError(
-                    f"it reads {relation.name}, which this text declares otherwise",
-                    fix="declare it once, in the stream catalog",
-                )
-
-    def _renamed(self, blocks: tuple[Rows, ...], names: tuple[exp.Expr, ...]) -> tuple[Rows, ...]:
-        if not names:
-            return blocks
-
-        def of(items: tuple[Item, ...]) -> tuple[Item, ...]:
-            pairs = zip(names, items[: len(names)], strict=False)
-            renamed = [replace(item, name=n.name, key=self.key(n)) for n, item in pairs]
-            return (*renamed, *items[len(names) :])
-
-        return tuple(rows.with_items(of) for rows in blocks)
-
-    def _streamed(self, table: exp.Table, key: str, hint: str | None) -> Source:
-        relation = self._relation(table)
-        alias = table.args.get("alias")
-        # The name of the sub-query around it is the one that a person knows it by.
-        called = hint or (alias.name if alias is not None and alias.this is not None else table.name)
-        plain_table = exp.Table(this=exp.to_identifier(relation.name, quoted=True))
-        plain_table.set("alias", exp.TableAlias(this=exp.to_identifier(called, quoted=True)))
-        plain_table.meta.update(table.meta)
-        for node in (plain_table.this, plain_table.args["alias"].this):
-            node.meta.update(table.this.meta if isinstance(table.this, exp.Identifier) else {})
-        version = table.args.get("version")
-        said = "SYSTEM" if version is None else self.text[slice(*(span_of(version) or (0, 0)))].upper()
-        if version is not None and "SYSTEM" not in said and relation.kind is not Kind.STATIC:
-            self.refuse("VERSION AS OF", version)
-        for part in ("sample", "pivots", "partition", "when"):
-            if (value := table.args.get(part)) is not None and value != []:
-                node = value[0] if isinstance(value, list) else value
-                what = {"sample": "TABLESAMPLE", "pivots": "PIVOT"}.get(part, part.upper())
-                what = "MATCH_RECOGNIZE" if isinstance(node, exp.MatchRecognize) else what
-                self.refuse(what, node)
-        paths = [c.name for c in relation.columns if is_path(relation, c.name)]
-        whole = (c.name for c in relation.columns if c.name not in paths)
-        columns = [
-            Item(name, self.key(name), column_of(called, name), name in paths)
-            for name in (*whole, *(name for name, _ in relation.opaque), *paths)
-        ]
-        given = tuple(alias.args.get("columns") or ()) if alias is not None else ()
-        (block,) = self._renamed((Rows(False, (Part((plain_table,), (), tuple(columns)),)),), given)
-        return Source(key, table, (block,), block.parts[0].columns)
-
-    def _relation(self, table: exp.Table) -> Relation:
-        dotted = ".".join(part.name for part in table.parts)
-        found = self.catalog.find(dotted) or self.catalog.find(table.name)
-        if found is None and table.name.lower() in self._unlisted:
-            raise QueryError(
-                f"the columns of {dotted} are not known: its declaration does not list them",
-                place=place_of(table, self.text),
-                fix=f"list the columns of {dotted} in the stream catalog (--catalog FILE)",
-            )
-        if found is None:
-            raise QueryError(
-                f"unknown stream {dotted}",
-                place=place_of(table, self.text),
-                accepted=", ".join(self.catalog.names) or None,
-                fix=meant(
-                    dotted, self.catalog.names, f"declare {dotted} in the catalog, or correct the name"
-                ),
-            )
-        return found
 
     # Combination
 
@@ -685,7 +395,7 @@ class Inliner:
             return merged
         where = without_ranks(names, where)
         names.sources = [
-            self._readable(source, names, select, number) for number, source in enumerate(names.sources)
+            self.readable(source, names, select, number) for number, source in enumerate(names.sources)
         ]
         number = 1
         for source in names.sources:
@@ -777,7 +487,7 @@ class Inliner:
 
     # Relations of their own
 
-    def _readable(self, source: Source, names: Names, select: exp.Select, number: int) -> Source:
+    def readable(self, source: Source, names: Names, select: exp.Select, number: int) -> Source:
         """A source as joins with filters: what is more is a relation of its own."""
         outer = names.sides[number] not in ("", GROUPED) or any(
             side in ("RIGHT", "FULL") for side in names.sides[number + 1 :]
@@ -803,7 +513,7 @@ class Inliner:
             blocks = tuple(self._timed(one) for one in blocks)
         name = "sub_query" if name.lstrip("#").isdigit() else name.lstrip("#")
         relation, columns = fed_relation(blocks, name, self.text, self.catalog)
-        self.catalog = replace(self.catalog, relations=(*self.catalog.relations, relation))
+        self.declare(relation)
         self._feeds = True
         table = exp.Table(this=exp.to_identifier(relation.name, quoted=True))
         table.set("alias", exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
@@ -833,22 +543,12 @@ class Inliner:
         finally:
             self._around = None
 
+    def declare(self, relation: Relation) -> None:
+        """Have a relation in the catalog that this text alone knows."""
+        self.catalog = replace(self.catalog, relations=(*self.catalog.relations, relation))
+
     def relation_of(self, table: exp.Table) -> Relation:
         """The relation of a table in a part."""
         found = self.catalog.find(table.name)
         assert found is not None
         return found
-
-
-def _as_table(node: exp.Expr) -> exp.Expr:
-    """What a window function is of: the name of a table reads as that of a column."""
-    if not isinstance(node, exp.Column):
-        return node
-    parts = [part.copy() for part in node.parts]
-    made = exp.Table(this=parts[-1], db=parts[-2] if len(parts) > 1 else None)
-    made.meta.update(node.meta)
-    return made
-
-
-def _decided(relation: Relation) -> bool:
-    return relation.kind is not Kind.VERSIONED
