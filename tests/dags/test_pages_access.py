@@ -29,6 +29,7 @@ FILLED = {
     "run_id": "r1",
     "path": "index.html",
     "kind": "csv",
+    "subject": "departures",
     "rest": "nowhere",
 }
 
