@@ -54,11 +54,11 @@ def check(store: Results, run_id: str, moment: dt.datetime, days: dict[str, Any]
 
 @pytest.fixture
 def checked(store: Results, registry: Path) -> Results:
-    """Three nights: the newest has one day of a history that an earlier one has whole."""
+    """Three nights: the newer ones have the last days only of a history that the first has whole."""
     decide(store, registry)
     night = dt.timedelta(days=1)
-    check(store, "n1", NOON, {"d1": measured(10), "d2": measured(20), "d3": measured(7)})
-    check(store, "n2", NOON + night, {"d2": measured(21), "d4": measured(None)}, d4="cannot be read")
+    check(store, "n1", NOON, {"d1": measured(10), "d2": measured(7), "d3": measured(20)})
+    check(store, "n2", NOON + night, {"d3": measured(21), "d4": measured(None)}, d4="cannot be read")
     check(store, "n3", NOON + 2 * night, {"d4": measured(40)}, d4="4 rows with origin outside")
     return store
 
@@ -73,7 +73,7 @@ def test_what_broke_comes_first_and_leads_to_why(viewer: Any, checked: Results) 
     found = viewer.get("api/v1/streams?limit=1").json()
     (first,) = found["streams"]
     assert (found["total"], found["failed"], first["name"], first["rows"]) == (9, 1, "departures", 78)
-    assert [day["rows"] for day in first["days"]] == [10, 21, 7, 40]
+    assert [day["rows"] for day in first["days"]] == [10, 7, 21, 40]
 
 
 def test_of_each_partition_the_newest_check_counts(viewer: Any, checked: Results) -> None:
@@ -81,14 +81,19 @@ def test_of_each_partition_the_newest_check_counts(viewer: Any, checked: Results
     told = [(one["partition"], one["rows"], one["quality"], one["run_id"]) for one in found["partitions"]]
     assert told == [
         ("d4", 40, "failed", "n3"),
-        ("d3", 7, "ok", "n1"),
-        ("d2", 21, "ok", "n2"),
+        ("d3", 21, "ok", "n2"),
+        ("d2", 7, "ok", "n1"),
         ("d1", 10, "ok", "n1"),
     ]
     (only,) = viewer.get("api/v1/streams/departures/partitions?failed=true").json()["partitions"]
     assert only["reasons"] == ["4 rows with origin outside"]
     (third,) = viewer.get("api/v1/streams/departures/partitions?limit=1&offset=2").json()["partitions"]
     assert third["partition"] == "d2"
+    # A day that a check of all days no longer sees is gone.
+    days = {name: measured(5) for name in ("d1", "d3", "d4")}
+    check(checked, "n4", NOON + dt.timedelta(days=3), days)
+    found = viewer.get("api/v1/streams/departures/partitions").json()
+    assert [one["partition"] for one in found["partitions"]] == ["d4", "d3", "d1"] and found["failed"] == 0
 
 
 def test_declared_stands_beside_observed(viewer: Any, checked: Results) -> None:

@@ -97,6 +97,8 @@ def harmless(text: str, root: str) -> str:
         f'<script defer src="{static}{name}.js"></script>' for name in ("theme", "docs")
     )
     back = f'<p class="streambound-back"><a href="{escape(root)}quality">Quality: all subjects</a></p>'
+    # Theirs is half of one: the other half is Bootstrap's, on a content network.
+    text = text.replace("@media (prefers-color-scheme: dark)", "@media not all")
     text = _HTML.sub('<html lang="en">', text, count=1)
     text = _HEAD.sub(lambda head: ours + head[0], text, count=1)
     return _BODY.sub(lambda body: body[0] + back, text, count=1)

@@ -14,7 +14,7 @@ from streambound import settings
 from streambound.errors import StreamboundError
 from streambound.projects.registry import registry_of
 from streambound.query.catalog import Catalog, NamedQuery
-from streambound.query.parse import sources
+from streambound.query.parse import names_read
 from streambound_airflow.pages import overview
 from streambound_airflow.pages.catalog import declared, stamp
 from streambound_airflow.pages.problems import Refused
@@ -43,7 +43,7 @@ def _names(
 ) -> tuple[str, ...]:
     try:
         return tuple(
-            one for one in sources(sql, _with_queries(catalog, queries), name, dialect) if one != name
+            one for one in names_read(sql, _with_queries(catalog, queries), name, dialect) if one != name
         )
     except StreamboundError:
         return ()

@@ -21,6 +21,8 @@ router = APIRouter(dependencies=[READS, OWN_PAGES], include_in_schema=False)
 PARTITIONS, FAILURES, CHECKS = 31, 20, 30
 # Partitions of the large chart.
 CHARTED = 1_000
+# Queries of a drawing of lineage; of more there is the list in words.
+DRAWN = 150
 
 
 @router.get("/streams")
@@ -89,9 +91,10 @@ def _lineage(request: Request, body: LineageBody) -> dict[str, Any]:
     """The graph drawn, and the same in words."""
     root = root_of(request)
     nodes = [_node(root, node) for node in body.nodes]
-    drawn = lineage_picture(nodes, [(edge.source, edge.target) for edge in body.edges])
     told = made_of.in_words(body)
-    return {"graph": drawn if told else None, "told": told}
+    if not 0 < len(told) <= DRAWN:
+        return {"graph": None, "told": told}
+    return {"graph": lineage_picture(nodes, [(one.source, one.target) for one in body.edges]), "told": told}
 
 
 def _node(root: str, node: NodeBody) -> Node:

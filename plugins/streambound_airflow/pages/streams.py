@@ -6,7 +6,7 @@ one that is as wide as all that is known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -32,7 +32,7 @@ from streambound_airflow.pages.stream_schemas import (
 )
 
 # Checks that are looked back over for partitions that newer ones left out.
-LOOKED_BACK = 400
+LOOKED_BACK, READ_AT_ONCE = 400, 4
 # Partitions in the small chart of a row.
 RECENT = 60
 
@@ -129,18 +129,30 @@ class _Stamp:
 @lru_cache(maxsize=64)
 def _seen(database: Results, stamp: _Stamp) -> tuple[Seen, ...]:
     found: dict[str, Seen] = {}
-    for outcome in database.quality_of("stream", stamp.stream, LOOKED_BACK):
+    ranges: list[tuple[str, str]] = []
+    for outcome in _checks(database, stamp.stream):
         metrics = database.partition_metrics(outcome.run_id, stamp.stream, outcome.job)
         reasons = {one.get("partition"): tuple(one.get("reasons", ())) for one in outcome.failed}
-        added = {
-            one.partition: Seen(one.partition, one.metrics, reasons.get(one.partition, ()), outcome)
+        # A check looks at all partitions of its range: what a newer one did not see there is gone.
+        older = [
+            Seen(one.partition, one.metrics, reasons.get(one.partition, ()), outcome)
             for one in metrics
-        }
-        wide = len(added) >= len(found) > 0
-        if wide and not added.keys() - found.keys():
+            if one.partition not in found and not any(low <= one.partition <= high for low, high in ranges)
+        ]
+        if ranges and not older and len(metrics) >= len(found):
             break
-        found = {**added, **found}
+        found |= {one.name: one for one in older}
+        if metrics:
+            ranges.append((metrics[0].partition, metrics[-1].partition))
     return tuple(found[name] for name in sorted(found))
+
+
+def _checks(database: Results, stream: str) -> Iterator[QualityOutcome]:
+    """The newest checks of a stream, a few at a time: mostly the first two are enough."""
+    for offset in range(0, LOOKED_BACK, READ_AT_ONCE):
+        yield from (some := database.quality_of("stream", stream, READ_AT_ONCE, offset))
+        if len(some) < READ_AT_ONCE:
+            return
 
 
 def detail(name: str) -> StreamDetail:

@@ -185,12 +185,14 @@ def named_queries(sql: str, catalog: Catalog, dialect: str | None = None) -> tup
     return found if len(found) > 1 else (None,)
 
 
-def sources(sql: str, catalog: Catalog, name: str = "query", dialect: str | None = None) -> tuple[str, ...]:
+def names_read(
+    sql: str, catalog: Catalog, name: str = "query", dialect: str | None = None
+) -> tuple[str, ...]:
     """The relations and the queries of the catalog that a text names; see ``read`` for arguments and errors.
 
     >>> from streambound.query.catalog import NamedQuery, catalog_from_mapping
     >>> known = replace(catalog_from_mapping({"S": {"A": "int"}}), queries=(NamedQuery("small", "SELECT 1"),))
-    >>> sources("WITH t AS (SELECT A FROM S) SELECT A FROM t JOIN small USING (A)", known)
+    >>> names_read("WITH t AS (SELECT A FROM S) SELECT A FROM t JOIN small USING (A)", known)
     ('S', 'small')
     """
     found: dict[str, None] = {}
