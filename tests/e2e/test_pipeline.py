@@ -356,7 +356,7 @@ def test_a_run_has_a_tab_and_its_tasks_a_link(ran: Ran, admin: Visitor) -> None:
     assert admin.page.frame_locator("iframe").locator("h1").inner_text().startswith("aircraft_rotation")
 
 
-@pytest.mark.parametrize("address", ["queries", "queries/tail_numbers_seen", "try", "quality"])
+@pytest.mark.parametrize("address", ["queries", "queries/tail_numbers_seen", "try"])
 def test_narrow_and_dark_windows(ran: Ran, address: str, tmp_path: Path) -> None:
     with visitor(ran.layout.url, viewport={"width": 390, "height": 800}, color_scheme="dark") as person:
         person.log_in("viewer", ran.password("viewer"))

@@ -90,10 +90,10 @@ def environment() -> Environment:
         "cell": cell,
         "number": number,
         "numeric": numeric,
-        "observed": observed,
         "share": share,
         "signed": signed,
         "moment": moment,
+        "observed": observed,
         "trusted": trusted,
         "yaml": declared,
     }
