@@ -90,10 +90,11 @@ def test_of_each_partition_the_newest_check_counts(viewer: Any, checked: Results
     (third,) = viewer.get("api/v1/streams/departures/partitions?limit=1&offset=2").json()["partitions"]
     assert third["partition"] == "d2"
     # A day that a check of all days no longer sees is gone.
-    days = {name: measured(5) for name in ("d1", "d3", "d4")}
-    check(checked, "n4", NOON + dt.timedelta(days=3), days)
+    days = {"d1": measured(5), "d3": measured(5), "d4": measured(None)}
+    check(checked, "n4", NOON + dt.timedelta(days=3), days, d4="cannot be read")
     found = viewer.get("api/v1/streams/departures/partitions").json()
-    assert [one["partition"] for one in found["partitions"]] == ["d4", "d3", "d1"] and found["failed"] == 0
+    assert [one["partition"] for one in found["partitions"]] == ["d4", "d3", "d1"] and found["failed"] == 1
+    assert [one["nulls"] for one in found["partitions"]] == [None, 1, 1]
 
 
 def test_declared_stands_beside_observed(viewer: Any, checked: Results) -> None:

@@ -287,7 +287,8 @@ def _partition(part: Seen) -> PartitionBody:
         quality="failed" if part.reasons else "ok",
         reasons=list(part.reasons),
         rows=metrics.get("rows"),
-        nulls=metrics.get("nulls_total"),
+        # Of what cannot be read nothing was counted.
+        nulls=None if metrics.get("rows") is None else metrics.get("nulls_total"),
         first=metrics.get("first"),
         last=metrics.get("last"),
         checked_at=outcome.checked_at,

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from streambound.report.pages.drawing import LINE
 from streambound.report.pages.markup import Value, element, joined, text
 
-COLUMN, ROW, WIDTH, HEIGHT = 296.0, 34.0, 236.0, 26.0
+COLUMN, ROW, WIDTH, HEIGHT = 268.0, 34.0, 220.0, 26.0
 TOP, LEFT = 30.0, 4.0
 _HTML = "http://www.w3.org/1999/xhtml"
 
