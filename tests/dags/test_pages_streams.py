@@ -172,6 +172,20 @@ def test_what_an_earlier_release_recorded_is_shown(viewer: Any, store: Results, 
     assert viewer.get("api/v1/streams/departures").json()["summary"]["rows"] == 3
 
 
+def test_numbers_are_compared_as_numbers_whatever_the_catalog_said_before(
+    viewer: Any, store: Results, registry: Path
+) -> None:
+    ends = [("9.5", 0), ("-10.25", 3), ("nan", 2), ("EWR", "x")]
+    days = {
+        f"d{place}": measured(1, least={"dep_delay": value}, greatest={"dep_delay": value}, first=first)
+        for place, (value, first) in enumerate(ends)
+    }
+    check(store, "n1", NOON, days)
+    found = viewer.get("api/v1/streams/departures").json()
+    (delay,) = [one for one in found["columns"] if one["name"] == "dep_delay"]
+    assert (delay["least"], delay["greatest"], found["first"]) == ("-10.25", "nan", "x")
+
+
 def test_a_second_look_reads_no_partition_again(viewer: Any, checked: Results) -> None:
     url = checked.url.render_as_string(hide_password=False)
     page(viewer, "streams")

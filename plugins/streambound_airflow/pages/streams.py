@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any
 
@@ -183,7 +183,9 @@ def detail(name: str) -> StreamDetail:
 
 
 def _of(parts: Iterable[Seen], key: str) -> list[Any]:
-    return [part.metrics[key] for part in parts if part.metrics.get(key) is not None]
+    """What was recorded under a key; where the catalog has changed since, what is of the newest kind."""
+    found = [part.metrics[key] for part in parts if part.metrics.get(key) is not None]
+    return [value for value in found if type(value) is type(found[-1])]
 
 
 def _column(
@@ -195,7 +197,11 @@ def _column(
         key: [part.metrics[key][name] for part in parts if part.metrics.get(key, {}).get(name) is not None]
         for key in ("least", "greatest", "nulls", "outside_domain")
     }
-    ordered = _order(column)
+    is_number = column.type.family is Family.NUMBER
+    ordered: Any = _number if is_number else str
+    for key in ("least", "greatest"):
+        # A text that is no number is from when the column was declared otherwise.
+        by_column[key] = [value for value in by_column[key] if not is_number or _number(value)]
     return ColumnBody(
         name=name,
         type=column.type.name,
@@ -211,16 +217,14 @@ def _column(
     )
 
 
-def _order(column: Column) -> Any:
-    """What recorded values are compared by: decimals are texts, and nan is the greatest, as DuckDB has it."""
-    if column.type.family is not Family.NUMBER:
-        return str
-
-    def number(value: Any) -> tuple[bool, Any]:
+def _number(value: Any) -> tuple[bool, Decimal] | None:
+    """What recorded numbers are compared by: decimals are texts, and nan is the greatest, as DuckDB has it;
+    None of what is none."""
+    try:
         found = Decimal(str(value))
-        return found.is_nan(), 0 if found.is_nan() else found
-
-    return number
+    except InvalidOperation:
+        return None
+    return found.is_nan(), Decimal(0) if found.is_nan() else found
 
 
 def _rates(relation: Relation, parts: Sequence[Seen]) -> list[RateBody]:
