@@ -138,6 +138,12 @@ def test_streams_lead_over_queries_to_answers(viewer: Any, checked: Results, reg
     assert seen.all("a", href="../queries/bounded#answers", class_="node answer")
     # The same in words, for who does not see the drawing.
     assert seen.all("details", id="lineage-words") and "its answer has 7 rows" in seen.text
+    assert page(viewer, "queries/derived").all("a", href="../streams?query=derived#lineage")
+    seen = page(viewer, "streams?query=derived")
+    assert "Lineage of derived" in seen.text and seen.all(
+        "a", href="./queries/bounded", title="query bounded"
+    )
+    assert not seen.all("a", href="./queries/windy")
     whole = viewer.get("api/v1/lineage").json()["nodes"]
     assert "stream:planes" in {node["key"] for node in whole}
     upward = viewer.get("api/v1/lineage?query=derived").json()["nodes"]

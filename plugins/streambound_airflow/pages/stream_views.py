@@ -13,7 +13,7 @@ from streambound_airflow.pages import decided, made_of, streams, subjects
 from streambound_airflow.pages.access import OWN_PAGES, READS
 from streambound_airflow.pages.api import Offset
 from streambound_airflow.pages.rendering import render, root_of
-from streambound_airflow.pages.stream_api import Failed, StreamName, SubjectName
+from streambound_airflow.pages.stream_api import Failed, Named, StreamName, SubjectName
 from streambound_airflow.pages.stream_schemas import DayBody, LineageBody, NodeBody, Subject
 
 router = APIRouter(dependencies=[READS, OWN_PAGES], include_in_schema=False)
@@ -26,15 +26,17 @@ DRAWN = 150
 
 
 @router.get("/streams")
-def streams_page(request: Request) -> HTMLResponse:
-    """Every stream and table, those that failed first, and what is made of them."""
+def streams_page(request: Request, query: Named = None) -> HTMLResponse:
+    """Every stream and table, those that failed first, and what is made of them, or what a query has to do
+    with."""
     found = streams.page()
     return render(
         request,
         "streams.html",
         page=found,
         charts={row.name: _drawn(row.days, row.name, large=False) for row in found.streams},
-        **_lineage(request, made_of.lineage()),
+        query=query,
+        **_lineage(request, made_of.lineage(query=query)),
     )
 
 
@@ -55,6 +57,7 @@ def stream_page(
         failed=failed,
         offset=offset,
         limit=PARTITIONS,
+        query=None,
         **_lineage(request, made_of.lineage(stream=name)),
     )
 
