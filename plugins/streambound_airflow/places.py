@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 PREFIX = "/streambound"
 QUERIES, TRY, QUALITY, RUN = "streambound", "streambound-try", "streambound-quality", "streambound-run"
+STREAMS = "streambound-streams"
 CATEGORY = "streambound"
 # One file each in ``dags/``.
 DAGS = (
@@ -30,6 +31,7 @@ def _view(name: str, href: str, route: str, **more: Any) -> dict[str, Any]:
 
 EXTERNAL_VIEWS: list[dict[str, Any]] = [
     _view("Queries", "queries", QUERIES, destination="nav", category=CATEGORY),
+    _view("Streams", "streams", STREAMS, destination="nav", category=CATEGORY),
     _view("Try a query", "try", TRY, destination="nav", category=CATEGORY),
     _view("Quality", "quality", QUALITY, destination="nav", category=CATEGORY),
     _view("streambound", "runs/{DAG_ID}/{RUN_ID}", RUN, destination="dag_run"),

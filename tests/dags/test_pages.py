@@ -252,6 +252,8 @@ def test_markup_in_names_text_and_metadata_is_text(viewer: Any, store: Results, 
         f"queries/{quote(name)}",
         f"queries/{quote(MARKUP, safe='')}",
         "quality",
+        f"quality/stream/{quote(MARKUP, safe='')}",
+        "streams",
         "runs/validate_queries/r1",
         f"runs/{quote(MARKUP.replace('/', ''))}/{quote(MARKUP.replace('/', ''))}",
         quote(MARKUP),
@@ -275,6 +277,8 @@ def test_no_page_has_inline_scripts_styles_or_addresses_from_elsewhere(
         "queries/unbounded",
         "try",
         "quality",
+        "streams",
+        "streams/departures",
         "runs/validate_queries/r1",
     ):
         seen = page(viewer, address)
@@ -296,7 +300,13 @@ def test_links_hold_behind_a_proxy_under_a_prefix(
     outer.mount("/under/prefix", mounted)
     token = {"Authorization": clients["viewer"].headers["Authorization"]}
     client = TestClient(outer, "http://proxy.test/under/prefix/streambound/", headers=token)
-    for address in ("queries", "queries/unbounded", "runs/validate_queries/r1", "quality"):
+    for address in (
+        "queries",
+        "queries/unbounded",
+        "runs/validate_queries/r1",
+        "quality",
+        "streams/departures",
+    ):
         seen = page(client, address)
         places = [
             had.get("href") or had.get("src") for tag, had in seen.elements if tag in ("a", "link", "script")
@@ -363,7 +373,8 @@ def documents(working_folder: Path) -> Path:
     (folder / "index.html").write_text("<html><body>index</body></html>")
     (folder / "static" / "a.css").write_text("p {}")
     (folder / "validations" / "one.html").write_text(
-        "<html><head><script>alert(1)</script><script src='../static/a.js'></script></head>"
+        "<html><head><style>@media (prefers-color-scheme: dark) { p {} }</style>"
+        "<script>alert(1)</script><script src='../static/a.js'></script></head>"
         "<body class='x'><p onclick=\"alert(2)\" onload=alert(3)>found</p>"
         "<SCRIPT type='text/javascript'>x</SCRIPT></body>"
     )
@@ -384,8 +395,11 @@ def test_data_docs_are_served_without_their_inline_scripts(
     )
     answer = viewer.get("quality/docs/validations/one.html")
     found = Seen(answer.text)
-    assert "found" in found.text and "alert" not in answer.text
-    assert [had["src"] for had in found.all("script")] == ["../static/a.js"]
+    assert "found" in found.text and "alert" not in answer.text and "dark" not in answer.text
+    assert [had["src"] for had in found.all("script")] == [
+        "../static/a.js",
+        *(f"../../../static/{name}.js" for name in ("theme", "docs")),
+    ]
     assert found.all("a", href="../../../quality")
     assert "script-src 'self';" in answer.headers["content-security-policy"]
     assert viewer.get("quality/docs/static/a.css").headers["content-type"].startswith("text/css")

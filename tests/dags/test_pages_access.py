@@ -29,6 +29,7 @@ FILLED = {
     "run_id": "r1",
     "path": "index.html",
     "kind": "csv",
+    "subject": "departures",
     "rest": "nowhere",
 }
 
@@ -139,7 +140,12 @@ def test_views_are_relative_and_have_their_places() -> None:
     from airflow.api_fastapi.core_api.datamodels.plugins import ExternalViewResponse
 
     views = [ExternalViewResponse.model_validate(view) for view in EXTERNAL_VIEWS]
-    assert [view.name for view in views if view.destination == "nav"] == ["Queries", "Try a query", "Quality"]
+    assert [view.name for view in views if view.destination == "nav"] == [
+        "Queries",
+        "Streams",
+        "Try a query",
+        "Quality",
+    ]
     (tab,) = [view for view in views if view.destination == "dag_run"]
     assert tab.href == "streambound/runs/{DAG_ID}/{RUN_ID}"
     assert len({view.url_route for view in views}) == len(views)

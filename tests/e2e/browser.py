@@ -130,6 +130,21 @@ def visitor(url: str, **options: Any) -> Iterator[Visitor]:
             browser.close()
 
 
+def inaccessible(page: Page) -> list[str]:
+    """What axe finds wrong with a page, and each contrast that it could not tell.
+
+    The context must have been made with ``bypass_csp``: axe is no script of the page's own.
+    """
+    page.evaluate((Path(__file__).parent / "axe-core" / "axe.min.js").read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run({ resultTypes: ['violations', 'incomplete'] })")
+    untold = [one for one in found["incomplete"] if one["id"] == "color-contrast"]
+    return [
+        f"{one['id']}: {node['html'][:200]}"
+        for one in [*found["violations"], *untold]
+        for node in one["nodes"]
+    ]
+
+
 def executable() -> Path:
     """Debian's Chromium, or Google's."""
     for name in ("chromium", "chromium-browser", "google-chrome"):

@@ -11,13 +11,14 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import duckdb
 import httpx
 import pytest
 from playwright.sync_api import FrameLocator, expect
-from tests.e2e.browser import LOADED, Value, Visitor, visitor
+from tests.e2e.browser import LOADED, Value, Visitor, inaccessible, visitor
 from tests.e2e.pipeline import DAMAGED, QUERIES, RUN_SECONDS, Ran, damaged_file, pipeline
 from tests.platform.leaks import leaks
 
@@ -271,6 +272,77 @@ def test_quality_leads_to_the_data_docs(admin: Visitor) -> None:
     row.get_by_role("link", name="Data Docs").click()
     frame.get_by_text("Expectation", exact=False).first.wait_for()
     expect(frame.locator("body")).to_contain_text(DAMAGED)
+    frame.locator("body").evaluate(LOADED)
+    held = frame.locator("section, div[id^=section]").filter(has_text="nulls.carrier").last
+    expect(held).to_be_visible()
+    frame.get_by_text("Failed Only").click()
+    expect(held).to_be_hidden()
+    frame.get_by_text("Show All").click()
+    expect(held).to_be_visible()
+
+
+def test_what_broke_last_night_is_three_clicks_from_the_list(admin: Visitor) -> None:
+    frame = opened(admin, "queries")
+    frame.get_by_role("navigation", name="streambound").get_by_role("link", name="Streams").click()
+    first = frame.locator("#streams tbody tr").first
+    expect(first).to_contain_text(f"failed 1 failed: {DAMAGED}", use_inner_text=True)
+    first.get_by_role("link", name="departures").click()
+    told = frame.locator("#failed")
+    expect(told).to_contain_text(f"{DAMAGED}: part-00000.parquet is not a readable Parquet file")
+    told.get_by_role("link").click()
+    expect(frame.locator("h1")).to_contain_text("departures")
+    broken = frame.get_by_role("region", name="Expectations that failed").locator("tbody tr")
+    expect(broken.first).to_contain_text("Every partition can be read")
+    expect(frame.locator("#failures")).to_be_visible()
+
+
+def test_a_stream_shows_what_is_declared_beside_what_was_observed(admin: Visitor) -> None:
+    frame = opened(admin, "streams/departures")
+    origin = frame.get_by_role("region", name="Table of columns").locator("tr", has_text="EWR").first
+    cells = [text.strip() for text in origin.locator("th, td").all_inner_texts()]
+    assert cells == ["origin", "string", "'EWR', 'JFK', 'LGA', never NULL", "EWR", "LGA", "3", "0", "0"]
+    rates = frame.get_by_role("region", name="Table of rates")
+    assert "20" in rates.locator("tr", has_text="Rows at one departed_at").inner_text()
+    days = frame.locator("#parts tbody th")
+    expect(days).to_have_text(["2013-01-03", DAMAGED, "2013-01-01"])
+    assert DAMAGED in str(frame.locator("figure.rows-chart svg desc").text_content())
+    frame.get_by_role("link", name="Failed (1)").click()
+    expect(days).to_have_text([DAMAGED])
+    readers = frame.get_by_role("region", name="Queries that read it")
+    expect(readers.locator("tr", has_text="late_departures")).to_contain_text(DAMAGED)
+
+
+def test_the_graph_leads_from_stream_to_answer_by_click_and_by_key(admin: Visitor) -> None:
+    frame = opened(admin, "streams")
+    graph = frame.get_by_role("region", name="Lineage, drawn")
+    graph.locator("a.query", has_text="late_departures").focus()
+    admin.page.keyboard.press("Enter")
+    expect(frame.locator("h1")).to_contain_text("late_departures")
+    frame = opened(admin, "streams/departures")
+    frame.get_by_text("In words", exact=True).click()
+    expect(frame.locator("#lineage-words")).to_contain_text("late_departures (bounded) reads departures")
+    frame.get_by_role("region", name="Lineage, drawn").locator("a.answer", has_text="late_departures").click()
+    expect(frame.locator("#answers")).to_be_in_viewport()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (420, "dark")])
+def test_streams_and_quality_are_accessible(ran: Ran, width: int, scheme: str) -> None:
+    window: dict[str, Any] = {"viewport": {"width": width, "height": 860}, "color_scheme": scheme}
+    with visitor(ran.layout.url, bypass_csp=True, **window) as person:
+        person.log_in("viewer", ran.password("viewer"))
+        for address in (
+            "streams",
+            "streams/departures",
+            "quality",
+            "quality/stream/departures",
+            "quality/answers/late_departures",
+        ):
+            person.page.goto(f"{ran.layout.url}{PREFIX}/{address}")
+            person.page.evaluate(LOADED)
+            assert inaccessible(person.page) == [], address
+            assert person.page.evaluate("document.documentElement.scrollWidth") <= width, address
+            expect(person.page.locator("nav.bar a[aria-current]")).to_have_count(1)
+        assert person.errors == []
 
 
 def test_a_run_has_a_tab_and_its_tasks_a_link(ran: Ran, admin: Visitor) -> None:
@@ -284,7 +356,7 @@ def test_a_run_has_a_tab_and_its_tasks_a_link(ran: Ran, admin: Visitor) -> None:
     assert admin.page.frame_locator("iframe").locator("h1").inner_text().startswith("aircraft_rotation")
 
 
-@pytest.mark.parametrize("address", ["queries", "queries/tail_numbers_seen", "try", "quality"])
+@pytest.mark.parametrize("address", ["queries", "queries/tail_numbers_seen", "try"])
 def test_narrow_and_dark_windows(ran: Ran, address: str, tmp_path: Path) -> None:
     with visitor(ran.layout.url, viewport={"width": 390, "height": 800}, color_scheme="dark") as person:
         person.log_in("viewer", ran.password("viewer"))
@@ -303,11 +375,13 @@ def test_who_is_not_signed_in_sees_nothing_and_a_viewer_starts_nothing(ran: Ran)
     assert document.status_code == 200
     paths = document.json()["paths"]
     pages = ["", "queries", "queries/late_departures", "try", "quality", "quality/docs/index.html"]
+    pages += ["streams", "streams/departures", "quality/stream/departures"]
     routes = [("GET", page) for page in [*pages, "static/streambound.css", "api/v1/openapi.json"]]
     for path, methods in paths.items():
         filled = path.strip("/").format(
             name="late_departures",
             kind="csv",
+            subject="departures",
             dag_id="validate_queries",
             run_id=ran.runs["validate_queries"],
         )

@@ -230,3 +230,16 @@ def test_a_history_that_cannot_be_measured_is_an_error(history: History, form: A
 def test_no_partition_asked_for_is_an_error(history: History) -> None:
     with pytest.raises(DataError, match="asked for no partition"):
         find_partitions(relation(), [])
+
+
+def test_the_ends_of_every_column_are_measured(history: History) -> None:
+    found = measures()[DAY]
+    assert (found.least["origin"], found.greatest["origin"]) == ("EWR", "LGA")
+    assert (found.least["delay"], found.greatest["delay"]) == (0, 4)
+    assert (found.least["fare"], found.greatest["fare"]) == (None, None)
+    assert found.least["flown_on"] == DAY and found.greatest["wind"] == 3.5
+    assert found.greatest["departed_at"] == f"{DAY}T04:00:00+00:00"
+    history.spoil(DAY, {"fare": Decimal("1.50"), "wind": float("nan"), "origin": "x" * 500})
+    found = measures()[DAY]
+    assert found.least["fare"] == "1.50" and found.greatest["wind"] == "nan"
+    assert len(found.greatest["origin"]) < 130

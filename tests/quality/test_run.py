@@ -143,3 +143,43 @@ def test_a_quality_folder_that_cannot_be_made_is_a_storage_error(history: Histor
     settings.quality_root().write_text("a file")
     with pytest.raises(StorageError, match="quality folder cannot be used"):
         check_stream(relation(), None, "r")
+
+
+def test_different_values_are_counted_over_all_partitions(history: History) -> None:
+    observed = check_stream(relation(), None, "r").outcome().observed
+    assert observed["origin"] == {"different": 3, "exact": True}
+    assert observed["departed_at"] == {"different": 15, "exact": True}
+    assert observed["fare"] == {"different": 0, "exact": True}
+
+
+def test_many_different_values_are_estimated(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streambound.quality.observed.COUNTED", 4)
+    observed = check_stream(relation(), None, "r").outcome().observed
+    assert observed["origin"] == {"different": 3, "exact": True}
+    assert not observed["departed_at"]["exact"] and 10 <= observed["departed_at"]["different"] <= 20
+
+
+def test_a_failed_partition_has_rows_that_break_each_promise(history: History) -> None:
+    first = rows(DAY)[0]
+    history.write(DAY, [first | {"origin": "SFO"}] * 4 + [first | {"departed_at": None, "delay": 500}])
+    outcome = check_stream(relation(), None, "r").outcome()
+    (failed,) = outcome.failed
+    found = {one["reason"]: one["rows"] for one in failed["examples"]}
+    midnight = f"{DAY}T00:00:00+00:00"
+    assert found == {
+        "1 NULL in column departed_at": [{"departed_at": None}],
+        "4 rows with origin outside its declared domain": [{"departed_at": midnight, "origin": "SFO"}] * 3,
+        "1 rows with delay outside its declared domain": [{"departed_at": None, "delay": 500}],
+        "4 rows share one departed_at, declared at most 3": [
+            {"departed_at": midnight, "rows at this timestamp": 4}
+        ],
+    }
+    failures = {one["says"]: one["failed"] for one in outcome.expectations}
+    assert len(outcome.expectations) == outcome.evaluated and sum(failures.values()) == 4
+    assert failures["Every value of column origin is in its declared domain"] == 1
+
+
+def test_an_unreadable_partition_has_no_rows_to_show(history: History) -> None:
+    history.file(DAY).write_bytes(b"")
+    (failed,) = check_stream(relation(), None, "r").outcome().failed
+    assert failed["partition"] == DAY and failed["examples"] == []

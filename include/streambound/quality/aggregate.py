@@ -6,27 +6,31 @@ catalog or a file becomes SQL.
 
 from __future__ import annotations
 
+import datetime as dt
 import glob
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 from sqlglot import exp
 
 from streambound.query.model import Column, Domain, Relation
-from streambound.query.values import Family
+from streambound.query.values import EPOCH, Family
 from streambound.storage.partitions import Partition
 
 # Names of our own beside the stream's columns, in a form that no catalog uses.
 FILE = "streambound file"
+# Characters of a value that is recorded.
+LONGEST = 120
 SOURCE = f"SELECT * FROM read_parquet(?, filename = '{FILE}', hive_partitioning = false)"
 
 
 @dataclass(frozen=True)
 class Counted:
     """Counts of rows of one partition, nulls of every column; ``first`` and ``last`` in microseconds or
-    ticks."""
+    ticks. ``least`` and ``greatest`` by column are values for JSON; None of a column that is all NULL."""
 
     rows: int
     nulls: Mapping[str, int]
@@ -35,6 +39,8 @@ class Counted:
     most_at_once: int
     first: int | None
     last: int | None
+    least: Mapping[str, Any] = field(default_factory=dict)
+    greatest: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def empty(cls, relation: Relation) -> Counted:
@@ -82,7 +88,9 @@ def _counted(relation: Relation, row: Sequence[Any]) -> Counted:
     rows, most, first, last, outside_day = row[1:6]
     nulls = [column.name for column in relation.columns]
     domains = [column.name for column in with_domain(relation)]
-    counts = [int(number) for number in row[6:]]
+    ends = row[len(row) - 2 * len(nulls) :]
+    counts = [int(number) for number in row[6 : len(row) - len(ends)]]
+    columns = list(zip(relation.columns, ends[::2], ends[1::2], strict=True))
     return Counted(
         rows=int(rows),
         nulls=dict(zip(nulls, counts, strict=False)),
@@ -91,23 +99,44 @@ def _counted(relation: Relation, row: Sequence[Any]) -> Counted:
         most_at_once=int(most or 0),
         first=first,
         last=last,
+        least={column.name: shown(column, low) for column, low, _ in columns},
+        greatest={column.name: shown(column, high) for column, _, high in columns},
     )
+
+
+def shown(column: Column, value: Any) -> bool | int | float | str | None:
+    """A value that DuckDB gave, for JSON: whole numbers and finite ones as they are, all others as text."""
+    if column.type.family is Family.TIMESTAMP and isinstance(value, int):
+        try:
+            return (EPOCH + dt.timedelta(microseconds=value)).isoformat()
+        except OverflowError:
+            return f"{value} microseconds after 1970"
+    if value is None or isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    text = str(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
 def _statement(relation: Relation) -> tuple[str, list[Any]]:
     """The aggregation and the parameters of its conditions: first by partition and timestamp, then by
     partition, so that the most rows at one timestamp need no second scan."""
     at = _at(relation)
-    outside = [_outside(column) for column in with_domain(relation)]
+    strays = [outside(column) for column in with_domain(relation)]
     # NULLs are counted in every column: that reads all of the file, so a corrupt page is found here.
-    conditions = [_before_or_after(at), *(_is_null(column) for column in relation.columns)]
-    conditions += [condition for condition, _ in outside]
+    conditions = [_before_or_after(at), *(is_null(column) for column in relation.columns)]
+    conditions += [condition for condition, _ in strays]
     names = [f"n{place}" for place in range(len(conditions))]
+    ends = [
+        (kind, column, f"{kind.key}{place}")
+        for place, column in enumerate(relation.columns)
+        for kind in (exp.Min, exp.Max)
+    ]
     inner = (
         exp.select(_own("part"), exp.alias_(at, "at", quoted=True), _as(exp.Count(this=exp.Star()), "n"))
         .select(*(_as(_rows_where(c), name) for c, name in zip(conditions, names, strict=True)))
-        .from_(exp.Subquery(this=exp.maybe_parse(SOURCE, dialect="duckdb"), alias=_identifier("history")))
-        .join("files", on=exp.EQ(this=_column("history", FILE), expression=_own("path")))
+        .select(*(_as(kind(this=ordered(column)), name) for kind, column, name in ends))
+        .from_(exp.Subquery(this=exp.maybe_parse(SOURCE, dialect="duckdb"), alias=identifier("history")))
+        .join("files", on=exp.EQ(this=column_of("history", FILE), expression=_own("path")))
         .group_by(_own("part"), exp.Literal.number(2))
     )
     outer = (
@@ -119,30 +148,32 @@ def _statement(relation: Relation) -> tuple[str, list[Any]]:
             exp.Max(this=_own_column("at")),
         )
         .select(*(_sum(name) for name in names))
+        .select(*(kind(this=_own_column(name)) for kind, _, name in ends))
         .from_(inner.subquery("counts"))
         .group_by(_own_column("part"))
     )
-    return outer.sql(dialect="duckdb"), [value for _, values in outside for value in values]
+    return outer.sql(dialect="duckdb"), [value for _, values in strays for value in values]
 
 
 def _at(relation: Relation) -> exp.Expr:
     """The timestamp as microseconds or ticks; NULL for a relation without one."""
     if relation.timestamp is None:
         return exp.cast(exp.null(), "BIGINT")
-    return _ordered(relation.column(relation.timestamp))
+    return ordered(relation.column(relation.timestamp))
 
 
-def _ordered(column: Column) -> exp.Expr:
-    found = _column("history", column.name)
+def ordered(column: Column) -> exp.Expr:
+    """A column's value as it is compared."""
+    found = column_of("history", column.name)
     # Microseconds compare alike whether the file's timestamps carry a zone or not.
     is_moment = column.type.family is Family.TIMESTAMP
     return exp.Anonymous(this="EPOCH_US", expressions=[found]) if is_moment else found
 
 
-def _outside(column: Column) -> tuple[exp.Expr, list[Any]]:
+def outside(column: Column) -> tuple[exp.Expr, list[Any]]:
     """Whether a value is outside its column's domain (NULL is not), and the parameters of that."""
     domain = column.domain or Domain()
-    value = _ordered(column)
+    value = ordered(column)
     if domain.values is not None:
         members = [_parameter(column, v) for v in domain.values]
         return exp.not_(exp.In(this=value, expressions=[exp.Placeholder() for _ in members])), members
@@ -161,8 +192,9 @@ def _before_or_after(at: exp.Expr) -> exp.Expr:
     return exp.or_(before, exp.GTE(this=at.copy(), expression=_own("ends")))
 
 
-def _is_null(column: Column) -> exp.Expr:
-    return exp.Is(this=_column("history", column.name), expression=exp.null())
+def is_null(column: Column) -> exp.Expr:
+    """Whether a column's value is NULL."""
+    return exp.Is(this=column_of("history", column.name), expression=exp.null())
 
 
 def _rows_where(condition: exp.Expr) -> exp.Expr:
@@ -182,17 +214,19 @@ def _as(expression: exp.Expr, name: str) -> exp.Expr:
     return exp.alias_(expression, name, quoted=True)
 
 
-def _identifier(name: str) -> exp.Identifier:
+def identifier(name: str) -> exp.Identifier:
+    """A quoted name."""
     return exp.to_identifier(name, quoted=True)
 
 
-def _column(table: str, name: str) -> exp.Column:
-    return exp.Column(this=_identifier(name), table=_identifier(table))
+def column_of(table: str, name: str) -> exp.Column:
+    """A column of a table."""
+    return exp.Column(this=identifier(name), table=identifier(table))
 
 
 def _own(name: str) -> exp.Column:
-    return _column("files", name)
+    return column_of("files", name)
 
 
 def _own_column(name: str) -> exp.Column:
-    return exp.Column(this=_identifier(name))
+    return exp.Column(this=identifier(name))

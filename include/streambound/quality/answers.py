@@ -7,7 +7,7 @@ query.
 from __future__ import annotations
 
 import glob
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,6 +62,8 @@ class QueryQuality:
     run_id: str
     job: str = ""
     rows: int | None = None
+    # As the results database records them.
+    expectations: tuple[Mapping[str, Any], ...] = ()
 
     def outcome(self) -> QualityOutcome:
         """The record for the results database."""
@@ -75,6 +77,7 @@ class QueryQuality:
             failed,
             str(self.docs),
             job=self.job,
+            expectations=self.expectations,
         )
 
     def record(self, results: Results) -> None:
@@ -105,7 +108,8 @@ def _quality(body: dict[str, Any], checked: Checked, run_id: str, job: str) -> Q
     found = [failure.reason for failure in checked.failures if failure.subject == query]
     reasons = tuple(body["reason"] or reason for reason in found)
     rows, evaluated, page = body["rows"], checked.evaluated, checked.page
-    return QueryQuality("answers", query, not reasons, reasons, evaluated, page, run_id, job, rows)
+    told = tuple(checked.told([query]))
+    return QueryQuality("answers", query, not reasons, reasons, evaluated, page, run_id, job, rows, told)
 
 
 def _measured(answers: AnswerSet) -> dict[str, Any]:

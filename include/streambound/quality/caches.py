@@ -82,4 +82,8 @@ def _estimated(found: CacheEstimate | None) -> dict[str, Any]:
 def _quality(query: str, queries: dict[str, str], checked: Checked, run_id: str, job: str) -> QueryQuality:
     failures = [one for one in checked.failures if queries[str(one.subject)] == query]
     reasons = tuple(f"{one.subject}: {one.reason}" for one in failures)
-    return QueryQuality("caches", query, not reasons, reasons, checked.evaluated, checked.page, run_id, job)
+    told = tuple(checked.told([cell for cell, its in queries.items() if its == query]))
+    evaluated, page = checked.evaluated, checked.page
+    return QueryQuality(
+        "caches", query, not reasons, reasons, evaluated, page, run_id, job, expectations=told
+    )

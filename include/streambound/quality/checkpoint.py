@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,16 +24,29 @@ class Failure:
 
     subject: str | None
     reason: str
+    # What the expectation says, and the column that it is about.
+    says: str
+    column: str | None = None
 
 
 @dataclass(frozen=True)
 class Checked:
-    """The outcome of a checkpoint, the number of its expectations, and its Data Docs page."""
+    """The outcome of a checkpoint, what its expectations say, and its Data Docs page."""
 
     success: bool
-    evaluated: int
+    expectations: tuple[str, ...]
     failures: tuple[Failure, ...]
     page: Path
+
+    @property
+    def evaluated(self) -> int:
+        """How many expectations there are."""
+        return len(self.expectations)
+
+    def told(self, subjects: Collection[str] | None = None) -> list[dict[str, Any]]:
+        """Each expectation with the number of subjects that break it, of all or of some."""
+        broken = Counter(f.says for f in self.failures if subjects is None or f.subject in subjects)
+        return [{"says": says, "failed": broken[says]} for says in self.expectations]
 
 
 def run_checkpoint(
@@ -65,7 +79,8 @@ def run_checkpoint(
     for evaluated in result.results:
         _refuse_exception(name, evaluated)
     failures = [found for one in result.results if not one.success for found in _failures(one, subject)]
-    return Checked(bool(outcome.success), len(result.results), tuple(failures), page_of(identifier))
+    says = tuple(_says(one) for one in result.results)
+    return Checked(bool(outcome.success), says, tuple(failures), page_of(identifier))
 
 
 def _checkpoint(
@@ -114,13 +129,21 @@ def _refuse_exception(name: str, evaluated: Any) -> None:
         )
 
 
-def _failures(one: Any, subject: str | None) -> list[Failure]:
+def _says(one: Any) -> str:
     config = one.expectation_config
+    return str(config.description or f"{config.type} of {config.kwargs.get('column') or 'the table'}")
+
+
+def _failures(one: Any, subject: str | None) -> list[Failure]:
+    config, says = one.expectation_config, _says(one)
     column = config.kwargs.get("column")
     if subject is None:
         unexpected = one.result.get("unexpected_count", "some")
-        return [Failure(None, f"{config.type} of {column or 'the table'}: {unexpected} unexpected")]
+        reason = f"{config.type} of {column or 'the table'}: {unexpected} unexpected"
+        return [Failure(None, reason, says, column)]
     return [
-        Failure(str(row[subject]), str(config.meta["broken"]).format(found=f"{int(row[column]):,}"))
+        Failure(
+            str(row[subject]), str(config.meta["broken"]).format(found=f"{int(row[column]):,}"), says, column
+        )
         for row in one.result["unexpected_index_list"]
     ]

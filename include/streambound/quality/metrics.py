@@ -23,13 +23,18 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+# What is measured of each column.
+BY_COLUMN = ("nulls", "outside_domain", "least", "greatest")
+
+
 @dataclass(frozen=True)
 class Measures:
     """What one partition holds. Counts are rows; None where the partition could not be read.
 
     ``nulls`` counts by column, ``outside_domain`` by column with a domain; ``outside_day`` counts
     timestamps outside the partition's UTC day (None unless partitioned by date);
-    ``first`` and ``last`` are the least and greatest timestamp (ISO text, or ticks).
+    ``first`` and ``last`` are the least and greatest timestamp (ISO text, or ticks), ``least`` and
+    ``greatest`` those of every column.
     """
 
     partition: str
@@ -43,6 +48,8 @@ class Measures:
     most_rows_at_one_timestamp: int | None = None
     first: str | int | None = None
     last: str | int | None = None
+    least: Mapping[str, Any] = field(default_factory=dict)
+    greatest: Mapping[str, Any] = field(default_factory=dict)
     newest: bool = False
 
     @property
@@ -82,13 +89,15 @@ def as_json(measures: Measures) -> dict[str, Any]:
     return body | {
         "nulls": dict(measures.nulls),
         "outside_domain": dict(measures.outside_domain),
+        "least": dict(measures.least),
+        "greatest": dict(measures.greatest),
         "nulls_total": measures.nulls_total,
     }
 
 
 def _flat(relation: Relation, m: Measures) -> dict[str, Any]:
     # All columns are there even where no partition can be read.
-    flat = {k: v for k, v in vars(m).items() if k not in ("nulls", "outside_domain")}
+    flat = {k: v for k, v in vars(m).items() if k not in BY_COLUMN}
     flat |= {f"nulls.{column.name}": m.nulls.get(column.name) for column in relation.columns}
     return flat | {f"outside_domain.{c.name}": m.outside_domain.get(c.name) for c in with_domain(relation)}
 
@@ -184,6 +193,8 @@ def _measures(relation: Relation, partition: Partition, counted: Counted | None)
         most_rows_at_one_timestamp=found.most_at_once if relation.timestamp else None,
         first=_moment(relation, found.first),
         last=_moment(relation, found.last),
+        least=found.least,
+        greatest=found.greatest,
     )
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from streambound.quality.checkpoint import Checked, run_checkpoint
 from streambound.quality.docs import docs_context
-from streambound.quality.metrics import Measures, as_json, measure, metrics_table
+from streambound.quality.metrics import Measures, as_json, day_of, measure, metrics_table
+from streambound.quality.observed import EXAMPLE_PARTITIONS, different, examples
 from streambound.quality.suites import row_expectations, stream_promises
 from streambound.query.model import Relation
 from streambound.results import QualityOutcome, Results
@@ -31,7 +32,9 @@ class StreamQuality:
     """What a run found of one stream.
 
     ``failed_partitions`` has the reasons of each failed partition, by its name; ``evaluated`` counts
-    expectations; ``docs`` is the Data Docs page; ``measures`` has every partition checked.
+    expectations; ``docs`` is the Data Docs page; ``measures`` has every partition checked; ``different``
+    tells of each column how many different values these have together, and ``examples`` of the newest failed
+    partitions rows that break a promise.
     """
 
     stream: str
@@ -42,10 +45,17 @@ class StreamQuality:
     measures: tuple[Measures, ...]
     run_id: str
     job: str = ""
+    # As the results database records them.
+    expectations: tuple[Mapping[str, Any], ...] = ()
+    different: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    examples: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
     def outcome(self) -> QualityOutcome:
         """The record for the results database."""
-        failed = [{"partition": name, "reasons": list(why)} for name, why in self.failed_partitions.items()]
+        failed = [
+            {"partition": name, "reasons": list(why), "examples": list(self.examples.get(name, ()))}
+            for name, why in self.failed_partitions.items()
+        ]
         return QualityOutcome(
             self.run_id,
             self.stream,
@@ -54,6 +64,8 @@ class StreamQuality:
             failed=failed,
             docs=str(self.docs),
             job=self.job,
+            expectations=self.expectations,
+            observed=self.different,
         )
 
     def record(self, results: Results) -> None:
@@ -89,7 +101,30 @@ def check_stream(
         failed.setdefault(newest.name, _row_reasons(rows))
     evaluated = checked.evaluated + (rows.evaluated if rows else 0)
     ordered = {name: failed[name] for name in sorted(failed)}
-    return StreamQuality(relation.name, not failed, ordered, evaluated, checked.page, measures, run_id, job)
+    sound = {m.partition for m in measures if m.readable and m.schema_ok}
+    return StreamQuality(
+        relation.name,
+        not failed,
+        ordered,
+        evaluated,
+        checked.page,
+        measures,
+        run_id,
+        job,
+        expectations=(*checked.told(), *(rows.told() if rows else ())),
+        different=different(relation, [p for p in found if p.name in sound]),
+        examples=_examples(relation, [p for p in found if p.name in sound], checked),
+    )
+
+
+def _examples(
+    relation: Relation, partitions: Sequence[Partition], checked: Checked
+) -> dict[str, list[dict[str, Any]]]:
+    broken: dict[str, dict[str, str]] = {}
+    for failure in checked.failures:
+        broken.setdefault(str(failure.subject), {})[str(failure.column)] = failure.reason
+    failed = [partition for partition in partitions if partition.name in broken][-EXAMPLE_PARTITIONS:]
+    return {one.name: examples(relation, one, broken[one.name], day_of(one.name)) for one in failed}
 
 
 def _check_metrics(

@@ -86,9 +86,19 @@ def _rate(timestamp: str, most: int) -> Promise:
 def row_expectations(relation: Relation) -> list[Expected]:
     """Expectations on the rows of one partition: columns, NULLs, domains that pandas compares exactly."""
     columns = [column.name for column in relation.columns]
-    expected = [Expected("ExpectTableColumnsToMatchSet", {"column_set": columns, "exact_match": False})]
-    expected += [Expected("ExpectColumnValuesToNotBeNull", {"column": c.name}) for c in never_null(relation)]
+    declared = {"column_set": columns, "exact_match": False, **_newest("the declared columns are there")}
+    expected = [Expected("ExpectTableColumnsToMatchSet", declared)]
+    expected += [
+        Expected(
+            "ExpectColumnValuesToNotBeNull", {"column": c.name, **_newest(f"column {c.name} has no NULL")}
+        )
+        for c in never_null(relation)
+    ]
     return expected + [_domain(column) for column in with_domain(relation) if _is_comparable(column)]
+
+
+def _newest(says: str) -> dict[str, str]:
+    return {"description": f"Newest rows: {says}"}
 
 
 def _is_comparable(column: Column) -> bool:
@@ -99,11 +109,12 @@ def _is_comparable(column: Column) -> bool:
 
 def _domain(column: Column) -> Expected:
     domain, decode = column.domain or Domain(), column.type.decode
+    known = {"column": column.name, **_newest(f"every value of column {column.name} is in its domain")}
     if domain.values is not None:
         values = [decode(value) for value in domain.values]
-        return Expected("ExpectColumnValuesToBeInSet", {"column": column.name, "value_set": values})
+        return Expected("ExpectColumnValuesToBeInSet", {**known, "value_set": values})
     bounds = {"min_value": decode(domain.minimum), "max_value": decode(domain.maximum)}
-    return Expected("ExpectColumnValuesToBeBetween", {"column": column.name, **bounds})
+    return Expected("ExpectColumnValuesToBeBetween", {**known, **bounds})
 
 
 ANSWER_PROMISES = [

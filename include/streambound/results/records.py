@@ -128,7 +128,9 @@ class QualityOutcome:
 
     ``evaluated`` counts expectations. ``failed`` has one mapping a failed partition:
     ``{"partition": "2013-01-02", "reasons": ["..."]}``, or one without partition otherwise. ``docs`` is
-    the Data Docs page.
+    the Data Docs page. ``expectations`` has each with how often it failed: ``{"says": "...", "failed": 0}``.
+    ``observed`` has of each column of a stream ``{"different": 16, "exact": true}``, over all partitions
+    that were checked.
     """
 
     run_id: str
@@ -140,6 +142,9 @@ class QualityOutcome:
     docs: str | None = None
     checked_at: dt.datetime = field(default_factory=now)
     job: str = ""
+    # Of these an earlier release recorded nothing.
+    expectations: Sequence[Mapping[str, Any]] = ()
+    observed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def failed_partitions(self) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 # Of the newest file in migrations/versions; a change of the tables below needs one more.
-VERSION = 6
+VERSION = 7
 
 
 class ExactInteger(TypeDecorator[int]):
@@ -167,6 +167,8 @@ QUALITY = Table(
     Column("evaluated", Integer, nullable=False),
     Column("failed", JSON, nullable=False),
     Column("docs", Text),
+    Column("expectations", JSON, nullable=False, server_default="[]"),
+    Column("observed", JSON, nullable=False, server_default="{}"),
     _job(),
 )
 

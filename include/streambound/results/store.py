@@ -203,6 +203,12 @@ class Results(Rows):
         """A query's evaluations, the newest first."""
         return self._of_query(Answer, ANSWERS, ANSWERS.c.evaluated_at, query, limit, offset)
 
+    def quality_of(self, kind: str, subject: str, limit: int = 100, offset: int = 0) -> list[QualityOutcome]:
+        """What was found of a subject, the newest first."""
+        chosen = select(QUALITY).where(QUALITY.c.kind == kind, QUALITY.c.subject == subject)
+        order = (QUALITY.c.checked_at.desc(), QUALITY.c.run_id.desc(), QUALITY.c.job.desc())
+        return self._read(QualityOutcome, chosen.order_by(*order).limit(limit).offset(offset))
+
     def cache_answers_of(self, query: str, limit: int = 100, offset: int = 0) -> list[CacheAnswer]:
         """A query's evaluations in k tuples of memory, the newest first."""
         table = CACHE_ANSWERS

@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from streambound.errors import StreamboundError
-from streambound_airflow.pages import api, views
+from streambound_airflow.pages import api, stream_api, stream_views, views
 from streambound_airflow.pages.access import READS
 from streambound_airflow.pages.guard import Guard
 from streambound_airflow.pages.problems import ProblemBody, Refused, problem_of
@@ -50,7 +50,9 @@ def application() -> FastAPI:
         },
     )
     app.include_router(api.router)
+    app.include_router(stream_api.router)
     app.include_router(views.router)
+    app.include_router(stream_views.router)
     app.add_api_route(
         "/{rest:path}", _no_route, methods=METHODS, dependencies=[READS], include_in_schema=False
     )
@@ -73,7 +75,9 @@ def _no_route(request: Request) -> Response:
         refused = Refused(405, f"{request.method} is not served here", accepted=accepted)
         refused.headers = {"Allow": accepted}
         raise refused
-    raise Refused(404, "there is no such page", accepted="queries, try, quality, api/v1/openapi.json")
+    raise Refused(
+        404, "there is no such page", accepted="queries, streams, try, quality, api/v1/openapi.json"
+    )
 
 
 async def _refuse(request: Request, error: Exception) -> Response:

@@ -2,7 +2,8 @@
 
 Every path is resolved and has to lie in its folder. Data Docs are Great Expectations' pages about people's
 data: they are served without their inline scripts, so that nothing in the data could run as one beside
-Airflow's UI. What these did (a filter, a copy button, the index's tables) the Quality page does.
+Airflow's UI. What these did, a script of ours does (the filter of what failed), or a page (the index's
+tables); styles of ours make them dark where Airflow is.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ PICTURE_POLICY = (
 _INLINE_SCRIPT = re.compile(r"<script(?![^>]*\ssrc=)[^>]*>.*?</script\s*>", re.DOTALL | re.IGNORECASE)
 _HANDLER = re.compile(r"""\son\w+\s*=\s*("[^"]*"|'[^']*'|[^\s>]+)""", re.IGNORECASE)
 _TAG = re.compile(r"<[a-zA-Z][^>]*>")
-_BODY = re.compile(r"<body[^>]*>", re.IGNORECASE)
+_HTML = re.compile(r"<html>", re.IGNORECASE)
+_BODY, _HEAD = re.compile(r"<body[^>]*>", re.IGNORECASE), re.compile(r"</head\s*>", re.IGNORECASE)
 
 
 def static(name: str) -> Response:
@@ -48,17 +50,17 @@ def static(name: str) -> Response:
     return _file(found, {"Cache-Control": "private, max-age=300"})
 
 
-def document(path: str, home: str) -> Response:
+def document(path: str, root: str) -> Response:
     """A file of the Data Docs.
 
     Args:
         path: below their folder.
-        home: the relative address of the Quality page.
+        root: the relative address of our pages.
     """
     found = inside(site_folder(), path)
     if found.suffix != ".html":
         return _file(found, {"Cache-Control": "private, max-age=300"})
-    text = harmless(found.read_text(encoding="utf-8", errors="replace"), home)
+    text = harmless(found.read_text(encoding="utf-8", errors="replace"), root)
     return HTMLResponse(text, headers={"Content-Security-Policy": DOCUMENT_POLICY})
 
 
@@ -87,13 +89,18 @@ def inside(folder: Path, name: str) -> Path:
     return found
 
 
-def harmless(text: str, home: str) -> str:
-    """A page without inline scripts and handlers, and with a way back to the Quality page."""
+def harmless(text: str, root: str) -> str:
+    """A page without inline scripts and handlers, with our own, and with a way back to the Quality page."""
     text = _TAG.sub(lambda tag: _HANDLER.sub("", tag[0]), _INLINE_SCRIPT.sub("", text))
-    back = (
-        '<p style="margin: 0; padding: .5rem 1rem; background: #f4f4f5">'
-        f'<a href="{escape(home)}">Quality: all subjects</a></p>'
+    static = escape(f"{root}static/")
+    ours = f'<link rel="stylesheet" href="{static}docs.css">' + "".join(
+        f'<script defer src="{static}{name}.js"></script>' for name in ("theme", "docs")
     )
+    back = f'<p class="streambound-back"><a href="{escape(root)}quality">Quality: all subjects</a></p>'
+    # Theirs is half of one: the other half is Bootstrap's, on a content network.
+    text = text.replace("@media (prefers-color-scheme: dark)", "@media not all")
+    text = _HTML.sub('<html lang="en">', text, count=1)
+    text = _HEAD.sub(lambda head: ours + head[0], text, count=1)
     return _BODY.sub(lambda body: body[0] + back, text, count=1)
 
 

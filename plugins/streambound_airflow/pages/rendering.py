@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import sha256
@@ -17,6 +18,8 @@ from markupsafe import Markup
 
 from streambound_airflow.pages.documents import STATIC
 
+# A timestamp in UTC, as checks record them.
+_MOMENT = re.compile(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d(?:\.\d+)?)\+00:00$")
 FOLDER = Path(__file__).parent / "templates"
 
 
@@ -40,6 +43,13 @@ def cell(value: Any, kind: str) -> str:
     if kind == "timestamp":
         return str(value).replace("T", " ").removesuffix("+00:00")
     return str(value).lower() if kind == "boolean" else str(value)
+
+
+def observed(value: bool | int | float | str) -> str:
+    """A value that a check recorded: moments to the second, numbers as they are."""
+    if isinstance(value, str):
+        return _MOMENT.sub(r"\1 \2", value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def share(value: float | None) -> str:
@@ -83,6 +93,7 @@ def environment() -> Environment:
         "share": share,
         "signed": signed,
         "moment": moment,
+        "observed": observed,
         "trusted": trusted,
         "yaml": declared,
     }

@@ -175,19 +175,13 @@ def try_query(request: Request, asked: CheckRequest) -> HTMLResponse:
     return render(request, "verdict.html", body=body, shown=body.shown, engine=body.engine)
 
 
-@router.get("/quality")
-def quality_page(request: Request) -> HTMLResponse:
-    """The quality of the latest runs."""
-    return render(request, "quality.html", outcomes=decided.quality().outcomes)
-
-
 @router.get("/quality/docs/{path:path}")
 def document_page(request: Request, path: str) -> Response:
     """A page of the Data Docs; their index is the Quality page."""
-    home = f"{root_of(request)}quality"
+    root = root_of(request)
     if path in ("", "index.html"):
-        return RedirectResponse(home, 307)
-    return documents.document(path, home)
+        return RedirectResponse(f"{root}quality", 307)
+    return documents.document(path, root)
 
 
 @router.get("/runs/{dag_id}/{run_id}")

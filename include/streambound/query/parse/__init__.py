@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from sqlglot import exp
 from sqlglot.errors import ErrorLevel
 
 from streambound.errors import CatalogError, QueryError, StreamboundError, UnsupportedError
@@ -182,6 +183,29 @@ def named_queries(sql: str, catalog: Catalog, dialect: str | None = None) -> tup
     except StreamboundError:
         return (None,)
     return found if len(found) > 1 else (None,)
+
+
+def names_read(
+    sql: str, catalog: Catalog, name: str = "query", dialect: str | None = None
+) -> tuple[str, ...]:
+    """The relations and the queries of the catalog that a text names; see ``read`` for arguments and errors.
+
+    >>> from streambound.query.catalog import NamedQuery, catalog_from_mapping
+    >>> known = replace(catalog_from_mapping({"S": {"A": "int"}}), queries=(NamedQuery("small", "SELECT 1"),))
+    >>> names_read("WITH t AS (SELECT A FROM S) SELECT A FROM t JOIN small USING (A)", known)
+    ('S', 'small')
+    """
+    found: dict[str, None] = {}
+    for asked in read_script(sql, catalog, name, dialect).queries:
+        for tree in filter(None, (asked.tree, *(view.tree for view in asked.views.values()))):
+            own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+            for table in tree.find_all(exp.Table):
+                dotted = ".".join(part.name for part in table.parts)
+                named = None if dotted.lower() in own else catalog.query(dotted)
+                one = catalog.find(dotted) or named
+                if one is not None:
+                    found[one.name] = None
+    return tuple(sorted(found))
 
 
 def read_script(sql: str, catalog: Catalog, name: str = "query", dialect: str | None = None) -> Script:
