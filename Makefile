@@ -1,5 +1,5 @@
 .POSIX:
-.PHONY: demo cluster-demo cluster-test check test lint heavy live statements rewrites flink wild properties fuzz api-fuzz crash backfill bench up down status lock setup setup-tests
+.PHONY: demo cluster-demo cluster-test check test lint heavy live statements rewrites flink wild properties fuzz api-fuzz crash backfill bench docs up down status lock setup setup-tests
 
 PY = .venv/bin/python
 
@@ -103,7 +103,11 @@ backfill: setup
 bench: setup
 	@for one in benchmarks/*.py; do echo "$$one"; $(PY) "$$one" || exit 1; done
 
-up: setup
+# The documentation as a site, in var/docs. Airflow's pages show it too.
+docs: setup
+	@$(PY) -m scripts.docs
+
+up: setup docs
 	@$(PY) -m scripts.airflow_local up
 
 down: setup
