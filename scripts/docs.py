@@ -115,7 +115,7 @@ def build(target: Path) -> None:
 
 def main() -> None:
     """Build, and say where."""
-    target = Path(sys.argv[1]) if len(sys.argv) > 1 else settings.home() / "docs"
+    target = Path(sys.argv[1]) if len(sys.argv) > 1 else settings.manual_root()
     build(target)
     print(target / "index.html")
 

@@ -92,6 +92,11 @@ def streams_root() -> Path:
     return Path(os.environ.get("STREAMBOUND_STREAMS") or home() / "streams")
 
 
+def manual_root() -> Path:
+    """Folder of the documentation as a site, where it has been built: plain files."""
+    return home() / "docs"
+
+
 def answers_root() -> Path:
     """Folder of evaluated answers: one folder a query."""
     return home() / "answers"

@@ -8,9 +8,9 @@ import re
 import shlex
 import threading
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import jsonschema
 import pytest
@@ -20,9 +20,11 @@ from tests.docs.pages import ROOT
 from tests.e2e.browser import FLAGS, executable
 
 from scripts import docs, pictures, reference
+from streambound import settings
 from streambound.cli import _parser
 from streambound.errors import CatalogError
 from streambound.query.catalog import catalog_from_mapping
+from streambound_airflow.pages import documents
 
 FETCHED = re.compile(r"<(?:script|img|iframe)\b[^>]*\bsrc=[\"']?([^\"' >]+)|<link\b[^>]*>", re.IGNORECASE)
 COMMAND = re.compile(r"^(?:\$ )?(streambound [^#\n]*?)(?:  +#.*)?$", re.MULTILINE)
@@ -114,28 +116,45 @@ def test_the_reference_is_what_the_code_says(name: str, text: str) -> None:
 
 
 @pytest.fixture
-def address(site: Path) -> Iterator[str]:
-    class Quiet(SimpleHTTPRequestHandler):
+def address(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The site as Airflow's pages serve it, but for the authentication that every route of theirs has."""
+    monkeypatch.setattr(settings, "manual_root", lambda: site)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            try:
+                answer = documents.manual(urlsplit(self.path).path.lstrip("/"))
+            except documents.Refused as refused:
+                return self.send_error(refused.problem.status)
+            self.send_response(answer.status_code)
+            for name, value in answer.headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(answer.body)
+
         def log_message(self, *_: object) -> None:
             return None
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site))) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
 
 
-def test_it_is_searched_without_a_network(address: str) -> None:
+def test_it_is_searched_in_airflow_without_a_network(address: str) -> None:
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=executable(), args=FLAGS)
-        page, asked = browser.new_page(), list[str]()
+        page, asked, said = browser.new_page(), list[str](), list[str]()
         page.on("request", lambda request: asked.append(request.url))
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
         page.goto(f"{address}/tutorial/flights.html")
         page.get_by_role("button", name="Search").click()
         page.get_by_role("combobox", name="Search").fill("witness")
         expect(page.get_by_role("status").get_by_text(re.compile(r"^\d+ results$"))).to_be_visible()
         expect(page.get_by_role("option", name="no-witness").first).to_be_visible()
         browser.close()
+    assert said == []
     assert {url.split("://")[0] for url in asked} <= {"http", "blob", "data"}
     assert all(url.startswith(address) for url in asked if url.startswith("http"))
 

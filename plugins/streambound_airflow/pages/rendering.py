@@ -15,7 +15,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from streambound_airflow.pages.documents import STATIC
+from streambound_airflow.pages.documents import STATIC, has_manual
 
 FOLDER = Path(__file__).parent / "templates"
 
@@ -87,6 +87,7 @@ def environment() -> Environment:
         "yaml": declared,
     }
     found.globals["version"] = _version()
+    found.globals["has_manual"] = has_manual
     return found
 
 
