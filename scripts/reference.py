@@ -323,8 +323,8 @@ def _signature(name: str, found: Any) -> list[str]:
 
 def _prose(doc: str) -> list[str]:
     """A docstring as Markdown: sections become words in bold, code is marked as such."""
-    found, lines = list[str](), doc.replace("``", "`").split("\n")
-    for line in lines:
+    found, (text, *examples) = list[str](), doc.replace("``", "`").split("\n>>> ", 1)
+    for line in text.split("\n"):
         if re.fullmatch(r"(Args|Raises|Returns|Yields):", line):
             found += [f"**{line[:-1]}**", ""]
         elif match := re.match(r"    (\*{0,2}\w+): (.*)", line):
@@ -333,7 +333,7 @@ def _prose(doc: str) -> list[str]:
             found.append(f"  {line.strip()}")
         else:
             found.append(line)
-    return found
+    return found + [line for example in examples for line in ("```python", f">>> {example}", "```")]
 
 
 def dags_page(parsed: Mapping[str, Any]) -> str:

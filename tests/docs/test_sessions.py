@@ -1,7 +1,8 @@
-"""The tutorial and the how-tos, typed word for word."""
+"""The tutorial and the how-tos, typed word for word; and the theorems by example."""
 
 from __future__ import annotations
 
+import doctest
 import re
 from pathlib import Path
 
@@ -27,3 +28,9 @@ def test_what_is_shown_is_what_is_printed(page: Path, tmp_path: Path) -> None:
     assert len(printed) == len(done)
     for step, said in zip(done, printed, strict=True):
         assert re.fullmatch(pattern(step.shown), said), f"$ {step.text}\n{said}"
+
+
+def test_what_the_theorems_are_shown_by_holds() -> None:
+    page = ROOT / "docs" / "concepts" / "theorems.md"
+    found = doctest.testfile(str(page), module_relative=False)
+    assert found.attempted > 20 and not found.failed
