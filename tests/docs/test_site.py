@@ -25,6 +25,7 @@ from streambound.cli import _parser
 from streambound.errors import CatalogError
 from streambound.query.catalog import catalog_from_mapping
 from streambound_airflow.pages import documents
+from streambound_airflow.pages.guard import HEADERS
 
 FETCHED = re.compile(r"<(?:script|img|iframe)\b[^>]*\bsrc=[\"']?([^\"' >]+)|<link\b[^>]*>", re.IGNORECASE)
 COMMAND = re.compile(r"^(?:\$ )?(streambound [^#\n]*?)(?:  +#.*)?$", re.MULTILINE)
@@ -127,7 +128,8 @@ def address(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
             except documents.Refused as refused:
                 return self.send_error(refused.problem.status)
             self.send_response(answer.status_code)
-            for name, value in answer.headers.items():
+            of_all = {name.lower(): value for name, value in HEADERS.items()}
+            for name, value in {**of_all, **answer.headers}.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(answer.body)
