@@ -1,8 +1,8 @@
 """The pages of reference that the code itself says: ``python -m scripts.reference``.
 
-Commands from their parsers, codes from their declarations, Python from its docstrings, DAGs from Airflow, and
-the catalog as a page and as a JSON Schema, by which editors complete a ``streams.yml``. A test compares the
-files with what would be written.
+Commands from their parsers, codes from their declarations, Python from its docstrings, DAGs and the API of
+the pages from Airflow, and the catalog as a page and as a JSON Schema, by which editors complete a
+``streams.yml``. Tests compare the files with what would be written.
 """
 
 from __future__ import annotations
@@ -376,29 +376,83 @@ def _when(dag: Mapping[str, Any]) -> str:
     return "; ".join([*([hour] if hour else []), *parts]) or "by hand"
 
 
-def parsed_dags() -> dict[str, Any]:
-    """What Airflow makes of the folder ``dags``, in a home of its own."""
+def http_page(document: Mapping[str, Any]) -> str:
+    """The API behind the pages in Airflow.
+
+    Args:
+        document: its OpenAPI document.
+    """
+    lines = [MADE, "", "# The API of the pages", ""]
+    lines += _wrapped(
+        "Addresses are below Airflow's own `/streambound`; the same as an OpenAPI document is at "
+        "`api/v1/openapi.json`. Requests take Airflow's authentication, and errors are "
+        "[one object](../pages.md#the-api)."
+    )
+    for address, operations in document["paths"].items():
+        for method, told in operations.items():
+            lines += [
+                "",
+                f"## {method.upper()} {address}",
+                "",
+                *_wrapped(told.get("description", told["summary"])),
+            ]
+            rows = [
+                (f"`{one['name']}`", one["in"], _values(one["schema"]), one.get("description", ""))
+                for one in told.get("parameters", [])
+            ]
+            body = told.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
+            if body is not None:
+                named = document["components"]["schemas"][body["$ref"].split("/")[-1]]
+                rows += [
+                    (f"`{name}`", "body", _values(form), form.get("description", ""))
+                    for name, form in named["properties"].items()
+                ]
+            if rows:
+                lines += ["", *_table([("parameter", "in", "value", "what"), *rows])]
+            codes = [f"{code} {answer['description']}" for code, answer in sorted(told["responses"].items())]
+            lines += ["", *_wrapped(f"Answers: {', '.join(codes)}.")]
+    return "\n".join([*lines, ""])
+
+
+def _values(form: Mapping[str, Any]) -> str:
+    """What a parameter may be: its type or values, its limits, its default."""
+    if "anyOf" in form:
+        found = " or ".join(_values(one) for one in form["anyOf"] if one.get("type") != "null")
+    elif "enum" in form:
+        found = ", ".join(f"`{value}`" for value in form["enum"])
+    else:
+        found = str(form.get("type", "object"))
+        ends = [form.get("minimum", form.get("minLength")), form.get("maximum", form.get("maxLength"))]
+        if ends[1] is not None:
+            what = " characters" if found == "string" else ""
+            found += f", {ends[0] or 0:,} to {ends[1]:,}{what}"
+    default = form.get("default")
+    return found if default in (None, "") else f"{found}; default `{json.dumps(default)}`"
+
+
+def of_airflow() -> tuple[dict[str, Any], dict[str, Any]]:
+    """What Airflow makes of the folder ``dags``, in a home of its own; and the pages' OpenAPI document."""
+    asked = "import json; from streambound_airflow.pages.application import application as made"
     with tempfile.TemporaryDirectory() as home:
-        database = f"sqlite:///{home}/airflow.db"
-        paths = os.pathsep.join(
-            [str(ROOT / "plugins"), str(ROOT / "include"), os.environ.get("PYTHONPATH", "")]
-        )
+        paths = [str(ROOT / "plugins"), str(ROOT / "include"), os.environ.get("PYTHONPATH", "")]
         environment = {
             **os.environ,
             "AIRFLOW_HOME": home,
-            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": database,
+            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db",
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-            "PYTHONPATH": paths,
+            "PYTHONPATH": os.pathsep.join(paths),
         }
-        for command in (
-            ["-m", "airflow", "db", "migrate"],
-            [str(ROOT / "tests" / "dags" / "probe.py"), str(ROOT / "dags")],
-        ):
+
+        def printed(*command: str) -> str:
             done = subprocess.run(
                 [sys.executable, *command], env=environment, capture_output=True, text=True, check=True
             )
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])["dags"]
-    return found
+            return done.stdout.splitlines()[-1]
+
+        printed("-m", "airflow", "db", "migrate")
+        parsed = json.loads(printed(str(ROOT / "tests" / "dags" / "probe.py"), str(ROOT / "dags")))
+        document: dict[str, Any] = json.loads(printed("-c", f"{asked}; print(json.dumps(made().openapi()))"))
+    return parsed["dags"], document
 
 
 def files() -> dict[str, str]:
@@ -415,7 +469,8 @@ def files() -> dict[str, str]:
 def main() -> None:
     """Write all of them."""
     FOLDER.mkdir(exist_ok=True)
-    for name, text in {**files(), "dags.md": dags_page(parsed_dags())}.items():
+    dags, document = of_airflow()
+    for name, text in {**files(), "dags.md": dags_page(dags), "http.md": http_page(document)}.items():
         (FOLDER / name).write_text(text, encoding="utf-8")
 
 
