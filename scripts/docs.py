@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from itertools import groupby
 from pathlib import Path
 
 from scripts.imports import ROOT
@@ -70,8 +71,12 @@ def linked(text: str, path: Path) -> str:
             return f"{said} (`{aim.relative_to(ROOT)}`)"
         return f"{picture}[{said}]({os.path.relpath(there, here.parent)}{anchor or ''})"
 
-    # A link may be broken over two lines, but no link of ours reaches into code.
-    return "\n".join(line if is_code else LINK.sub(moved, line) for line, is_code in _lines(text))
+    found = list[str]()
+    # In runs, since a link may be broken over two lines.
+    for is_code, lines in groupby(_lines(text), key=lambda line: line[1]):
+        run = "\n".join(line for line, _ in lines)
+        found.append(run if is_code else LINK.sub(moved, run))
+    return "\n".join(found)
 
 
 def build(target: Path) -> None:

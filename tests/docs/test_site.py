@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import jsonschema
 import pytest
@@ -75,6 +75,19 @@ def test_no_page_asks_for_anything_from_elsewhere(site: Path) -> None:
         for tag in FETCHED.finditer(page.read_text(encoding="utf-8")):
             address = tag[1] or (re.search(r"href=[\"']?([^\"' >]+)", tag[0]) or [""])[1]
             assert not re.match(r"(https?:)?//", address) or 'rel="canonical"' in tag[0], f"{page}: {tag[0]}"
+
+
+def test_every_link_of_the_site_leads_to_a_file_of_it(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        for address in re.findall(
+            r"<(?:a|img)\b[^>]*\b(?:href|src)=\"([^\"#?]+)", page.read_text(encoding="utf-8")
+        ):
+            if not re.match(r"[a-z]+:|//", address):
+                # What has no page is told at the root of a site.
+                base = site if page.name == "404.html" else page.parent
+                assert (base / unquote(html.unescape(address)).lstrip("/")).exists(), (
+                    f"{page.name}: {address}"
+                )
 
 
 def commands() -> list[tuple[str, str]]:
