@@ -1,5 +1,5 @@
 .POSIX:
-.PHONY: demo cluster-demo cluster-test check test lint heavy live statements rewrites flink wild properties fuzz api-fuzz crash backfill bench up down status lock setup setup-tests
+.PHONY: demo cluster-demo cluster-test check test lint heavy live statements rewrites flink wild properties fuzz api-fuzz crash backfill bench docs playground playground-test up down status lock setup setup-tests
 
 PY = .venv/bin/python
 
@@ -103,7 +103,19 @@ backfill: setup
 bench: setup
 	@for one in benchmarks/*.py; do echo "$$one"; $(PY) "$$one" || exit 1; done
 
-up: setup
+# The documentation as a site, in var/docs. Airflow's pages show it too.
+docs: setup
+	@$(PY) -m scripts.docs
+
+# The lint in the browser, in var/playground, with Pyodide from npm.
+playground: setup
+	@$(PY) -m scripts.playground
+
+# The same in Chromium, typed into; about half a minute.
+playground-test: setup-tests
+	$(PY) -m pytest tests/docs/test_playground.py -m "heavy or not heavy"
+
+up: setup docs
 	@$(PY) -m scripts.airflow_local up
 
 down: setup

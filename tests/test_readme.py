@@ -13,13 +13,15 @@ from streambound.cli import main
 
 ROOT = Path(__file__).parents[1]
 SIZED = ("README.md", "scripts/setup")
-BLOCK = re.search(r"```console\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
-assert BLOCK is not None
-SHOWN = [part.split("\n", 1) for part in BLOCK[1].split("$ ")[1:]]
+TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = "".join(re.findall(r"```console\n(.*?)```", TEXT, re.DOTALL))
+SHOWN = [part.split("\n", 1) for part in BLOCKS.split("$ ")[1:]]
+# Two screens of a terminal.
+LINES = 100
 
 
 @pytest.mark.parametrize(("command", "output"), SHOWN, ids=[command for command, _ in SHOWN])
-def test_the_console_block(
+def test_a_console_block(
     command: str, output: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
@@ -44,7 +46,5 @@ def test_what_the_environment_takes_is_said_once() -> None:
     assert 0.85 < float(number) * 1e9 / taken < 1.15
 
 
-def test_every_document_that_it_names_is_there() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    for name in re.findall(r"\]\(([^)#]+)\)", text):
-        assert (ROOT / name).exists(), name
+def test_it_fits_on_two_screens() -> None:
+    assert len(SHOWN) == 3 and TEXT.count("\n") <= LINES

@@ -3,7 +3,7 @@
 ``STREAMBOUND_HOME``      working folder (streams, answers, quality, results); default ``var`` in the project.
 ``STREAMBOUND_STREAMS``   folder of the streams' histories; default ``streams`` in the home.
 ``STREAMBOUND_REGISTRY``  folder with ``streams.yml`` and ``queries/``; default ``include/registry``.
-``STREAMBOUND_DOCS_URL``  where the folder ``docs`` is published; no default.
+``STREAMBOUND_DOCS_URL``  where the site that ``make docs`` builds is published; no default.
 ``STREAMBOUND_CHECKPOINTS``  folder or address (``s3://...``) of the checkpoints; default in the home.
 ``STREAMBOUND_DATABASE_URL``  SQLAlchemy address of the results database; default SQLite in the home.
 ``STREAMBOUND_ALERTS``    where Airflow sends what a run found: ``log`` or a connection; default nowhere.
@@ -90,6 +90,11 @@ def registry() -> Path:
 def streams_root() -> Path:
     """Folder below which relative ``path`` entries of the catalog lie."""
     return Path(os.environ.get("STREAMBOUND_STREAMS") or home() / "streams")
+
+
+def manual_root() -> Path:
+    """Folder of the documentation as a site, where it has been built: plain files."""
+    return home() / "docs"
 
 
 def answers_root() -> Path:

@@ -34,7 +34,7 @@ def described(dag: Any) -> dict[str, Any]:
         "catchup": dag.catchup,
         "start_date": dag.start_date and dag.start_date.isoformat(),
         "max_active_runs": dag.max_active_runs,
-        "params": {name: dag.params.get_param(name).schema for name in dag.params},
+        "params": {name: parameter(dag.params.get_param(name)) for name in dag.params},
         "timetable": type(dag.timetable).__name__,
         "next_run": next_run(dag),
         "backfill": backfill(dag),
@@ -57,6 +57,10 @@ def described(dag: Any) -> dict[str, Any]:
             for task in dag.tasks
         },
     }
+
+
+def parameter(param: Any) -> dict[str, Any]:
+    return {**param.schema, "description": param.description}
 
 
 def assets(bag: Any) -> list[Any]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from scripts import reference
 from streambound.approximate.policies import POLICIES
 
 pytestmark = pytest.mark.airflow
@@ -232,3 +233,8 @@ def test_forms_offer_the_registered_queries_and_days(parsed: dict[str, Any]) -> 
 def test_the_library_does_not_import_airflow() -> None:
     texts = {path: path.read_text() for path in (ROOT / "include" / "streambound").rglob("*.py")}
     assert [str(p) for p, text in texts.items() if "import airflow" in text or "from airflow" in text] == []
+
+
+def test_the_page_of_reference_is_what_airflow_parses(parsed: dict[str, Any]) -> None:
+    shown = (reference.FOLDER / "dags.md").read_text(encoding="utf-8")
+    assert shown == reference.dags_page(parsed["dags"])

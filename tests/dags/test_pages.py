@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import html
+from base64 import b64encode
+from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
@@ -404,6 +406,24 @@ def test_data_docs_are_served_without_their_inline_scripts(
     assert "script-src 'self';" in answer.headers["content-security-policy"]
     assert viewer.get("quality/docs/static/a.css").headers["content-type"].startswith("text/css")
     assert viewer.get("quality/docs/index.html").headers["location"] == "../../quality"
+
+
+def test_the_documentation_is_served_where_it_is_built(
+    viewer: Any, registry: Path, working_folder: Path, store: Results
+) -> None:
+    assert not page(viewer, "queries").all("a", href="./docs/index.html")
+    assert viewer.get("docs/index.html").status_code == 404
+    (working_folder / "docs").mkdir()
+    (working_folder / "docs" / "index.html").write_text(
+        "<script>let a = 1</script><script src=b.js></script>"
+    )
+    (working_folder / "docs" / "search.json").write_text("{}")
+    assert page(viewer, "queries").all("a", href="./docs/index.html")
+    digest = b64encode(sha256(b"let a = 1").digest()).decode()
+    policy = viewer.get("docs/index.html").headers["content-security-policy"]
+    assert f"script-src 'self' 'sha256-{digest}';" in policy
+    assert viewer.get("docs/search.json").json() == {}
+    assert viewer.get("docs/..%2fconnected.db").status_code == 404
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from scripts import reference
 from streambound.results import Answer, Results
 from streambound_airflow.pages import examination
 from streambound_airflow.pages.examination import Examiner, Examiners
@@ -436,3 +437,8 @@ def test_what_an_engine_keeps_is_told_beside_what_is_needed(examiners: Examiners
     asked = examiners.examine(sql, engine="flink")
     assert [one["question"] for one in asked["shown"]["answers"]] == ["needed", "Flink 2.3, as written"]
     assert examiners.examine(f"-- for: feldera\n{sql}")["engine"]["name"] == "feldera"
+
+
+def test_the_page_of_reference_is_what_the_document_says(clients: dict[str, Any]) -> None:
+    shown = (reference.FOLDER / "http.md").read_text(encoding="utf-8")
+    assert shown == reference.http_page(clients["viewer"].get("api/v1/openapi.json").json())

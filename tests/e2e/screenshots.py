@@ -1,4 +1,4 @@
-"""The pictures of the README, taken from the Airflow that ``make up`` left running after ``./demo``.
+"""The pictures of docs/how-to/run-airflow.md, from the Airflow that ``make up`` left after ``./demo``.
 
 python -m tests.e2e.screenshots [FOLDER]
 """

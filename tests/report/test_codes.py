@@ -67,9 +67,3 @@ def test_the_example_of_a_page_produces_its_code(page: Path, tmp_path: Path) -> 
     said = done.stdout + done.stderr
     assert re.search(rf"^(?:  |streambound: )?{page.stem}: ", said, re.MULTILINE), said
     assert "Traceback" not in said
-
-
-def test_links_between_documents_lead_somewhere() -> None:
-    for document in [*(ROOT / "docs").rglob("*.md")]:
-        for link in re.findall(r"\]\(([^)#:]+)\)", document.read_text(encoding="utf-8")):
-            assert (document.parent / link).exists(), f"{document.name}: {link}"

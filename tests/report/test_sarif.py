@@ -141,7 +141,7 @@ def test_help_addresses_where_the_documentation_is_published(
     monkeypatch.setenv("STREAMBOUND_DOCS_URL", "https://docs.example.org/streambound/")
     _, found = run(capsys, "my queries/unbounded.sql")
     uris = {rule["helpUri"] for rule in found["runs"][0]["tool"]["driver"]["rules"]}
-    assert "https://docs.example.org/streambound/codes/unbounded-equality.md" in uris
+    assert "https://docs.example.org/streambound/codes/unbounded-equality.html" in uris
 
 
 def test_a_corpus_has_no_files_to_point_to(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

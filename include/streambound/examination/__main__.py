@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
-import signal
 import sys
 import traceback
 from collections.abc import Mapping
@@ -146,6 +144,10 @@ def _answer(line: str) -> str:
 
 def main() -> None:
     """Answer questions until the asker is gone."""
+    # Loaded here: who calls ``examined`` in a browser has neither.
+    import resource
+    import signal
+
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     # What a library prints must not come between the answers.

@@ -8,7 +8,7 @@ from streambound import settings
 from streambound.boundedness.codes import CODES
 from streambound.errors import StreamboundError
 
-# Pages of the project's documentation, below the address in STREAMBOUND_DOCS_URL where there is one.
+# Pages of the project's documentation; as a site it is at the address in STREAMBOUND_DOCS_URL.
 PAGES = "docs/codes"
 
 
@@ -18,9 +18,9 @@ def page(code: str) -> str:
 
 
 def address(code: str) -> str | None:
-    """The address of the page about a code, if it is known where the documentation is published."""
+    """The address of the page about a code, if it is known where the documentation's site is published."""
     base = settings.documentation_url()
-    return None if base is None else f"{base.rstrip('/')}/codes/{code}.md"
+    return None if base is None else f"{base.rstrip('/')}/codes/{code}.html"
 
 
 def errors() -> dict[str, type[StreamboundError]]:

@@ -1,4 +1,4 @@
-"""Files that the pages serve: their own styles and scripts, and the Data Docs.
+"""Files that the pages serve: their own styles and scripts, the Data Docs, and the documentation.
 
 Every path is resolved and has to lie in its folder. Data Docs are Great Expectations' pages about people's
 data: they are served without their inline scripts, so that nothing in the data could run as one beside
@@ -8,14 +8,17 @@ tables); styles of ours make them dark where Airflow is.
 
 from __future__ import annotations
 
+import base64
 import mimetypes
 import re
+from hashlib import sha256
 from pathlib import Path
 
 from fastapi import Response
 from fastapi.responses import HTMLResponse
 from markupsafe import escape
 
+from streambound import settings
 from streambound.quality.docs import site_folder
 from streambound_airflow.pages.problems import Refused
 
@@ -23,6 +26,7 @@ STATIC = Path(__file__).parent / "static"
 SERVED = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
     ".svg": "image/svg+xml",
     ".png": "image/png",
     ".woff2": "font/woff2",
@@ -33,11 +37,17 @@ DOCUMENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
     "font-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
 )
+# The documentation's pages have small scripts of their generator's in them; each is named by its digest.
+MANUAL_POLICY = (
+    "default-src 'none'; script-src 'self' {scripts}; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; font-src 'self'; connect-src 'self'; worker-src 'self'; form-action 'none'; "
+    "base-uri 'none'; frame-ancestors 'self'"
+)
 PICTURE_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'; sandbox"
 )
 
-_INLINE_SCRIPT = re.compile(r"<script(?![^>]*\ssrc=)[^>]*>.*?</script\s*>", re.DOTALL | re.IGNORECASE)
+_INLINE_SCRIPT = re.compile(r"<script(?![^>]*\ssrc=)[^>]*>(.*?)</script\s*>", re.DOTALL | re.IGNORECASE)
 _HANDLER = re.compile(r"""\son\w+\s*=\s*("[^"]*"|'[^']*'|[^\s>]+)""", re.IGNORECASE)
 _TAG = re.compile(r"<[a-zA-Z][^>]*>")
 _HTML = re.compile(r"<html>", re.IGNORECASE)
@@ -62,6 +72,24 @@ def document(path: str, root: str) -> Response:
         return _file(found, {"Cache-Control": "private, max-age=300"})
     text = harmless(found.read_text(encoding="utf-8", errors="replace"), root)
     return HTMLResponse(text, headers={"Content-Security-Policy": DOCUMENT_POLICY})
+
+
+def has_manual() -> bool:
+    """Whether the documentation has been built (``make docs``)."""
+    return (settings.manual_root() / "index.html").is_file()
+
+
+def manual(path: str) -> Response:
+    """A file of the documentation, which this project makes itself: its pages run their own scripts."""
+    found = inside(settings.manual_root(), path)
+    if found.suffix != ".html":
+        return _file(found, {"Cache-Control": "private, max-age=300"})
+    text = found.read_text(encoding="utf-8")
+    digests = [
+        base64.b64encode(sha256(one.encode()).digest()).decode() for one in _INLINE_SCRIPT.findall(text)
+    ]
+    scripts = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return HTMLResponse(text, headers={"Content-Security-Policy": MANUAL_POLICY.format(scripts=scripts)})
 
 
 def picture(path: Path) -> Response:

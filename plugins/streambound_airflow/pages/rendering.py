@@ -16,7 +16,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from streambound_airflow.pages.documents import STATIC
+from streambound_airflow.pages.documents import STATIC, has_manual
 
 # A timestamp in UTC, as checks record them.
 _MOMENT = re.compile(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d(?:\.\d+)?)\+00:00$")
@@ -98,6 +98,7 @@ def environment() -> Environment:
         "yaml": declared,
     }
     found.globals["version"] = _version()
+    found.globals["has_manual"] = has_manual
     return found
 
 

@@ -184,6 +184,12 @@ def document_page(request: Request, path: str) -> Response:
     return documents.document(path, root)
 
 
+@router.get("/docs/{path:path}")
+def manual_page(path: str) -> Response:
+    """The documentation."""
+    return documents.manual(path)
+
+
 @router.get("/runs/{dag_id}/{run_id}")
 def run_page(request: Request, dag_id: Identifier, run_id: Identifier) -> HTMLResponse:
     """What a run decided and evaluated."""

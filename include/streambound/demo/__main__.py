@@ -1,0 +1,32 @@
+"""The flights without Airflow: ``python -m streambound.demo FOLDER [--days N]``."""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import sys
+from pathlib import Path
+
+from streambound.demo.flights import ingest
+from streambound.errors import StreamboundError
+
+FIRST = dt.date(2013, 1, 1)
+
+
+def main() -> int:
+    """Write the flights' streams below a folder; the exit codes are those of ``streambound``."""
+    parser = argparse.ArgumentParser(prog="python -m streambound.demo", description=main.__doc__)
+    parser.add_argument("folder", type=Path, help="where they are written, a folder a stream")
+    parser.add_argument("--days", type=int, metavar="N", help="the first N days of 2013 (default: all)")
+    options = parser.parse_args()
+    last = None if options.days is None else FIRST + dt.timedelta(days=options.days - 1)
+    try:
+        ingest(options.folder, last=last, progress=print)
+    except StreamboundError as error:
+        print(f"{error.code}: {error}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
