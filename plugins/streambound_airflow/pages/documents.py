@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import mimetypes
 import re
+from collections.abc import Container
 from pathlib import Path
 
 from fastapi import Response
@@ -67,8 +68,8 @@ def picture(path: Path) -> Response:
     return _file(path, {"Content-Security-Policy": PICTURE_POLICY})
 
 
-def inside(folder: Path, name: str) -> Path:
-    """The file of that name in a folder.
+def inside(folder: Path, name: str, served: Container[str] = SERVED) -> Path:
+    """The file of that name in a folder, of a kind that is served.
 
     Raises:
         Refused: it is not in the folder, is no file, or of a kind that is not served.
@@ -79,10 +80,10 @@ def inside(folder: Path, name: str) -> Path:
     root = folder.resolve()
     try:
         found = (root / name).resolve()
-        served = found.is_relative_to(root) and found.suffix in SERVED and found.is_file()
+        known = found.is_relative_to(root) and found.suffix in served and found.is_file()
     except (OSError, ValueError, RuntimeError):
         raise refused from None
-    if not served:
+    if not known:
         raise refused
     return found
 

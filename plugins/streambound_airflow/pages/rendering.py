@@ -15,7 +15,12 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from streambound.report.codes import declared as declared_codes
+from streambound.report.pages import sparkline
+from streambound.report.sizes import bytes_text
 from streambound_airflow.pages.documents import STATIC
+from streambound_airflow.pages.schemas import QueryRow
+from streambound_airflow.pages.vocabulary import TERMS
 
 FOLDER = Path(__file__).parent / "templates"
 
@@ -52,8 +57,32 @@ def moment(value: dt.datetime | None) -> Markup:
     if value is None:
         return Markup("–")
     return Markup('<time datetime="{}">{} UTC</time>').format(
-        value.astimezone(dt.UTC).isoformat(timespec="seconds"), f"{value.astimezone(dt.UTC):%Y-%m-%d %H:%M}"
+        value.astimezone(dt.UTC).isoformat(timespec="seconds"), minute(value)
     )
+
+
+def minute(value: dt.datetime) -> str:
+    """A moment in UTC, to the minute, where the page says that it is one."""
+    return f"{value.astimezone(dt.UTC):%Y-%m-%d %H:%M}"
+
+
+def said(row: QueryRow) -> str:
+    """What the list says of a query: first what is wrong or new, then why, then what it is for."""
+    of = f" in {row.cache.size:,} tuples ({row.cache.policy})" if row.cache else ""
+    parts = (
+        row.quality_note if row.quality == "failed" else "",
+        "The file has changed since it was checked" if row.stale else "",
+        f"A day ago: {row.before}" if row.before else "",
+        row.note,
+        f"{share(row.cache.share)} of its answer{of}" if row.cache else "",
+        row.description or "",
+    )
+    return " · ".join(filter(None, parts))
+
+
+def line(row: QueryRow) -> str:
+    """The peaks of a query's last evaluations against its bound."""
+    return sparkline([one.peak_units for one in row.states], row.units)
 
 
 def declared(catalog: Mapping[str, Any]) -> str:
@@ -77,16 +106,20 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     found.filters |= {
+        "bytes": bytes_text,
         "cell": cell,
         "number": number,
         "numeric": numeric,
+        "said": said,
         "share": share,
         "signed": signed,
+        "sparkline": line,
+        "minute": minute,
         "moment": moment,
         "trusted": trusted,
         "yaml": declared,
     }
-    found.globals["version"] = _version()
+    found.globals |= {"version": _version(), "terms": TERMS, "codes": declared_codes()}
     return found
 
 

@@ -5,7 +5,7 @@ from elsewhere, there are no scripts. Styles are the page's: pictures take the c
 ``drawing``, and the rest has classes.
 """
 
-from streambound.report.pages.charts import state_chart
+from streambound.report.pages.charts import sparkline, state_chart
 from streambound.report.pages.plans import plan_picture
 from streambound.report.pages.published import PublishedRow, published_rows, published_table
 from streambound.report.pages.sql import sql_markup
@@ -17,6 +17,7 @@ __all__ = [
     "plan_picture",
     "published_rows",
     "published_table",
+    "sparkline",
     "sql_markup",
     "state_chart",
     "witness_story",
