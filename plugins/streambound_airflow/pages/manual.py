@@ -88,13 +88,11 @@ def _document(file: Path, path: str, changed: int) -> Document:
 
 
 def _prepare(tokens: Sequence[Token], within: str) -> None:
-    """Headings that can be linked to, as GitHub names them; tables that scroll; links that are served."""
+    """Headings that can be linked to, as GitHub names them; cells without styles; links that are served."""
     for at, token in enumerate(tokens):
         if token.type == "heading_open":
             words = re.sub(r"[^\w\- ]", "", _plain(tokens[at + 1].content).lower())
             token.attrs["id"] = words.strip().replace(" ", "-")
-        elif token.type == "table_open":
-            token.attrs["tabindex"] = "0"
         elif token.type in ("th_open", "td_open"):
             aligned = str(token.attrs.pop("style", ""))
             if "right" in aligned:

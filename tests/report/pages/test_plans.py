@@ -29,7 +29,7 @@ REGISTRY = load_registry(Path(__file__).parents[3] / "include" / "registry")
 BODY = {"columns": {"A": "int", "B": "int", "ts": "int"}, "timestamp": "ts"}
 FIXED = {"columns": {"A": "int"}, "kind": "static"}
 CATALOG = catalog_from_mapping({**{name: BODY for name in "STUVWX"}, "R": FIXED})
-DRAWN = {"svg", "title", "desc", "g", "rect", "path", "polygon", "line", "text"}
+DRAWN = {"svg", "title", "desc", "defs", "use", "g", "rect", "path", "polygon", "line", "text"}
 
 
 def drawn(sql: str) -> ElementTree.Element:

@@ -38,7 +38,7 @@ def element(name: str, attributes: Mapping[str, Value] | None = None, *children:
 
 
 # Elements without content.
-_EMPTY = frozenset({"br", "circle", "line", "path", "polygon", "polyline", "rect"})
+_EMPTY = frozenset({"br", "circle", "line", "path", "polygon", "polyline", "rect", "use"})
 
 
 def _attribute(value: str | int | float) -> str:

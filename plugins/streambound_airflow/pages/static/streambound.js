@@ -71,6 +71,15 @@
     form.addEventListener("change", apply);
   };
 
+  /* On narrow screens a table is a card a row, and each cell says what its heading was. */
+  const stacked = (within = document) => {
+    all("table:not(.stacked)", within).forEach((table) => {
+      table.classList.add("stacked");
+      const headings = Array.from(table.tHead?.rows[0].cells ?? []).map((cell) => cell.textContent.trim());
+      all("tbody td", table).forEach((cell) => { cell.dataset.label ??= headings[cell.cellIndex] ?? ""; });
+    });
+  };
+
   const copyText = async (text) => {
     if (navigator.clipboard && window.isSecureContext) return navigator.clipboard.writeText(text);
     const area = document.createElement("textarea");
@@ -179,6 +188,7 @@
         const found = response.ok ? await response.text() : "";
         if (mine !== asked) return;
         place.innerHTML = found;
+        stacked(place);
         status.textContent = told ?? "Decided.";
       } catch (error) {
         if (error.name === "AbortError" || mine !== asked) return;
@@ -209,5 +219,6 @@
     if (link) outside(link, event);
   });
   filtered();
+  stacked();
   trying();
 })();
