@@ -2,7 +2,7 @@
 
 A metric is of one query, which is its tag. Plain StatsD has no tags: there the query ends the name,
 ``airflow.streambound.peak_units.QUERY``. Where Airflow has no metrics on, nothing is sent; what goes wrong is
-logged, and fails nothing. The dashboard in ``docs/grafana`` shows all of them.
+logged, and fails nothing. ``docs/production.md`` says what each is, and has a dashboard.
 """
 
 from __future__ import annotations
@@ -18,19 +18,10 @@ if TYPE_CHECKING:
 PREFIX = "streambound"
 # Gauges, each of a query. What processes of a few seconds count, collectors do not add up: a verdict that
 # turned is a gauge too.
-GAUGES: Mapping[str, str] = {
-    "bound_units": "the bound of its state",
-    "peak_units": "the largest state of its last evaluation",
-    "rows_read": "the rows that its answer rests on",
-    "answer_rows": "the different rows of its answer",
-    "seconds": "what its last evaluation took",
-    "partitions": "the partitions that its answer rests on",
-    "missing_partitions": "the partitions that are kept out of it",
-    "late_rows": "the rows in quarantine, since they came too late",
-    "share": "the part of its results that k tuples of memory keep, estimated, from 0 to 1",
-    "bounded": "1 if it is bounded, else 0",
-    "verdict_changed": "1 if its last check gave another verdict than the one before, else 0",
-}
+GAUGES = (
+    *("bound_units", "peak_units", "rows_read", "answer_rows", "seconds"),
+    *("partitions", "missing_partitions", "late_rows", "share", "bounded", "verdict_changed"),
+)
 log = logging.getLogger(__name__)
 
 

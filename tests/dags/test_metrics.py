@@ -109,6 +109,8 @@ def test_the_dashboard_shows_every_metric_and_no_other() -> None:
     asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
     asked += [one["definition"] for one in dashboard["templating"]["list"] if one["type"] == "query"]
     assert set(re.findall(r"airflow_streambound_(\w+)", " ".join(asked))) == set(metrics.GAUGES)
+    told = (GRAFANA.parent / "production.md").read_text()
+    assert all(f"`{name}`" in told for name in metrics.GAUGES)
     places = [tuple(panel["gridPos"].values()) for panel in dashboard["panels"]]
     assert len(set(places)) == len(places)
     assert all(expr.count("(") == expr.count(")") for expr in asked)

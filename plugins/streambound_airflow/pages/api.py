@@ -52,7 +52,7 @@ Name = Annotated[str, Path(description="The name of a query.", min_length=1, max
 Limit = Annotated[int, Query(ge=1, le=500, description="How many at most.")]
 Offset = Annotated[int, Query(ge=0, le=1_000_000, description="How many are passed over.")]
 Text = Annotated[
-    str, Query(max_length=200, description="Words of a query's name, owner, description or note.")
+    str, Query(max_length=200, description="Words of a query's name, verdict, owner, description or note.")
 ]
 Owner = Annotated[str | None, Query(max_length=200, description="The owner that a query's file names.")]
 Engine = Annotated[str | None, Query(max_length=50, description="The engine of its text, such as spark.")]

@@ -62,12 +62,13 @@ def listed() -> list[tuple[str, str]]:
 
 def codes() -> list[tuple[str, str]]:
     """(code, meaning) of findings, then of errors."""
-    return [(code, meaning(code)) for code in (*CODES, *sorted(errors()))]
+    # Errors are told by their docstrings.
+    return [(code, meaning(code).replace("``", "")) for code in (*CODES, *sorted(errors()))]
 
 
 def _declared(code: str) -> Document:
     fix = CODES[code].fix if code in CODES else ""
-    parts = [meaning(code), *([f"What to do: {fix}"] if fix else [])]
+    parts = [dict(codes())[code], *([f"What to do: {fix}"] if fix else [])]
     return Document(code, Markup("").join(Markup("<p>{}</p>").format(part) for part in parts))
 
 

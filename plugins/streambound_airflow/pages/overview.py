@@ -73,7 +73,7 @@ def rows() -> Mapping[str, QueryRow]:
 class Wanted:
     """The queries that are asked for: all that match each of these, as far as it is given.
 
-    ``text`` has words of a query's name, owner, description, note or verdict.
+    ``text`` has words of a query's name, verdict, owner, or of what the list says of it.
     """
 
     text: str = ""
@@ -85,7 +85,7 @@ class Wanted:
 
     def takes(self, row: QueryRow) -> bool:
         """Whether a query matches."""
-        text = " ".join((row.name, row.owner or "", row.description or "", row.note, row.verdict)).lower()
+        text = " ".join((row.name, row.verdict, row.owner or "", said(row))).lower()
         return (
             self.verdict in (None, row.verdict)
             and self.notable in (None, *row.notable)
@@ -122,13 +122,24 @@ def _counted(names: Iterable[str]) -> dict[str, int]:
 
 def _place(row: QueryRow) -> tuple[int, str]:
     """Where a query stands in the list: first what somebody has to do something about."""
-    if row.verdict == "invalid":
-        return 0, row.name
-    if "failed" in row.notable:
-        return 1, row.name
-    return {"unbounded": 2, "unknown": 3, "unchecked": 4}.get(
-        row.verdict, 5 - bool(row.notable) / 2
-    ), row.name
+    order = {"invalid": 0, "unbounded": 2, "unknown": 3, "unchecked": 4}
+    place = order.get(row.verdict, 5 if row.notable else 6)
+    return min(place, 1) if "failed" in row.notable else place, row.name
+
+
+def said(row: QueryRow) -> str:
+    """What the list says of a query: first what is wrong or new, then why, then what it is for."""
+    cache = row.cache
+    part = "–" if cache is None or cache.share is None else f"{cache.share:.1%}"
+    parts = (
+        row.quality_note if row.quality == "failed" else "",
+        "The file has changed since it was checked" if row.stale else "",
+        f"A day ago: {row.before}" if row.before else "",
+        row.note,
+        f"{part} of its answer in {cache.size:,} tuples ({cache.policy})" if cache else "",
+        row.description or "",
+    )
+    return " · ".join(filter(None, parts))
 
 
 def _read(files: Mapping[str, Registered], database: Results) -> Mapping[str, QueryRow]:

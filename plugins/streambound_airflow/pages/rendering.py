@@ -19,6 +19,7 @@ from streambound.report.codes import declared as declared_codes
 from streambound.report.pages import sparkline
 from streambound.report.sizes import bytes_text
 from streambound_airflow.pages.documents import STATIC
+from streambound_airflow.pages.overview import said
 from streambound_airflow.pages.schemas import QueryRow
 from streambound_airflow.pages.vocabulary import TERMS
 
@@ -64,20 +65,6 @@ def moment(value: dt.datetime | None) -> Markup:
 def minute(value: dt.datetime) -> str:
     """A moment in UTC, to the minute, where the page says that it is one."""
     return f"{value.astimezone(dt.UTC):%Y-%m-%d %H:%M}"
-
-
-def said(row: QueryRow) -> str:
-    """What the list says of a query: first what is wrong or new, then why, then what it is for."""
-    of = f" in {row.cache.size:,} tuples ({row.cache.policy})" if row.cache else ""
-    parts = (
-        row.quality_note if row.quality == "failed" else "",
-        "The file has changed since it was checked" if row.stale else "",
-        f"A day ago: {row.before}" if row.before else "",
-        row.note,
-        f"{share(row.cache.share)} of its answer{of}" if row.cache else "",
-        row.description or "",
-    )
-    return " · ".join(filter(None, parts))
 
 
 def line(row: QueryRow) -> str:

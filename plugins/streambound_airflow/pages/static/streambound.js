@@ -39,7 +39,8 @@
     const none = document.getElementById("none-match");
     const rows = Array.from(table.tBodies[0].rows).map((row) => ({
       row,
-      text: row.textContent.toLowerCase(),
+      // What the server looks for words in.
+      text: [0, 1, 2].map((cell) => row.cells[cell].textContent).join(" ").toLowerCase(),
       quality: row.cells[7].querySelector(".quality")?.textContent ?? "unchecked",
     }));
     const apply = () => {
