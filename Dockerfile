@@ -34,6 +34,8 @@ COPY --chown=streambound scripts ./scripts
 COPY --chown=streambound spark_apps ./spark_apps
 COPY --chown=streambound plugins ./plugins
 COPY --chown=streambound dags ./dags
+# The pages show them.
+COPY --chown=streambound docs ./docs
 
 ENTRYPOINT ["tini", "--"]
 CMD ["airflow", "version"]

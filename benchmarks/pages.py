@@ -1,10 +1,12 @@
-"""How long the page of all queries takes with 500 of them: ``python benchmarks/pages.py``.
+"""How long the page of all queries takes with 500 of them, and a query's: ``python benchmarks/pages.py``.
 
 A registry of 500 queries with verdicts and evaluations of 30 nights each, in a database of their own;
-Airflow's own application with the pages mounted, in one warm process without a network. Each address is asked
-in turn. The peers are Airflow's API and what its list of DAGs asks for, of as many DAGs as one page there has
-at most (100). Printed are medians; *cold* is the first request after something was recorded. Aim: below one
-second, warm and cold. Exit code 1 if it is missed.
+Airflow's own application with the pages mounted, in one process without a network, begun as its server
+begins. Each address is asked in turn. The peers are Airflow's API and what its list of DAGs asks for, of as
+many DAGs as one page there has at most (100). Printed are medians. Of the list *cold* is the first request
+after something was recorded; pages of queries are asked for once each, and what they show is decided and
+drawn for that. Aims: the list below 0.3 s warm, and below 300 kB; a query's page below 0.3 s, also the very
+first. Exit code 1 if one is missed.
 """
 
 from __future__ import annotations
@@ -16,12 +18,13 @@ import os
 import statistics
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-AIM_S = 1.0
+AIM_S, AIM_BYTES = 0.3, 300_000
 NOON = dt.datetime(2026, 11, 27, 12, tzinfo=dt.UTC)
 PEERS = {
     "Airflow's API, 100 DAGs": "/api/v2/dags?limit=100",
@@ -79,7 +82,8 @@ def fill(home: Path, queries: int, nights: int) -> Any:
 
 
 def airflow_with_dags(number: int) -> Any:
-    """A client of Airflow's own application, signed in, with so many DAGs in its database."""
+    """A client of Airflow's own application, signed in, with so many DAGs in its database; entered, it starts
+    as a server does."""
     from airflow.api_fastapi.app import create_app, get_auth_manager
     from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
     from airflow.models.dag import DagModel
@@ -98,6 +102,13 @@ def airflow_with_dags(number: int) -> Any:
     app = create_app(apps="core")
     token = get_auth_manager().generate_jwt(SimpleAuthManagerUser(username="admin", role="ADMIN"))
     return TestClient(app, headers={"Authorization": f"Bearer {token}"})
+
+
+def ready() -> None:
+    """Wait until the pages are prepared, which a server's start begins."""
+    for thread in threading.enumerate():
+        if thread.name == "streambound-pages":
+            thread.join()
 
 
 def asked(client: Any, address: str) -> tuple[float, int]:
@@ -120,28 +131,40 @@ def main() -> int:
         prepare_environment(Path(folder))
         sys.path.insert(0, str(ROOT / "plugins"))
         store = fill(Path(folder), options.queries, options.nights)
-        client = airflow_with_dags(100)
         logging.disable(logging.CRITICAL)
-        page = f"page of {options.queries} queries"
-        ways = {page: "/streambound/queries", **PEERS}
-        for address in ways.values():
-            asked(client, address)
-        times: dict[str, list[float]] = {name: [] for name in (*ways, "cold")}
-        sizes: dict[str, int] = {}
-        for number in range(options.rounds):
-            for name, address in ways.items():
-                took, sizes[name] = asked(client, address)
-                times[name].append(took)
-            moment = NOON + dt.timedelta(days=options.nights, seconds=number)
-            store.record_verdicts("later", [{"query": "late", "verdict": "bounded"}], moment)
-            times["cold"].append(asked(client, ways[page])[0])
+        with airflow_with_dags(100) as client:
+            return measured(client, store, options)
+
+
+def measured(client: Any, store: Any, options: argparse.Namespace) -> int:
+    """Ask for everything, print what it took, and return the exit code."""
+    ready()
+    names = sorted(path.stem for path in Path(os.environ["STREAMBOUND_REGISTRY"], "queries").glob("*.sql"))
+    pages = [asked(client, f"/streambound/queries/{name}") for name in names[:: max(len(names) // 40, 1)]]
+    first, others = pages[0][0], sorted(took for took, _ in pages[1:])
+    page = f"page of {options.queries} queries"
+    ways = {page: "/streambound/queries", **PEERS}
+    for address in ways.values():
+        asked(client, address)
+    times: dict[str, list[float]] = {name: [] for name in (*ways, "cold")}
+    sizes: dict[str, int] = {}
+    for number in range(options.rounds):
+        for name, address in ways.items():
+            took, sizes[name] = asked(client, address)
+            times[name].append(took)
+        moment = NOON + dt.timedelta(days=options.nights, seconds=number)
+        store.record_verdicts("later", [{"query": "late", "verdict": "bounded"}], moment)
+        times["cold"].append(asked(client, ways[page])[0])
     medians = {name: statistics.median(found) for name, found in times.items()}
     for name in ways:
-        told = f"{1000 * medians[name]:6.0f} ms  {sizes[name] / 1024:6.0f} KiB"
+        told = f"{1000 * medians[name]:6.0f} ms  {sizes[name] / 1000:6.0f} kB"
         print(f"{name:28} {told}  page / it {medians[page] / medians[name]:.1f}")
     print(f"{'the page, cold':28} {1000 * medians['cold']:6.0f} ms")
-    met = max(medians[page], medians["cold"]) < AIM_S
-    print(f"aim below {AIM_S:.0f} s: {'met' if met else 'MISSED'}")
+    middle, last = statistics.median(others), others[-1]
+    print(f"{'the first page of a query':28} {1000 * first:6.0f} ms")
+    print(f"{f'each of {len(others)} others, once':28} {1000 * middle:6.0f} ms  at most {1000 * last:.0f} ms")
+    met = max(medians[page], first, middle) < AIM_S and sizes[page] < AIM_BYTES
+    print(f"aims below {AIM_S} s and {AIM_BYTES / 1000:.0f} kB: {'met' if met else 'MISSED'}")
     return 0 if met else 1
 
 

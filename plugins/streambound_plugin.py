@@ -28,7 +28,12 @@ class StreamboundPlugin(AirflowPlugin):
 
     @property
     def fastapi_root_middlewares(self) -> list[Any]:
-        """What refuses parameters that a DAG of ours does not know, before there is a run."""
+        """What refuses parameters that a DAG of ours does not know, before there is a run; and what has the
+        pages ready before the first is asked for."""
         from streambound_airflow.pages.conf import KnownParameters
+        from streambound_airflow.pages.readiness import Prepared
 
-        return [{"middleware": KnownParameters, "name": "streambound"}]
+        return [
+            {"middleware": KnownParameters, "name": "streambound"},
+            {"middleware": Prepared, "name": "streambound pages"},
+        ]

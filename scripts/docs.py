@@ -120,7 +120,7 @@ def build(target: Path) -> None:
 
 def main() -> None:
     """Build, and say where."""
-    target = Path(sys.argv[1]) if len(sys.argv) > 1 else settings.manual_root()
+    target = Path(sys.argv[1]) if len(sys.argv) > 1 else settings.site_root()
     build(target)
     print(target / "index.html")
 

@@ -92,7 +92,7 @@ def streams_root() -> Path:
     return Path(os.environ.get("STREAMBOUND_STREAMS") or home() / "streams")
 
 
-def manual_root() -> Path:
+def site_root() -> Path:
     """Folder of the documentation as a site, where it has been built: plain files."""
     return home() / "docs"
 

@@ -33,15 +33,19 @@ def record(store: Results, run_id: str, chosen: Mapping[str, Any]) -> dict[str, 
         DataError: the Spark application left no summary.
     """
     from streambound.quality import check_answer_sets
+    from streambound_airflow import metrics
 
     summary = summary_of(JOB, run_id)
     failures = dict(chosen["dropped"])
     failures |= {query: why for query in chosen["reads"] if (why := _unanswered(summary.get(query)))}
     sound = [body for query, body in sorted(summary.items()) if query not in failures]
     for body in sound:
-        store.record_answer(_answer(run_id, body, chosen["reads"][body["query"]]))
-        if body.get("memory"):
-            store.record_cache_answer(_cache_answer(run_id, body))
+        answer = _answer(run_id, body, chosen["reads"][body["query"]])
+        cached = _cache_answer(run_id, body) if body.get("memory") else None
+        store.record_answer(answer)
+        if cached is not None:
+            store.record_cache_answer(cached)
+        metrics.evaluated(answer, body.get("late", ()), cached)
         _tell(body)
     for quality in check_answer_sets([_answer_set(body) for body in sound], run_id, JOB):
         quality.record(store)

@@ -39,7 +39,10 @@ def conclude(store: Results, run_id: str, queries: Sequence[str], strict: bool) 
     Raises:
         ProjectError: streambound.toml is malformed.
     """
+    from streambound_airflow import metrics
+
     found = {verdict.query: verdict for verdict in store.verdicts(run_id, JOB)}
+    metrics.checked(found.values(), store.earlier_verdicts(run_id, JOB))
     for name in queries:
         verdict = found.get(name)
         units = "" if verdict is None or verdict.units is None else f", {verdict.units:,} units"

@@ -39,6 +39,12 @@ CATALOG = catalog_from_mapping({"S": BODY, "T": {**BODY, "cardinality": {"B": 5}
             "SELECT S.K FROM S, T, S x WHERE S.A = T.A AND S.ts = T.ts AND x.K = 1",
             ["S.A is kept for a window of time, beside T"],
         ),
+        # A guard that time keeps with its rows: what waits is said, not what the rest of the query is.
+        (
+            "SELECT S.A FROM S WHERE NOT EXISTS (SELECT 1 FROM T WHERE S.A = T.A"
+            " AND T.ts BETWEEN S.ts AND S.ts + 3)",
+            ["time conditions keep S, T together: a row waits for a match for a limited time only"],
+        ),
     ],
 )
 def test_each_column_has_its_reason(sql: str, said: list[str]) -> None:

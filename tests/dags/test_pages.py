@@ -20,7 +20,7 @@ from sqlalchemy import event
 from streambound.compiler import check
 from streambound.query.catalog import load_catalog
 from streambound.results import Answer, CacheAnswer, CacheBenchmark, QualityOutcome, Results, Run
-from streambound_airflow.pages import overview, sources
+from streambound_airflow.pages import manual, overview, sources
 
 pytestmark = pytest.mark.airflow
 
@@ -76,7 +76,7 @@ def evaluate(store: Results, query: str = "bounded", run_id: str = "e1", **more:
 
 
 def row_of(seen: Seen, name: str) -> None:
-    assert seen.all("a", href=f"./queries/{name}"), name
+    assert seen.all("a", href=f"queries/{name}"), name
 
 
 def test_every_registered_query_is_listed_with_what_is_known(
@@ -88,29 +88,82 @@ def test_every_registered_query_is_listed_with_what_is_known(
     seen = page(viewer, "queries")
     for name in ("bounded", "typo", "unbounded", "windy"):
         row_of(seen, name)
-    assert "4 of 4 queries" in seen.text and "12,345" in seen.text
-    assert len(seen.all("tr", data_verdict="unbounded")) == 1
-    assert len(seen.all("tr", data_verdict="invalid")) == 1
+    assert "4 of 4 queries" in seen.text and seen.all("a", href="queries/bounded#answers")
+    assert len(seen.all("tr", class_="unbounded")) == len(seen.all("tr", class_="invalid")) == 1
     assert len(seen.all("span", class_="quality ok")) == 1
-    assert [had["class"] for had in seen.all("svg")] == ["streambound-picture"]
+    (line,) = seen.all("svg")
+    assert (line["class"], line["role"], line["aria-label"]) == ("spark bound", "img", "2 to 2 units")
     # Read by a screen reader: a caption, and headings of columns and rows.
     assert (
         seen.all("caption")
-        and len(seen.all("th", scope="col")) == 9
+        and len(seen.all("th", scope="col")) == 8
         and len(seen.all("th", scope="row")) == 4
     )
+
+
+def listed(seen: Seen) -> list[str]:
+    """The names that are shown, in order."""
+    rows = [("hidden" in had, None) for tag, had in seen.elements if tag == "tr"][1:]
+    links = [str(had["href"]).removeprefix("queries/") for _, had in seen.elements if had.get("href")]
+    names = [link for link in links if link in ("bounded", "unbounded", "typo", "windy")]
+    return [name for name, (hidden, _) in zip(names, rows, strict=True) if not hidden]
+
+
+def test_problems_come_first_and_each_tile_is_a_filter(
+    viewer: Any, store: Results, registry: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(overview, "now", lambda: NOON + dt.timedelta(hours=3))
+    text = (registry / "queries" / "bounded.sql").read_text()
+    earlier = [{"query": "bounded", "verdict": "unbounded", "sql": text, "criterion": "exact"}]
+    store.record_verdicts("r0", earlier, NOON - dt.timedelta(hours=30))
+    decide(store, registry)
+    evaluate(store, peak_units=3, streams=("departures",))
+    failed = [{"partition": "2013-01-02", "reasons": ["is damaged"]}]
+    store.record_quality(QualityOutcome("e1", "departures", False, 9, failed=failed))
+    seen = page(viewer, "queries")
+    assert listed(seen) == ["typo", "bounded", "unbounded", "windy"]
+    assert "departures: 2013-01-02 · A day ago: unbounded" in seen.text
+    tiles = {
+        "verdict=bounded": ["bounded", "windy"],
+        "verdict=unbounded": ["unbounded"],
+        "verdict=unknown": [],
+        "verdict=invalid": ["typo"],
+        "notable=failed": ["bounded"],
+        "notable=near": ["bounded"],
+        "notable=changed": ["bounded"],
+        "quality=unchecked": ["typo", "unbounded", "windy"],
+        "quality=failed&engine=spark": ["bounded"],
+        "engine=flink": [],
+    }
+    for address, names in tiles.items():
+        seen = page(viewer, f"queries?{address}")
+        assert listed(seen) == names, address
+        assert viewer.get(f"api/v1/queries?{address}").json()["total"] == len(names)
+        if "&" not in address and not address.startswith(("quality", "engine")):
+            (tile,) = seen.all("a", href=f"./queries?{address}")
+            assert tile["aria-current"] == "true"
+
+
+def test_what_was_so_a_day_ago_is_not_changed(
+    viewer: Any, store: Results, registry: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decide(store, registry, "r0", NOON - dt.timedelta(days=2))
+    decide(store, registry)
+    for late, changed in ((dt.timedelta(hours=1), 0), (dt.timedelta(days=9), 0)):
+        monkeypatch.setattr(overview, "now", lambda late=late: NOON + late)
+        overview._Kept.stamp = None
+        assert viewer.get("api/v1/queries").json()["notable"]["changed"] == changed
 
 
 def test_filtering_works_without_scripts_too(viewer: Any, store: Results, registry: Path) -> None:
     decide(store, registry)
     seen = page(viewer, "queries?verdict=unbounded&text=TESTS+unb")
-    assert "1 of 4 queries" in seen.text and len(seen.all("tr", data_verdict="unbounded")) == 1
-    seen = page(viewer, "queries?verdict=&owner=tests")
-    assert "1 of 4 queries" in seen.text and len(seen.all("tr", data_owner="tests")) == 1
+    assert "1 of 4 queries" in seen.text and listed(seen) == ["unbounded"]
+    seen = page(viewer, "queries?verdict=&owner=tests&notable=&quality=&engine=")
+    assert "1 of 4 queries" in seen.text and listed(seen) == ["unbounded"]
     assert page(viewer, "queries?owner=nobody").all("option", value="nobody", selected=None)
     seen = page(viewer, "queries?text=nothing+like+this")
-    assert "0 of 4 queries" in seen.text
-    assert "hidden" not in seen.all("p", id="none-match")[0]
+    assert "0 of 4 queries" in seen.text and listed(seen) == []
 
 
 def test_tiles_count_and_lead_to_what_they_count(viewer: Any, store: Results, registry: Path) -> None:
@@ -120,7 +173,7 @@ def test_tiles_count_and_lead_to_what_they_count(viewer: Any, store: Results, re
     assert chosen["href"] == "./queries?verdict=unbounded"
     counts = viewer.get("api/v1/queries").json()["counts"]
     for name, count in counts.items():
-        assert len(seen.all("a", href=f"./queries?verdict={name}")) == (count > 0)
+        assert len(seen.all("a", href=f"./queries?verdict={name}")) == (name != "unchecked")
         assert f"{count} of 4 queries" in page(viewer, f"queries?verdict={name}").text
 
 
@@ -198,7 +251,7 @@ def test_a_query_that_has_changed_is_decided_as_it_is_now(
     (registry / "queries" / "bounded.sql").write_text("SELECT DISTINCT tailnum FROM departures")
     seen = page(viewer, "queries/bounded")
     assert seen.all("p", id="stale") and seen.all("h2", id="story")
-    assert "changed" in page(viewer, "queries").text
+    assert "The file has changed since it was checked" in page(viewer, "queries").text
 
 
 def test_history_tells_when_a_verdict_turned(viewer: Any, store: Results, registry: Path) -> None:
@@ -250,6 +303,7 @@ def test_markup_in_names_text_and_metadata_is_text(viewer: Any, store: Results, 
     evaluate(store, name, missing_partitions=(MARKUP,))
     addresses = [
         "queries",
+        "help",
         f"queries?text={quote(MARKUP)}",
         f"queries/{quote(name)}",
         f"queries/{quote(MARKUP, safe='')}",
@@ -340,6 +394,44 @@ def statements(client: Any, address: str, url: str) -> int:
     return count
 
 
+def test_a_reason_leads_to_the_page_of_its_code(viewer: Any, store: Results, registry: Path) -> None:
+    decide(store, registry)
+    for name, code in (("unbounded", "unbounded-projection"), ("bounded", "no-obstruction")):
+        assert page(viewer, f"queries/{name}").all("a", href=f"../docs/codes/{code}.md")
+    assert page(viewer, "queries/typo").all("a", href="../docs/codes/invalid-query.md")
+    # Column by column.
+    seen = page(viewer, "queries/bounded")
+    assert seen.all("ul", class_="each") and "departures.origin is one of listed values" in seen.text
+
+
+def test_every_link_of_the_documents_leads_somewhere(viewer: Any) -> None:
+    """Documents of ours mostly link to each other; what is not below their folder is no link."""
+    documents = [had["href"] for had in page(viewer, "help").all("a") if (had["href"] or "").endswith(".md")]
+    assert len(documents) > 40
+    seen = set[str]()
+    for address in map(str, documents):
+        document = page(viewer, address)
+        assert not any("style" in had for _, had in document.elements)
+        ids = {had.get("id") for _, had in document.elements}
+        for tag, had in document.elements:
+            link = had.get("href") or had.get("src") or ""
+            if link.startswith("#"):
+                assert link[1:] in {*ids, "main"}, (address, link)
+            elif tag in ("a", "img") and not link.startswith("http"):
+                seen.add(urljoin(address, link).split("#")[0])
+    assert {link for link in seen if viewer.get(link).status_code != 200} == set()
+
+
+def test_a_code_is_told_where_there_are_no_documents(
+    viewer: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manual, "folder", lambda: tmp_path / "none")
+    assert "must be remembered" in page(viewer, "docs/codes/unbounded-projection.md").text
+    assert page(viewer, "help").all("a", href="docs/codes/filter.md")
+    for address in ("docs/codes/nothing.md", "docs/theory.md", "docs/..%2fREADME.md", "docs/codes"):
+        assert viewer.get(address).status_code == 404, address
+
+
 def test_a_list_takes_as_many_statements_for_many_queries_and_decides_nothing(
     viewer: Any, store: Results, registry: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -411,19 +503,19 @@ def test_data_docs_are_served_without_their_inline_scripts(
 def test_the_documentation_is_served_where_it_is_built(
     viewer: Any, registry: Path, working_folder: Path, store: Results
 ) -> None:
-    assert not page(viewer, "queries").all("a", href="./docs/index.html")
-    assert viewer.get("docs/index.html").status_code == 404
+    assert not page(viewer, "help").all("a", href="site/index.html")
+    assert viewer.get("site/index.html").status_code == 404
     (working_folder / "docs").mkdir()
     (working_folder / "docs" / "index.html").write_text(
         "<script>let a = 1</script><script src=b.js></script>"
     )
     (working_folder / "docs" / "search.json").write_text("{}")
-    assert page(viewer, "queries").all("a", href="./docs/index.html")
+    assert page(viewer, "help").all("a", href="site/index.html")
     digest = b64encode(sha256(b"let a = 1").digest()).decode()
-    policy = viewer.get("docs/index.html").headers["content-security-policy"]
+    policy = viewer.get("site/index.html").headers["content-security-policy"]
     assert f"script-src 'self' 'sha256-{digest}';" in policy
-    assert viewer.get("docs/search.json").json() == {}
-    assert viewer.get("docs/..%2fconnected.db").status_code == 404
+    assert viewer.get("site/search.json").json() == {}
+    assert viewer.get("site/..%2fconnected.db").status_code == 404
 
 
 @pytest.mark.parametrize(

@@ -65,8 +65,10 @@ def test_queries_are_paged_and_counted(viewer: Any, store: Results) -> None:
     )
     whole = viewer.get("api/v1/queries").json()
     assert (whole["total"], whole["registered"]) == (4, 4) and whole["counts"]["unchecked"] == 3
-    first = whole["queries"][0]
-    assert (first["name"], first["units"], first["stale"]) == ("bounded", 10**30, True)
+    # Problems first: what is not checked yet, then what is bounded.
+    assert [one["name"] for one in whole["queries"]] == ["typo", "unbounded", "windy", "bounded"]
+    last = whole["queries"][-1]
+    assert (last["name"], last["units"], last["stale"]) == ("bounded", 10**30, True)
     parts = [viewer.get(f"api/v1/queries?limit=3&offset={offset}").json()["queries"] for offset in (0, 3)]
     assert [len(part) for part in parts] == [3, 1] and parts[0] + parts[1] == whole["queries"]
     assert viewer.get("api/v1/queries?verdict=bounded").json()["total"] == 1

@@ -18,7 +18,7 @@ from tests.dags.test_pages import NOON, page
 from streambound.compiler import check
 from streambound.query.catalog import load_catalog
 from streambound.results import Results, Run
-from streambound_airflow.pages import api, detail, examination, overview, triggering
+from streambound_airflow.pages import api, detail, examination, overview, readiness, triggering
 from streambound_airflow.pages.examination import Examiner
 
 pytestmark = pytest.mark.airflow
@@ -87,7 +87,7 @@ def test_the_bound_of_a_file_that_has_changed_is_that_of_its_text_now(
 ) -> None:
     record(store, registry, "r1")
     (registry / "queries" / "unbounded.sql").write_text("SELECT DISTINCT origin FROM departures")
-    assert "Bound3 units" in "".join(page(viewer, "queries/unbounded").text.split("\n"))
+    assert "Bound?3 units" in "".join(page(viewer, "queries/unbounded").text.split("\n"))
 
 
 def test_runs_of_two_dags_with_one_id_are_told_apart(viewer: Any, store: Results, registry: Path) -> None:
@@ -208,3 +208,26 @@ def test_many_slow_texts_leave_threads_to_the_rest_of_airflow(
             return Counter([*refused, *[(await one).status_code for one in answers]])
 
     assert asyncio.run(asked()) == {503: 45 - examination.WAITING, 422: examination.WAITING}
+
+
+def test_pages_are_prepared_when_a_server_begins_and_not_before(
+    working_folder: Path, registry: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from starlette.applications import Starlette
+    from starlette.testclient import TestClient
+
+    made = examination.Examiners(1, seconds=60.0)
+    monkeypatch.setattr(readiness, "EXAMINERS", made)
+    app = Starlette()
+    app.add_middleware(readiness.Prepared)
+    assert TestClient(app).get("/").status_code == 404 and made._free.queue[0]._process is None
+    with TestClient(app):
+        (thread,) = [one for one in threading.enumerate() if one.name == "streambound-pages"]
+        thread.join()
+    try:
+        process = made._free.queue[0]._process
+        assert process is not None
+        assert made.examine("SELECT DISTINCT origin FROM departures")["verdict"] == "bounded"
+        assert made._free.queue[0]._process is process
+    finally:
+        made.end()

@@ -132,12 +132,12 @@ def test_the_reference_is_what_the_code_says(name: str, text: str) -> None:
 @pytest.fixture
 def address(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The site as Airflow's pages serve it, but for the authentication that every route of theirs has."""
-    monkeypatch.setattr(settings, "manual_root", lambda: site)
+    monkeypatch.setattr(settings, "site_root", lambda: site)
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             try:
-                answer = documents.manual(urlsplit(self.path).path.lstrip("/"))
+                answer = documents.site(urlsplit(self.path).path.lstrip("/"))
             except documents.Refused as refused:
                 return self.send_error(refused.problem.status)
             self.send_response(answer.status_code)

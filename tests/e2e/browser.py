@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,13 @@ expect.set_options(timeout=PATIENCE)
 
 LOADED = """() => document.readyState === "complete"
   || new Promise(done => addEventListener("load", () => done(true)))"""
+
+AXE = files("axe_playwright_python") / "axe.min.js"
+FAULTS = """async () => {
+  const found = await axe.run(document, { resultTypes: ["violations", "incomplete"] });
+  return [...found.violations, ...found.incomplete].flatMap((one) => one.nodes.map((node) =>
+    `${one.id}: ${node.target.join(" ")}: ${[...node.any, ...node.all, ...node.none][0]?.message}`));
+}"""
 
 Value = str | bool | int | Sequence[str]
 
@@ -83,6 +91,11 @@ class Visitor:
         frame.locator("body").evaluate(LOADED)
         return frame
 
+    def faults(self) -> list[str]:
+        """What axe finds in this page, of any severity, and what it cannot decide."""
+        self.page.evaluate(f"{AXE.read_text(encoding='utf-8')};0")
+        return list(self.page.evaluate(FAULTS))
+
     def form(self, dag_id: str) -> Any:
         """The form of *Trigger* of this DAG, open."""
         self.page.goto(f"{self.url}/dags/{dag_id}")
@@ -128,21 +141,6 @@ def visitor(url: str, **options: Any) -> Iterator[Visitor]:
             yield one
         finally:
             browser.close()
-
-
-def inaccessible(page: Page) -> list[str]:
-    """What axe finds wrong with a page, and each contrast that it could not tell.
-
-    The context must have been made with ``bypass_csp``: axe is no script of the page's own.
-    """
-    page.evaluate((Path(__file__).parent / "axe-core" / "axe.min.js").read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run({ resultTypes: ['violations', 'incomplete'] })")
-    untold = [one for one in found["incomplete"] if one["id"] == "color-contrast"]
-    return [
-        f"{one['id']}: {node['html'][:200]}"
-        for one in [*found["violations"], *untold]
-        for node in one["nodes"]
-    ]
 
 
 def executable() -> Path:

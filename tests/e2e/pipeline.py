@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.browser import Visitor, visitor
+from tests.e2e.collector import Received, collector
 
 from scripts.airflow_layout import generated_secrets
 from scripts.airflow_local import Layout, LocalAirflow, free_port
@@ -37,6 +38,7 @@ class Ran:
         runs: the id of the run that was followed, a DAG; ``states`` and ``tasks`` are of the same runs.
         whole: the file that was damaged, as it was before.
         errors: what the browser's console called an error while the forms were filled in.
+        metrics: what of ours a collector received, while Airflow runs.
     """
 
     layout: Layout
@@ -47,6 +49,7 @@ class Ran:
     xcom: dict[str, Any]
     whole: bytes
     errors: tuple[str, ...]
+    metrics: Received
 
     @property
     def home(self) -> Path:
@@ -81,16 +84,21 @@ def pipeline(home: Path) -> Iterator[Ran]:
     for name in QUERIES:
         shutil.copy(ROOT / "include" / "registry" / "queries" / f"{name}.sql", registry / "queries")
     (registry / "queries" / "typo.sql").write_text("SELECT DISTINCT orgin\nFROM departures\n")
-    layout = Layout(airflow_home=home / "airflow", home=home, registry=registry, port=free_port())
-    with LocalAirflow(layout) as airflow:
-        api = airflow.client()
-        with visitor(layout.url, viewport={"width": 1280, "height": 1000}) as person:
-            person.log_in("admin", generated_secrets(layout)["admin_password"])
-            ran = _followed(api, person, layout)
-        yield ran
+    with collector() as (port, metrics):
+        sent = {"ON": "True", "HOST": "127.0.0.1", "PORT": str(port)}
+        settings = {f"AIRFLOW__METRICS__OTEL_{name}": value for name, value in sent.items()}
+        layout = Layout(
+            airflow_home=home / "airflow", home=home, registry=registry, port=free_port(), settings=settings
+        )
+        with LocalAirflow(layout) as airflow:
+            api = airflow.client()
+            with visitor(layout.url, viewport={"width": 1280, "height": 1000}) as person:
+                person.log_in("admin", generated_secrets(layout)["admin_password"])
+                ran = _followed(api, person, layout, metrics)
+            yield ran
 
 
-def _followed(api: AirflowClient, person: Visitor, layout: Layout) -> Ran:
+def _followed(api: AirflowClient, person: Visitor, layout: Layout, metrics: Received) -> Ran:
     runs: dict[str, str] = {}
     states: dict[str, str] = {}
     tasks: dict[str, TaskStates] = {}
@@ -128,4 +136,4 @@ def _followed(api: AirflowClient, person: Visitor, layout: Layout) -> Ran:
     }
     path = f"/dags/validate_queries/dagRuns/{validated}/taskInstances/check/xcomEntries/return_value"
     entry = api.request("GET", path, params={"map_index": index["tail_numbers_seen"], "deserialize": "true"})
-    return Ran(layout, runs, states, tasks, logs, entry["value"], whole, tuple(person.errors))
+    return Ran(layout, runs, states, tasks, logs, entry["value"], whole, tuple(person.errors), metrics)

@@ -53,6 +53,7 @@ from streambound.query.model import Attribute, Op, Output, Query
 COMPOSITES_DECIDED = 5
 
 NAME = "exact"
+ONE_STREAM = "one stream: every condition is a filter on each tuple as it arrives"
 
 
 def exact(query: Query, witnessed: bool = False) -> Verdict:
@@ -131,7 +132,7 @@ def _waits(time: TimeOrder, held: str | None, crossing: Crossing) -> bool:
 
 def _at_once(time: TimeOrder) -> str:
     if len(time.facts.query.arriving) == 1:
-        return "one stream: every condition is a filter on each tuple as it arrives"
+        return ONE_STREAM
     if not time.infinite:
         return "every stream ends: there are only finitely many tuples to keep"
     if len(time.infinite) == 1:

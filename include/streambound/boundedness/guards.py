@@ -28,7 +28,7 @@ from itertools import chain, combinations
 from streambound.boundedness.as_of import versions, widened
 from streambound.boundedness.crossings import unequal_crossings
 from streambound.boundedness.disjunctions import decide
-from streambound.boundedness.exact import NAME, repeated
+from streambound.boundedness.exact import NAME, ONE_STREAM, repeated
 from streambound.boundedness.questions import joined
 from streambound.boundedness.semijoins import semijoin
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
@@ -61,8 +61,32 @@ def _judged(statement: Statement) -> Verdict:
     asked = [verdict for s in statement.selections for verdict in versions(s)]
     found = _without_filters(statement, asked, True)
     positive = any(not g.negated for s in statement.selections for g in s.guards)
+    if found.bounded:
+        said = dict.fromkeys(
+            [*_as_filters(statement), *(r for r in found.reasons if r.message != ONE_STREAM)]
+        )
+        return replace(found, reasons=tuple(said) or found.reasons)
     # Without a filter more rows pass: that is sound for bounded, and exact where no tuples inside need come.
-    return found if found.bounded or not positive else _without_filters(statement, asked, False)
+    return found if not positive else _without_filters(statement, asked, False)
+
+
+def _as_filters(statement: Statement) -> Iterator[Reason]:
+    """Why each guard that is a filter keeps nothing for ever."""
+    for block in statement.blocks:
+        for selection in map(widened, block.selections):
+            for guard in selection.guards:
+                if (guard.negated or not block.ring.idempotent) and _local(selection, guard):
+                    yield Reason("filter", _as_filter(selection, guard))
+
+
+def _as_filter(selection: Selection, guard: Guard) -> str:
+    inner = [o.alias for o in guard.base.streams]
+    if not inner:
+        names = ", ".join(o.alias for o in guard.base.occurrences)
+        return f"the sub-query reads {names} alone: finitely many rows"
+    read = {a.occurrence for atom in atoms_of(guard.formula) for a in atom.attributes}
+    names = ", ".join([o.alias for o in selection.base.streams if o.alias in read] + inner)
+    return f"time conditions keep {names} together: a row waits for a match for a limited time only"
 
 
 def _without_filters(statement: Statement, asked: list[Verdict], positive: bool) -> Verdict:

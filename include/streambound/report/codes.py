@@ -28,6 +28,11 @@ def errors() -> dict[str, type[StreamboundError]]:
     return {error.code: error for error in _below(StreamboundError)}
 
 
+def declared() -> frozenset[str]:
+    """Every code that there is a page about."""
+    return frozenset((*CODES, *errors()))
+
+
 def meaning(code: str) -> str:
     """One sentence on what a code says."""
     error = errors().get(code, StreamboundError)

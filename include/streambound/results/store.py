@@ -92,9 +92,15 @@ class Results(Rows):
         rows = [PartitionMetrics(run_id, stream, name, values, job) for name, values in metrics.items()]
         self._write_run(PARTITION_METRICS, run_id, job, rows, PARTITION_METRICS.c.stream == stream)
 
-    def latest_verdicts(self, criterion: str = EVALUATED_BY) -> list[VerdictRecord]:
-        """The newest verdict of each query under one criterion, or under none that is named; by query."""
-        where = [_under(criterion)]
+    def latest_verdicts(
+        self, criterion: str = EVALUATED_BY, until: dt.datetime | None = None
+    ) -> list[VerdictRecord]:
+        """The newest verdict of each query under one criterion, or under none that is named; by query.
+
+        Args:
+            until: the newest of those that were recorded up to a moment.
+        """
+        where = [_under(criterion), *([] if until is None else [VERDICTS.c.checked_at <= until])]
         return self._newest(VerdictRecord, VERDICTS, VERDICTS.c.checked_at, [VERDICTS.c.query], where=where)
 
     def earlier_verdicts(self, run_id: str, job: str = "") -> list[VerdictRecord]:

@@ -10,6 +10,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from streambound_airflow.pages import answers, decided, detail, overview
 from streambound_airflow.pages.access import LOGGED, OWN_PAGES, READS, TRIGGERS, User
 from streambound_airflow.pages.examination import EXAMINERS
+from streambound_airflow.pages.overview import Wanted
 from streambound_airflow.pages.problems import responses
 from streambound_airflow.pages.schemas import (
     AnswerPage,
@@ -18,7 +19,9 @@ from streambound_airflow.pages.schemas import (
     CheckRequest,
     ChoicesBody,
     EvaluationPage,
+    Notable,
     Outcome,
+    Quality,
     QualityBody,
     QueryDetail,
     QueryPage,
@@ -49,9 +52,11 @@ Name = Annotated[str, Path(description="The name of a query.", min_length=1, max
 Limit = Annotated[int, Query(ge=1, le=500, description="How many at most.")]
 Offset = Annotated[int, Query(ge=0, le=1_000_000, description="How many are passed over.")]
 Text = Annotated[
-    str, Query(max_length=200, description="Words of a query's name, owner, description or note.")
+    str, Query(max_length=200, description="Words of a query's name, verdict, owner, description or note.")
 ]
 Owner = Annotated[str | None, Query(max_length=200, description="The owner that a query's file names.")]
+Engine = Annotated[str | None, Query(max_length=50, description="The engine of its text, such as spark.")]
+Noted = Annotated[Notable | None, Query(description="What it is besides its verdict.")]
 View = Annotated[
     AnswerView | None, Query(description="By default the answer as it is now, where it is kept as a whole.")
 ]
@@ -63,12 +68,15 @@ Identifier = Annotated[str, Path(min_length=1, max_length=250, pattern=r"^[^\x00
 def list_queries(
     text: Text = "",
     verdict: Outcome | None = None,
+    notable: Noted = None,
     owner: Owner = None,
+    quality: Quality | None = None,
+    engine: Engine = None,
     limit: Limit = 100,
     offset: Offset = 0,
 ) -> QueryPage:
-    """The registered queries with the newest that is known of each, by name."""
-    return overview.page(text, verdict, owner, limit, offset)
+    """The registered queries with the newest that is known of each, problems first."""
+    return overview.page(Wanted(text, verdict, notable, owner, quality, engine), limit, offset)
 
 
 @router.get("/queries/{name}", responses=responses(404))

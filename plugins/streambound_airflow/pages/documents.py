@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import mimetypes
 import re
+from collections.abc import Container
 from hashlib import sha256
 from pathlib import Path
 
@@ -74,14 +75,14 @@ def document(path: str, root: str) -> Response:
     return HTMLResponse(text, headers={"Content-Security-Policy": DOCUMENT_POLICY})
 
 
-def has_manual() -> bool:
+def has_site() -> bool:
     """Whether the documentation has been built (``make docs``)."""
-    return (settings.manual_root() / "index.html").is_file()
+    return (settings.site_root() / "index.html").is_file()
 
 
-def manual(path: str) -> Response:
+def site(path: str) -> Response:
     """A file of the documentation, which this project makes itself: its pages run their own scripts."""
-    found = inside(settings.manual_root(), path)
+    found = inside(settings.site_root(), path)
     if found.suffix != ".html":
         return _file(found, {"Cache-Control": "private, max-age=300"})
     text = found.read_text(encoding="utf-8")
@@ -97,8 +98,8 @@ def picture(path: Path) -> Response:
     return _file(path, {"Content-Security-Policy": PICTURE_POLICY})
 
 
-def inside(folder: Path, name: str) -> Path:
-    """The file of that name in a folder.
+def inside(folder: Path, name: str, served: Container[str] = SERVED) -> Path:
+    """The file of that name in a folder, of a kind that is served.
 
     Raises:
         Refused: it is not in the folder, is no file, or of a kind that is not served.
@@ -109,10 +110,10 @@ def inside(folder: Path, name: str) -> Path:
     root = folder.resolve()
     try:
         found = (root / name).resolve()
-        served = found.is_relative_to(root) and found.suffix in SERVED and found.is_file()
+        known = found.is_relative_to(root) and found.suffix in served and found.is_file()
     except (OSError, ValueError, RuntimeError):
         raise refused from None
-    if not served:
+    if not known:
         raise refused
     return found
 

@@ -1,21 +1,34 @@
 """All queries at a glance: the registry's files beside the newest verdict, evaluation and quality of each.
 
-A page reads this in a few statements whatever the number of queries, in one as long as neither the registry
-nor the database has changed; nothing is decided for it.
+Problems come first. A page reads this in a few statements whatever the number of queries, in one as long as
+neither the registry nor the database has changed; nothing is decided for it.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, get_args
 
 from streambound.approximate.requested import CACHE_SIZE
+from streambound.engines import of_dialect
+from streambound.report.sizes import size_text
 from streambound.report.tables import quality_cell, why_not
 from streambound.results import Answer, CacheAnswer, QuerySummary, Results, VerdictRecord
-from streambound_airflow.pages.schemas import CachePart, Outcome, QueryPage, QueryRow, StatePoint
+from streambound.results.records import now
+from streambound_airflow.pages.schemas import (
+    CachePart,
+    Notable,
+    Outcome,
+    Quality,
+    QueryPage,
+    QueryRow,
+    StatePoint,
+)
 from streambound_airflow.pages.sources import Registered, registered, stamps, store
 
 # Evaluations in the small chart of a row.
@@ -23,6 +36,12 @@ CHARTED = 12
 # Seconds that what was read is kept at most.
 LASTING = 10
 VERDICTS: tuple[Outcome, ...] = get_args(Outcome)
+NOTABLE: tuple[Notable, ...] = get_args(Notable)
+QUALITIES: tuple[Quality, ...] = get_args(Quality)
+# A peak of so much of the bound is near it.
+NEAR = 0.9
+# What a verdict is compared with is at least so old.
+DAY = dt.timedelta(days=1)
 
 
 class _Kept:
@@ -50,45 +69,88 @@ def rows() -> Mapping[str, QueryRow]:
         return _Kept.rows
 
 
-def page(
-    text: str = "",
-    verdict: str | None = None,
-    owner: str | None = None,
-    limit: int | None = None,
-    offset: int = 0,
-) -> QueryPage:
-    """The registered queries of a verdict and an owner with every word of a text (in name, owner,
-    description, note)."""
-    known = [row for row in rows().values() if row.registered]
-    words = text.lower().split()
-    found = [
-        row
-        for row in known
-        if verdict in (None, row.verdict) and owner in (None, row.owner) and _has(row, words)
-    ]
+@dataclass(frozen=True)
+class Wanted:
+    """The queries that are asked for: all that match each of these, as far as it is given.
+
+    ``text`` has words of a query's name, verdict, owner, or of what the list says of it.
+    """
+
+    text: str = ""
+    verdict: Outcome | None = None
+    notable: Notable | None = None
+    owner: str | None = None
+    quality: Quality | None = None
+    engine: str | None = None
+
+    def takes(self, row: QueryRow) -> bool:
+        """Whether a query matches."""
+        text = " ".join((row.name, row.verdict, row.owner or "", said(row))).lower()
+        return (
+            self.verdict in (None, row.verdict)
+            and self.notable in (None, *row.notable)
+            and self.owner in (None, row.owner)
+            and self.quality in (None, row.quality)
+            and self.engine in (None, row.engine)
+            and all(word in text for word in self.text.lower().split())
+        )
+
+
+def page(wanted: Wanted, limit: int | None = None, offset: int = 0) -> QueryPage:
+    """The registered queries that match, problems first."""
+    known = sorted((row for row in rows().values() if row.registered), key=_place)
+    found = [row for row in known if wanted.takes(row)]
     counts = Counter(row.verdict for row in known)
-    owners = Counter(row.owner for row in known if row.owner)
+    notable = Counter(one for row in known for one in row.notable)
+    qualities = Counter(row.quality for row in known)
     end = None if limit is None else offset + limit
     return QueryPage(
         total=len(found),
         registered=len(known),
         counts={name: counts[name] for name in VERDICTS},
-        owners=dict(sorted(owners.items())),
+        notable={name: notable[name] for name in NOTABLE},
+        owners=_counted(row.owner for row in known if row.owner),
+        engines=_counted(row.engine for row in known),
+        qualities={name: qualities[name] for name in QUALITIES},
         queries=found[offset:end],
     )
 
 
-def _has(row: QueryRow, words: Sequence[str]) -> bool:
-    text = " ".join((row.name, row.owner or "", row.description or "", row.note, row.verdict)).lower()
-    return all(word in text for word in words)
+def _counted(names: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(names).items()))
+
+
+def _place(row: QueryRow) -> tuple[int, str]:
+    """Where a query stands in the list: first what somebody has to do something about."""
+    order = {"invalid": 0, "unbounded": 2, "unknown": 3, "unchecked": 4}
+    place = order.get(row.verdict, 5 if row.notable else 6)
+    return min(place, 1) if "failed" in row.notable else place, row.name
+
+
+def said(row: QueryRow) -> str:
+    """What the list says of a query: first what is wrong or new, then why, then what it is for."""
+    cache = row.cache
+    part = "–" if cache is None or cache.share is None else f"{cache.share:.1%}"
+    parts = (
+        row.quality_note if row.quality == "failed" else "",
+        "The file has changed since it was checked" if row.stale else "",
+        f"A day ago: {row.before}" if row.before else "",
+        row.note,
+        f"{part} of its answer in {cache.size:,} tuples ({cache.policy})" if cache else "",
+        row.description or "",
+    )
+    return " · ".join(filter(None, parts))
 
 
 def _read(files: Mapping[str, Registered], database: Results) -> Mapping[str, QueryRow]:
     summaries = {summary.query: summary for summary in database.latest_summary()}
     cached = {one.query: one for one in database.latest_cache_answers()}
     states = _states(database.recent_answers(CHARTED))
+    earlier = {one.query: one for one in database.latest_verdicts(until=now() - DAY)}
     return {
-        name: _row(name, files.get(name), summaries.get(name), cached.get(name), states[name])
+        name: _row(
+            name, files.get(name), summaries.get(name), cached.get(name), states[name], earlier.get(name)
+        )
         for name in sorted(files.keys() | summaries.keys())
     }
 
@@ -109,6 +171,7 @@ def _row(
     summary: QuerySummary | None,
     cached: CacheAnswer | None,
     states: list[StatePoint],
+    earlier: VerdictRecord | None,
 ) -> QueryRow:
     about = file.about if file is not None else {}
     row = QueryRow(
@@ -119,6 +182,7 @@ def _row(
         cache_size=about.get(CACHE_SIZE),
         states=states,
     )
+    row.engine = _engine(about.get("dialect"))
     if file is not None and file.error is not None:
         row.note = file.error
     if summary is not None and summary.verdict is not None:
@@ -130,11 +194,35 @@ def _row(
         row.quality = "ok" if all(one.success for one in summary.quality) else "failed"
     if cached is not None:
         row.cache = CachePart(size=cached.size, policy=cached.policy, share=cached.estimated_share)
+    if summary is not None and summary.verdict is not None and earlier is not None:
+        _compare(row, summary.verdict, earlier)
+    row.notable = [name for name in NOTABLE if _is(row, name)]
     return row
+
+
+def _engine(dialect: str | None) -> str:
+    return of_dialect(dialect) or dialect or "spark"
+
+
+def _is(row: QueryRow, name: Notable) -> bool:
+    if name == "failed":
+        return row.quality == "failed"
+    if name == "changed":
+        return bool(row.before)
+    # Without a state there is no bound that one could be near.
+    return bool(row.states and row.units) and row.states[-1].peak_units >= NEAR * (row.units or 0)
+
+
+def _compare(row: QueryRow, verdict: VerdictRecord, earlier: VerdictRecord) -> None:
+    known = ("verdict", "units", "units_formula")
+    if any(getattr(verdict, one) != getattr(earlier, one) for one in known):
+        size = size_text(earlier.units, earlier.units_formula, earlier.unplanned)
+        row.before = f"bounded, {size}" if earlier.verdict == "bounded" else earlier.verdict
 
 
 def _add_verdict(row: QueryRow, verdict: VerdictRecord, file: Registered | None) -> None:
     row.verdict = verdict.verdict if verdict.verdict in VERDICTS else "unknown"
+    row.engine = _engine(verdict.dialect) if verdict.dialect else row.engine
     row.units, row.units_formula = verdict.units, verdict.units_formula
     row.checked_at, row.check_job, row.check_run = verdict.checked_at, verdict.job, verdict.run_id
     row.note = row.note or why_not(verdict)

@@ -16,7 +16,13 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from streambound_airflow.pages.documents import STATIC, has_manual
+from streambound.report.codes import declared as declared_codes
+from streambound.report.pages import sparkline
+from streambound.report.sizes import bytes_text
+from streambound_airflow.pages.documents import STATIC, has_site
+from streambound_airflow.pages.overview import said
+from streambound_airflow.pages.schemas import QueryRow
+from streambound_airflow.pages.vocabulary import TERMS
 
 # A timestamp in UTC, as checks record them.
 _MOMENT = re.compile(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d(?:\.\d+)?)\+00:00$")
@@ -62,8 +68,18 @@ def moment(value: dt.datetime | None) -> Markup:
     if value is None:
         return Markup("–")
     return Markup('<time datetime="{}">{} UTC</time>').format(
-        value.astimezone(dt.UTC).isoformat(timespec="seconds"), f"{value.astimezone(dt.UTC):%Y-%m-%d %H:%M}"
+        value.astimezone(dt.UTC).isoformat(timespec="seconds"), minute(value)
     )
+
+
+def minute(value: dt.datetime) -> str:
+    """A moment in UTC, to the minute, where the page says that it is one."""
+    return f"{value.astimezone(dt.UTC):%Y-%m-%d %H:%M}"
+
+
+def line(row: QueryRow) -> str:
+    """The peaks of a query's last evaluations against its bound."""
+    return sparkline([one.peak_units for one in row.states], row.units)
 
 
 def declared(catalog: Mapping[str, Any]) -> str:
@@ -87,18 +103,21 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     found.filters |= {
+        "bytes": bytes_text,
         "cell": cell,
         "number": number,
         "numeric": numeric,
+        "said": said,
         "share": share,
         "signed": signed,
+        "sparkline": line,
+        "minute": minute,
         "moment": moment,
         "observed": observed,
         "trusted": trusted,
         "yaml": declared,
     }
-    found.globals["version"] = _version()
-    found.globals["has_manual"] = has_manual
+    found.globals |= {"version": _version(), "terms": TERMS, "codes": declared_codes(), "has_site": has_site}
     return found
 
 

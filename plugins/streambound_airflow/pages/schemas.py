@@ -13,6 +13,9 @@ Outcome = Literal["bounded", "unbounded", "unknown", "invalid", "unchecked"]
 Final = Literal["bounded", "unbounded", "never-final", "unknown"]
 Units = int | None
 AnswerView = Literal["answer", "changes"]
+# What a query may be besides its verdict, each a tile and a filter of the list.
+Notable = Literal["failed", "near", "changed"]
+Quality = Literal["ok", "failed", "unchecked"]
 # Decimals, dates and timestamps (ISO 8601) are texts, and so are inf and nan, which JSON has not.
 Cell = bool | int | float | str | None
 JOB = "The DAG that the run is of; empty where an earlier release did not record it."
@@ -58,8 +61,15 @@ class QueryRow(BaseModel):
     missing_partitions: int = 0
     rows_read: int | None = None
     answer_rows: int | None = None
-    quality: Literal["ok", "failed", "unchecked"] = "unchecked"
+    quality: Quality = "unchecked"
     quality_note: str = ""
+    engine: str = Field(default="spark", description="The engine, or else the dialect, of its text.")
+    notable: list[Notable] = Field(
+        default_factory=list,
+        description="failed: data that it reads, or its answers, failed their checks. near: its peak is at"
+        " least 90% of its bound. changed: its verdict or bound is another one than a day ago.",
+    )
+    before: str = Field(default="", description="What it was a day ago, if it is changed.")
     states: list[StatePoint] = Field(default_factory=list, description="Of its last evaluations.")
     cache_size: str | None = Field(default=None, description="Tuples of memory that its file asks for.")
     cache: CachePart | None = None
@@ -71,7 +81,10 @@ class QueryPage(BaseModel):
     total: int = Field(description="How many match.")
     registered: int = Field(description="How many there are.")
     counts: dict[Outcome, int] = Field(description="Of all registered queries, by verdict.")
+    notable: dict[Notable, int] = Field(description="Of all registered queries, by what they are besides.")
     owners: dict[str, int] = Field(description="Of all registered queries, by owner where one is named.")
+    engines: dict[str, int] = Field(description="Of all registered queries, by engine.")
+    qualities: dict[Quality, int] = Field(description="Of all registered queries, by quality.")
     queries: list[QueryRow]
 
 

@@ -7,14 +7,16 @@ from typing import Any, Literal
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
+from streambound import settings
 from streambound.errors import StorageError
 from streambound.report.pages import state_chart
-from streambound_airflow.pages import answers, decided, detail, documents, overview
+from streambound_airflow.pages import answers, decided, detail, documents, manual, overview
 from streambound_airflow.pages.access import OWN_PAGES, READS, User
-from streambound_airflow.pages.api import Identifier, Name, Offset, Owner, Text, View
+from streambound_airflow.pages.api import Engine, Identifier, Name, Offset, Owner, Text, View
 from streambound_airflow.pages.catalog import relations
 from streambound_airflow.pages.examination import EXAMINERS, SECONDS
 from streambound_airflow.pages.guard import SQL_BYTES
+from streambound_airflow.pages.overview import Wanted
 from streambound_airflow.pages.problems import Problem, Refused, problem_of
 from streambound_airflow.pages.rendering import render, root_of
 from streambound_airflow.pages.schemas import (
@@ -22,9 +24,10 @@ from streambound_airflow.pages.schemas import (
     AnswerView,
     CheckBody,
     CheckRequest,
+    Notable,
     Outcome,
+    Quality,
     QueryDetail,
-    QueryRow,
     RecordedVerdict,
     StateBody,
 )
@@ -49,24 +52,26 @@ def home() -> Response:
 
 @router.get("/queries")
 def queries_page(
-    request: Request, text: Text = "", verdict: Outcome | Literal[""] | None = None, owner: Owner = None
+    request: Request,
+    text: Text = "",
+    verdict: Outcome | Literal[""] | None = None,
+    notable: Notable | Literal[""] | None = None,
+    owner: Owner = None,
+    quality: Quality | Literal[""] | None = None,
+    engine: Engine = None,
 ) -> HTMLResponse:
-    """Every registered query with the newest that is known of it."""
-    found = overview.page(text, verdict or None, owner or None)
+    """Every registered query with the newest that is known of it; those that are filtered out are hidden, so
+    that another filter needs no other page."""
+    wanted = Wanted(text, verdict or None, notable or None, owner or None, quality or None, engine or None)
+    found = overview.page(Wanted())
     return render(
         request,
         "queries.html",
         page=found,
-        text=text,
-        verdict=verdict,
-        owner=owner,
-        charts={row.name: _small(row) for row in found.queries if row.states},
+        wanted=wanted,
+        nothing=Wanted(),
+        shown={row.name for row in found.queries if wanted.takes(row)},
     )
-
-
-def _small(row: QueryRow) -> str:
-    points = [(f"{one.evaluated_at:%Y-%m-%d %H:%M}", one.peak_units) for one in row.states]
-    return state_chart(points, row.units, name=row.name)
 
 
 @router.get("/queries/{name}")
@@ -95,7 +100,7 @@ def query_page(
         state=state,
         state_fault=state_fault,
         tabled=state.checkpoints[::-1][:TABLED],
-        chart=state_chart(detail.points(state, evaluations), found.summary.units, large=True, name=name),
+        chart=state_chart(detail.points(state, evaluations), found.summary.units, name=name),
         evaluations=[detail.evaluation(one) for one in evaluations],
         turns=detail.turns(name),
         choices=detail.choices(name),
@@ -184,16 +189,31 @@ def document_page(request: Request, path: str) -> Response:
     return documents.document(path, root)
 
 
-@router.get("/docs/{path:path}")
-def manual_page(path: str) -> Response:
-    """The documentation."""
-    return documents.manual(path)
+@router.get("/site/{path:path}")
+def site_page(path: str) -> Response:
+    """The documentation as a site that is searched."""
+    return documents.site(path)
 
 
 @router.get("/runs/{dag_id}/{run_id}")
 def run_page(request: Request, dag_id: Identifier, run_id: Identifier) -> HTMLResponse:
     """What a run decided and evaluated."""
     return render(request, "run.html", found=decided.run_detail(dag_id, run_id))
+
+
+@router.get("/help")
+def help_page(request: Request) -> HTMLResponse:
+    """What words mean, the codes of reasons, and the documents."""
+    published = settings.documentation_url()
+    return render(request, "help.html", documents=manual.listed(), codes=manual.codes(), published=published)
+
+
+@router.get("/docs/{path:path}")
+def manual_page(request: Request, path: str) -> Response:
+    """A document, or a picture in one."""
+    if not path.endswith(".md"):
+        return documents.picture(documents.inside(manual.folder(), path, (".svg", ".png")))
+    return render(request, "manual.html", document=manual.document(path))
 
 
 @router.get("/static/{name}")

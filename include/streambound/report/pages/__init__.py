@@ -5,7 +5,7 @@ from elsewhere, there are no scripts. Styles are the page's: pictures take the c
 ``drawing``, and the rest has classes.
 """
 
-from streambound.report.pages.charts import state_chart
+from streambound.report.pages.charts import sparkline, state_chart
 from streambound.report.pages.lineage import Node, lineage_picture
 from streambound.report.pages.plans import plan_picture
 from streambound.report.pages.published import PublishedRow, published_rows, published_table
@@ -23,6 +23,7 @@ __all__ = [
     "published_rows",
     "published_table",
     "rows_chart",
+    "sparkline",
     "sql_markup",
     "state_chart",
     "witness_story",

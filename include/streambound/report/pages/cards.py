@@ -66,12 +66,12 @@ class Card:
         yield words(line.content, x + PADDING, height, room, bold=bold, muted=muted, told=False)
 
 
-def lines_of(content: str, width: float, most: int, right: str = "") -> list[Line]:
+def lines_of(content: str, width: float, most: int, right: str = "", bold: bool = False) -> list[Line]:
     """A text wrapped for a card of a width; what follows the last of ``most`` lines is cut there."""
-    room = width - 2 * PADDING
     aside = text_width(right, bold=True) + SPACE if right else 0.0
-    found = [Line(line) for line in wrapped(content, room - aside, most)] or [Line("")]
-    return [Line(found[0].content, right), *found[1:]]
+    room = (width - 2 * PADDING - aside) / (text_width("n", bold=bold) / text_width("n"))
+    first, *rest = wrapped(content, room, most) or [""]
+    return [Line(first, right, bold), *(Line(line, bold=bold) for line in rest)]
 
 
 @dataclass(frozen=True)

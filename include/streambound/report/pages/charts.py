@@ -26,6 +26,8 @@ DRAWN = 400
 DOTTED = 62
 # Labels of the axis of partitions, and their characters.
 LABELS, LABEL_WIDTH = 5, 84.0
+# Pixels of a line in a row of a table, as the page's style has it.
+SPARK_WIDTH, SPARK_HEIGHT = 60, 16
 
 Point = tuple[str, int]
 
@@ -58,16 +60,15 @@ class _Frame:
         return self.upper if self.broken else self.y(bound)
 
 
-def state_chart(points: Sequence[Point], bound: int | None, *, large: bool = False, name: str = "") -> str:
+def state_chart(points: Sequence[Point], bound: int | None, *, name: str = "") -> str:
     """An inline SVG of the units that were stored after each partition.
 
     Args:
         points: (partition, units), in the order of time.
         bound: the units of the plan; None where it is not known.
-        large: with axes, labels and a dot for each point; else a small one for a row of a table.
         name: the query, for the picture's title.
     """
-    width, height = (720, 260) if large else (132, 40)
+    width, height = 720, 260
     of = f" of {name}" if name else ""
     title, description = f"State{of} over time", _described(points, bound)
     if not points:
@@ -75,12 +76,37 @@ def state_chart(points: Sequence[Point], bound: int | None, *, large: bool = Fal
             words("no state recorded yet", width / 2, height / 2 + 4, width, muted=True, anchor="middle")
         ]
         return picture(width, height, title, description, parts)
-    frame = _frame(points, bound, large)
-    around = _axes(points, frame) if large else _numbers(points[-1][1], bound, frame)
-    parts = [*around, *_curve(points, frame)]
+    frame = _frame(points, bound)
+    parts = [*_axes(points, frame), *_curve(points, frame)]
     if bound is not None:
-        parts += _bound(bound, frame, large)
+        parts += _bound(bound, frame)
     return picture(width, height, title, description, parts)
+
+
+def sparkline(peaks: Sequence[int], bound: int | None) -> str:
+    """An inline SVG of one line without axes, for a row of a table of thousands: the largest states of
+    evaluations in the order of time. A bound that is known is the upper edge, which the page's style draws
+    for the class ``bound``; one that is far above all peaks is not to scale, and of the class ``far``.
+    """
+    most = max(peaks, default=0)
+    far = bound is not None and bound > FAR * max(most, 1)
+    top = max(most if far else max(most, bound or 0), 1)
+    room = SPARK_HEIGHT * (BELOW_BREAK if far else 1.0)
+    step = SPARK_WIDTH / max(len(peaks) - 1, 1)
+    heights = [
+        round(SPARK_HEIGHT - room * units / top) for units in (peaks if len(peaks) > 1 else [*peaks] * 2)
+    ]
+    corners = " ".join(f"{round(step * place)} {height}" for place, height in enumerate(heights))
+    told = f"{min(peaks, default=0):,} to {units_text(most)}"
+    return element(
+        "svg",
+        {
+            "class": "spark" if bound is None else "spark far" if far else "spark bound",
+            "role": "img",
+            "aria-label": told,
+        },
+        *([element("path", {"d": f"M{corners}"})] if peaks else []),
+    )
 
 
 def _described(points: Sequence[Point], bound: int | None) -> str:
@@ -94,12 +120,11 @@ def _described(points: Sequence[Point], bound: int | None) -> str:
     return f"{spread} ({when}), at last {sizes[-1]:,}; {limit}."
 
 
-def _frame(points: Sequence[Point], bound: int | None, large: bool) -> _Frame:
+def _frame(points: Sequence[Point], bound: int | None) -> _Frame:
     most = max(units for _, units in points)
     broken = bound is not None and bound > FAR * max(most, 1)
     top = most if broken else max(most, bound or 0)
-    left, right, upper, lower = (70.0, 672.0, 34.0, 212.0) if large else (4.0, 76.0, 6.0, 36.0)
-    return _Frame(left, right, upper, lower, len(points), _rounded(top) if large else top, broken)
+    return _Frame(70.0, 672.0, 34.0, 212.0, len(points), _rounded(top), broken)
 
 
 def _rounded(top: int) -> int:
@@ -128,11 +153,10 @@ def _curve(points: Sequence[Point], frame: _Frame) -> Iterator[Markup]:
         line: dict[str, Value] = {"fill": "none", "stroke": ACCENT, "stroke-width": 1.8}
         yield element("path", {"d": f"M{path}", **line, "stroke-linejoin": "round"})
     if len(points) <= DOTTED:
-        radius = 3.0 if len(points) == 1 else 2.4 if frame.right > 200 else 0
+        radius = 3.0 if len(points) == 1 else 2.4
         for (place, units), (x, y) in zip(drawn, corners, strict=True):
-            if radius:
-                told = said(f"{points[place][0]}: {units_text(units)}")
-                yield element("circle", {"cx": x, "cy": y, "r": radius, "fill": ACCENT}, told)
+            told = said(f"{points[place][0]}: {units_text(units)}")
+            yield element("circle", {"cx": x, "cy": y, "r": radius, "fill": ACCENT}, told)
 
 
 def _peaks(points: Sequence[Point]) -> Iterator[tuple[int, int]]:
@@ -148,26 +172,17 @@ def _peaks(points: Sequence[Point]) -> Iterator[tuple[int, int]]:
     yield len(points) - 1, points[-1][1]
 
 
-def _bound(bound: int, frame: _Frame, large: bool) -> Iterator[Markup]:
+def _bound(bound: int, frame: _Frame) -> Iterator[Markup]:
     y = frame.bound_y(bound)
     dashed: dict[str, Value] = {"stroke": LINE, "stroke-width": 1.4, "stroke-dasharray": "5 3"}
     yield element("line", {"x1": frame.left, "y1": y, "x2": frame.right, "y2": y, **dashed})
     if frame.broken:
         yield _break(frame)
-    if large:
-        scale = " (far above: not to scale)" if frame.broken else ""
-        label = f"bound: {units_text(bound)}{scale}"
-        x, height = frame.right - text_width(label) - 34, frame.upper - 16
-        yield element("line", {"x1": x, "y1": height, "x2": x + 28, "y2": height, **dashed})
-        yield words(label, x + 34, height + 4, frame.right - frame.left)
-
-
-def _numbers(last: int, bound: int | None, frame: _Frame) -> Iterator[Markup]:
-    """Beside a small chart: the newest state, and what it is part of."""
-    x, room = frame.right + 6, 49.0
-    yield words(_short(last), x, 16, room, size=11, bold=True, colour=ACCENT)
-    if bound is not None:
-        yield words(f"of {_short(bound)}", x, 31, room, size=11, muted=True)
+    scale = " (far above: not to scale)" if frame.broken else ""
+    label = f"bound: {units_text(bound)}{scale}"
+    x, height = frame.right - text_width(label) - 34, frame.upper - 16
+    yield element("line", {"x1": x, "y1": height, "x2": x + 28, "y2": height, **dashed})
+    yield words(label, x + 34, height + 4, frame.right - frame.left)
 
 
 def _short(number: int) -> str:

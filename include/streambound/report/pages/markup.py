@@ -38,7 +38,7 @@ def element(name: str, attributes: Mapping[str, Value] | None = None, *children:
 
 
 # Elements without content.
-_EMPTY = frozenset({"br", "circle", "line", "path", "polygon", "polyline", "rect"})
+_EMPTY = frozenset({"br", "circle", "line", "path", "polygon", "polyline", "rect", "use"})
 
 
 def _attribute(value: str | int | float) -> str:
@@ -60,7 +60,7 @@ def table(
     classes: str,
     marked: Mapping[int, str] | None = None,
 ) -> Markup:
-    """A table with a caption; the first cell of a row is its heading.
+    """A table with a caption; the first cell of several in a row is its heading.
 
     Args:
         classes: of the table.
@@ -72,7 +72,7 @@ def table(
             "tr",
             {"class": (marked or {}).get(number)},
             *(
-                element("td", None, cell) if place else element("th", {"scope": "row"}, cell)
+                element("td", None, cell) if place or len(row) == 1 else element("th", {"scope": "row"}, cell)
                 for place, cell in enumerate(row)
             ),
         )

@@ -224,9 +224,9 @@ def _kept(kept: Kept) -> Card:
         kept.what, kept.title
     )
     wide = text_width(kept.size, bold=True) > KEPT_WIDTH * 0.45
-    lines = [Line(title, "" if wide else kept.size, bold=True)]
+    lines = lines_of(title, KEPT_WIDTH, 3, "" if wide else kept.size, bold=True)
     if wide:
-        lines += [Line(line.content, bold=True) for line in lines_of(kept.size, 0.92 * KEPT_WIDTH, 3)]
+        lines += lines_of(kept.size, KEPT_WIDTH, 3, bold=True)
     if kept.pending:
         lines += lines_of(f"while {', '.join(kept.pending)} may still come", KEPT_WIDTH, 1)
     if kept.held_for:

@@ -117,7 +117,7 @@ class WitnessStory:
         found = list(events)
         dated = any(self._moment(event) is not None for event, _ in found)
         apart = not all(shared for _, shared in found)
-        headings = [*(["time"] if dated else ["#"]), "stream", "tuple", *([""] if apart else [])]
+        headings = [*(["time"] if dated else ["#"]), "stream", "tuple", *(["difference"] if apart else [])]
         rows = [
             self._row(number, event, shared, dated, apart) for number, (event, shared) in enumerate(found, 1)
         ]

@@ -8,7 +8,8 @@
   const valueOf = (row, place, kind) => {
     const text = row.cells[place].dataset.value ?? row.cells[place].textContent.trim();
     if (kind !== "number") return text.toLowerCase();
-    return text === "" ? null : Number(text);
+    const number = parseFloat(text.replaceAll(",", ""));
+    return Number.isNaN(number) ? null : number;
   };
   const compare = (a, b, sign) => {
     if (a === null || a === "") return b === null || b === "" ? 0 : 1;
@@ -28,44 +29,56 @@
     body.append(...rows.map((pair) => pair[1]));
   };
 
-  /* Filtering the table of queries; the form works without this too. */
+  /* Filtering the table of queries, whose rows are all there; the form works without this too. */
   const filtered = () => {
     const form = document.getElementById("filters");
     const table = document.getElementById("queries");
     if (!form || !table) return;
-    const words = form.elements.text;
-    const verdict = form.elements.verdict;
-    const owner = form.elements.owner;
+    const { text, verdict, notable, owner, quality, engine } = form.elements;
     const count = document.getElementById("filter-count");
     const none = document.getElementById("none-match");
-    const rows = Array.from(table.tBodies[0].rows);
-    // The server has filtered already if the address says so: then every change asks it anew.
-    const partial = new URLSearchParams(location.search);
-    const whole = !["text", "verdict", "owner"].some((name) => partial.get(name));
-    const total = count.textContent.split(" of ").pop();
+    const rows = Array.from(table.tBodies[0].rows).map((row) => ({
+      row,
+      // What the server looks for words in.
+      text: [0, 1, 2].map((cell) => row.cells[cell].textContent).join(" ").toLowerCase(),
+      quality: row.cells[7].querySelector(".quality")?.textContent ?? "unchecked",
+    }));
     const apply = () => {
-      const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean);
+      const words = text.value.toLowerCase().split(/\s+/).filter(Boolean);
+      const classes = [verdict.value, notable.value].filter(Boolean);
       let shown = 0;
-      rows.forEach((row) => {
-        const fits = (!verdict.value || row.dataset.verdict === verdict.value)
-          && (!owner.value || row.dataset.owner === owner.value)
-          && wanted.every((word) => row.dataset.text.includes(word));
-        row.hidden = !fits;
+      rows.forEach((one) => {
+        const { classList, dataset } = one.row;
+        const fits = classes.every((name) => classList.contains(name))
+          && (!owner.value || dataset.owner === owner.value)
+          && (!engine.value || (dataset.engine ?? "spark") === engine.value)
+          && (!quality.value || one.quality === quality.value)
+          && words.every((word) => one.text.includes(word));
+        one.row.hidden = !fits;
         shown += fits ? 1 : 0;
       });
-      count.textContent = `${shown} of ${total}`;
+      count.textContent = `${shown} of ${rows.length} queries`;
       none.hidden = shown > 0;
       // Back, and a link to this address, find the same rows.
       const asked = new URLSearchParams([...new FormData(form)].filter((pair) => pair[1]));
       history.replaceState(null, "", asked.size ? `?${asked}` : location.pathname);
+      all(".tiles a").forEach((tile) => {
+        if (new URL(tile.href).search === location.search) tile.setAttribute("aria-current", "true");
+        else tile.removeAttribute("aria-current");
+      });
     };
-    form.addEventListener("submit", (event) => { if (whole) event.preventDefault(); });
-    if (whole) {
-      words.addEventListener("input", apply);
-      [verdict, owner].forEach((select) => select.addEventListener("change", apply));
-    } else {
-      [words, verdict, owner].forEach((one) => one.addEventListener("change", () => form.requestSubmit()));
-    }
+    form.addEventListener("submit", (event) => { event.preventDefault(); apply(); });
+    text.addEventListener("input", apply);
+    form.addEventListener("change", apply);
+  };
+
+  /* On narrow screens a table is a card a row, and each cell says what its heading was. */
+  const stacked = (within = document) => {
+    all("table:not(.stacked)", within).forEach((table) => {
+      table.classList.add("stacked");
+      const headings = Array.from(table.tHead?.rows[0].cells ?? []).map((cell) => cell.textContent.trim());
+      all("tbody td", table).forEach((cell) => { cell.dataset.label ??= headings[cell.cellIndex] ?? ""; });
+    });
   };
 
   const copyText = async (text) => {
@@ -176,6 +189,7 @@
         const found = response.ok ? await response.text() : "";
         if (mine !== asked) return;
         place.innerHTML = found;
+        stacked(place);
         status.textContent = told ?? "Decided.";
       } catch (error) {
         if (error.name === "AbortError" || mine !== asked) return;
@@ -206,5 +220,6 @@
     if (link) outside(link, event);
   });
   filtered();
+  stacked();
   trying();
 })();

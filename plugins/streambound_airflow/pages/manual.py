@@ -1,0 +1,129 @@
+"""The project's documentation as pages of ours, at the addresses that its files have, so that links hold.
+
+Its text is trusted, but rendered as any other: HTML in it is text, and there are no inline styles.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup, escape
+
+from streambound import settings
+from streambound.report.codes import CODES, errors, meaning
+from streambound_airflow.pages.documents import inside
+from streambound_airflow.pages.problems import Refused
+
+# Of the folder's files its pages and their pictures are served.
+SERVED = (".md", ".svg", ".png")
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document: the text of its first heading, and its markup."""
+
+    title: str
+    markup: Markup
+
+
+def folder() -> Path:
+    """Where the documentation lies."""
+    return settings.project_root() / "docs"
+
+
+def document(path: str) -> Document:
+    """A document below the folder; of a code whose page is not there, what is declared of it.
+
+    Raises:
+        Refused: there is no such document.
+    """
+    try:
+        file = inside(folder(), path, SERVED[:1])
+    except Refused:
+        code = path.removeprefix("codes/").removesuffix(".md")
+        if path != f"codes/{code}.md" or code not in {*CODES, *errors()}:
+            raise
+        return _declared(code)
+    return _document(file, path, file.stat().st_mtime_ns)
+
+
+def listed() -> list[tuple[str, str]]:
+    """(path, title) of the documents, but for those of codes."""
+    return [(file.name, document(file.name).title) for file in sorted(folder().glob("*.md"))]
+
+
+def codes() -> list[tuple[str, str]]:
+    """(code, meaning) of findings, then of errors."""
+    # Errors are told by their docstrings.
+    return [(code, meaning(code).replace("``", "")) for code in (*CODES, *sorted(errors()))]
+
+
+def _declared(code: str) -> Document:
+    fix = CODES[code].fix if code in CODES else ""
+    parts = [dict(codes())[code], *([f"What to do: {fix}"] if fix else [])]
+    return Document(code, Markup("").join(Markup("<p>{}</p>").format(part) for part in parts))
+
+
+@lru_cache(maxsize=256)
+def _document(file: Path, path: str, changed: int) -> Document:
+    made = MarkdownIt("commonmark", {"html": False}).enable("table")
+    made.add_render_rule("fence", _fence)
+    made.add_render_rule("code_block", _fence)
+    tokens = made.parse(file.read_text(encoding="utf-8"))
+    title = next(
+        (tokens[at + 1].content for at, one in enumerate(tokens) if one.type == "heading_open"), file.stem
+    )
+    if tokens and tokens[0].type == "heading_open":
+        # The page has it already.
+        tokens = tokens[3:]
+    _prepare(tokens, posixpath.dirname(path))
+    return Document(_plain(title), Markup(made.renderer.render(tokens, made.options, {})))
+
+
+def _prepare(tokens: Sequence[Token], within: str) -> None:
+    """Headings that can be linked to, as GitHub names them; cells without styles; links that are served."""
+    for at, token in enumerate(tokens):
+        if token.type == "heading_open":
+            words = re.sub(r"[^\w\- ]", "", _plain(tokens[at + 1].content).lower())
+            token.attrs["id"] = words.strip().replace(" ", "-")
+        elif token.type in ("th_open", "td_open"):
+            aligned = str(token.attrs.pop("style", ""))
+            if "right" in aligned:
+                token.attrs["class"] = "right"
+        _link(token.children or (), within)
+
+
+def _link(children: Sequence[Token], within: str) -> None:
+    """Links to other sites lead out of Airflow's frame; those to files that are not served are text."""
+    opened: list[str] = []
+    for child in children:
+        if child.type == "link_open":
+            address = str(child.attrs["href"])
+            if address.startswith("http"):
+                child.attrs["data-airflow"] = ""
+            elif not _is_served(address, within):
+                child.tag, child.attrs = "span", {}
+            opened.append(child.tag)
+        elif child.type == "link_close":
+            child.tag = opened.pop()
+
+
+def _is_served(address: str, within: str) -> bool:
+    path = posixpath.normpath(posixpath.join(within, address.split("#")[0]))
+    return address.startswith("#") or (not path.startswith("..") and path.endswith(SERVED))
+
+
+def _plain(heading: str) -> str:
+    return re.sub(r"\[([^\]]*)\]\([^)]*\)|[`*]", lambda found: found[1] or "", heading)
+
+
+def _fence(self: Any, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
+    return f'<pre tabindex="0"><code>{escape(tokens[at].content)}</code></pre>\n'
