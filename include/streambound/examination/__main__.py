@@ -70,12 +70,14 @@ def examined(question: Mapping[str, Any]) -> dict[str, Any]:
         found = formed(question["form"], report, Path(question["path"]), sql, job, span, written)
         return {"verdict": report.verdict, "outcome": report.outcome, "formed": found}
     # Loaded here: the lint draws no page, and where it is installed alone there is nothing to draw with.
+    from streambound.report.editor import marks
     from streambound.report.engine import answers
     from streambound.report.pages import published_table, sql_markup
 
     marked = report.reasons if report.error is None else (report.error,)
     told = [one._asdict() for one in answers(report, job)]
     shown: dict[str, Any] = {"sql": sql_markup(sql, marked), "answers": told}
+    shown["marks"] = marks(report, sql, (0, len(sql)) if job is None else job.span)
     if job is not None:
         shown["published"] = published_table(report)
         shown |= _drawn(job)

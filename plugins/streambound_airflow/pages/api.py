@@ -163,7 +163,7 @@ def list_quality() -> QualityBody:
 def check_query(asked: CheckRequest) -> CheckBody:
     """The verdict on a text against the registry's catalog. Nothing is executed, and nothing is recorded."""
     return CheckBody.model_validate(
-        EXAMINERS.examine(asked.sql, criterion=asked.criterion, engine=asked.engine)
+        EXAMINERS.examine(asked.sql, criterion=asked.criterion, engine=asked.engine, dialect=asked.dialect)
     )
 
 

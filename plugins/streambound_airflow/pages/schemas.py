@@ -348,6 +348,23 @@ class RunDetail(BaseModel):
     quality: list[OutcomeBody] = Field(default_factory=list)
 
 
+Engine = Literal["spark", "flink", "risingwave", "materialize", "feldera", "ksqldb"]
+Dialect = Literal[
+    "spark",
+    "flink",
+    "sqrl",
+    "ksql",
+    "risingwave",
+    "materialize",
+    "feldera",
+    "arroyo",
+    "azure",
+    "timeplus",
+    "postgres",
+    "duckdb",
+]
+
+
 class CheckRequest(BaseModel):
     """A query to decide. Nothing is executed, and nothing is recorded."""
 
@@ -355,8 +372,11 @@ class CheckRequest(BaseModel):
 
     sql: str = Field(description="At most 65,536 bytes.", examples=["SELECT DISTINCT origin FROM departures"])
     criterion: Literal["exact", "arasu", "schiff_ozcep"] = "exact"
-    engine: Literal["spark", "flink", "risingwave", "materialize", "feldera", "ksqldb"] | None = Field(
+    engine: Engine | None = Field(
         default=None, description="Of which what it keeps is told; else that of the text or its dialect."
+    )
+    dialect: Dialect | None = Field(
+        default=None, description="Of the text; else what the text or the project says, or a guess."
     )
 
 
@@ -394,10 +414,20 @@ class EngineBody(BaseModel):
     notes: list[str] = Field(default_factory=list)
 
 
+class Mark(BaseModel):
+    """A problem where it stands in the text: characters from ``span[0]`` up to ``span[1]``."""
+
+    code: str
+    message: str
+    span: tuple[int, int]
+    page: str | None = None
+
+
 class Shown(BaseModel):
     """The same for people, as markup without scripts and styles."""
 
     sql: str
+    marks: list[Mark] = Field(default_factory=list, description="All problems, in the order they are told.")
     plan: str | None = None
     plan_text: str | None = None
     story: str | None = None

@@ -12,16 +12,13 @@ from streambound.report.pages import state_chart
 from streambound_airflow.pages import answers, decided, detail, documents, overview
 from streambound_airflow.pages.access import OWN_PAGES, READS, User
 from streambound_airflow.pages.api import Identifier, Name, Offset, Owner, Text, View
-from streambound_airflow.pages.catalog import relations
-from streambound_airflow.pages.examination import EXAMINERS, SECONDS
-from streambound_airflow.pages.guard import SQL_BYTES
+from streambound_airflow.pages.examination import EXAMINERS
 from streambound_airflow.pages.problems import Problem, Refused, problem_of
 from streambound_airflow.pages.rendering import render, root_of
 from streambound_airflow.pages.schemas import (
     AnswerPage,
     AnswerView,
     CheckBody,
-    CheckRequest,
     Outcome,
     QueryDetail,
     QueryRow,
@@ -32,7 +29,6 @@ from streambound_airflow.pages.sources import store
 from streambound_airflow.pages.triggering import offered
 
 router = APIRouter(dependencies=[READS, OWN_PAGES], include_in_schema=False)
-EXAMPLE = "SELECT DISTINCT d.carrier, d.origin\nFROM departures d\nWHERE d.dep_delay > 60"
 # Evaluations that a query's page shows.
 SHOWN = 20
 # Rows of its answer.
@@ -157,22 +153,6 @@ def caches_picture(name: Name) -> Response:
     if not path.is_file():
         raise Refused(404, f"no trade-off is drawn of {name}", fix="run the DAG benchmark_caches")
     return documents.picture(path)
-
-
-@router.get("/try")
-def try_page(request: Request) -> HTMLResponse:
-    """Paste a query, see its verdict."""
-    streams, fault = relations()
-    return render(
-        request, "try.html", limit=SQL_BYTES, seconds=SECONDS, example=EXAMPLE, streams=streams, fault=fault
-    )
-
-
-@router.post("/try")
-def try_query(request: Request, asked: CheckRequest) -> HTMLResponse:
-    """The verdict on a text, as a part of the page."""
-    body = _decided(asked.sql, "query", criterion=asked.criterion, engine=asked.engine)
-    return render(request, "verdict.html", body=body, shown=body.shown, engine=body.engine)
 
 
 @router.get("/quality")
