@@ -14,7 +14,7 @@ from streambound.report.pages import state_chart
 
 DAYS = [(f"2013-01-{day:02}", units) for day, units in enumerate((3, 7, 7, 12, 11), start=1)]
 POINTS = st.lists(st.tuples(hostile, st.integers(0, 10**15)), max_size=12)
-DRAWN = {"svg", "title", "desc", "path", "line", "circle", "text"}
+DRAWN = {"rect", "svg", "title", "desc", "path", "line", "circle", "text"}
 
 
 def desc(root: ElementTree.Element) -> str:

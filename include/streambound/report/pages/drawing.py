@@ -44,6 +44,9 @@ def picture(width: int, height: int, title: str, description: str, parts: Iterab
         },
         said(title),
         element("desc", None, text(description)),
+        element(
+            "rect", {"class": "ground", "x": 0, "y": 0, "width": width, "height": height, "fill": "none"}
+        ),
         *parts,
     )
 
