@@ -7,10 +7,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import JSONResponse, StreamingResponse
 
-from streambound_airflow.pages import answers, decided, detail, overview
+from streambound_airflow.pages import answers, decided, detail, following, limited, overview
 from streambound_airflow.pages.access import LOGGED, OWN_PAGES, READS, TRIGGERS, User
 from streambound_airflow.pages.examination import EXAMINERS
-from streambound_airflow.pages.problems import responses
+from streambound_airflow.pages.problems import Refused, responses
 from streambound_airflow.pages.schemas import (
     AnswerPage,
     AnswerView,
@@ -121,7 +121,13 @@ def get_state(name: Name, limit: Limit = 400, offset: Offset = 0) -> StateBody:
 @router.get("/queries/{name}/choices", responses=responses(404))
 def get_choices(name: Name) -> ChoicesBody:
     """What the last benchmark of caches chose for an unbounded query."""
-    return detail.choices(name)
+    return limited.choices(name)
+
+
+@router.get("/queries/{name}/runs", responses=responses(404))
+def list_query_runs(name: Name, user: User) -> following.FollowedRuns:
+    """Runs that are under way for a query, and of each DAG the last of today that was for it alone."""
+    return following.of_query(name, user)
 
 
 @router.post(
@@ -151,6 +157,15 @@ def list_runs(limit: Limit = 50, offset: Offset = 0, dag_id: DagId | None = None
 def get_run(dag_id: Identifier, run_id: Identifier) -> RunDetail:
     """What a run decided and evaluated; nothing of one that recorded nothing."""
     return decided.run_detail(dag_id, run_id)
+
+
+@router.get("/runs/{dag_id}/{run_id}/status", responses=responses(404))
+def get_run_status(dag_id: Identifier, run_id: Identifier, user: User) -> following.FollowedRun:
+    """How far a run of one of our DAGs is, as Airflow has it; also of one that has recorded nothing."""
+    found = following.of_run(dag_id, run_id, user)
+    if found is None:
+        raise Refused(404, "Airflow knows no such run of ours", accepted="a run of api/v1/runs")
+    return found
 
 
 @router.get("/quality")

@@ -56,6 +56,15 @@ def moment(value: dt.datetime | None) -> Markup:
     )
 
 
+def duration(seconds: float) -> str:
+    """A time in the two largest of its parts."""
+    whole = round(seconds)
+    minutes, hours = whole // 60, whole // 3600
+    if hours:
+        return f"{hours} h {minutes % 60} min"
+    return f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"
+
+
 def declared(catalog: Mapping[str, Any]) -> str:
     """Declarations as the lines of a catalog file."""
     return yaml.safe_dump(dict(catalog), sort_keys=False, allow_unicode=True).rstrip()
@@ -78,6 +87,7 @@ def environment() -> Environment:
     )
     found.filters |= {
         "cell": cell,
+        "duration": duration,
         "number": number,
         "numeric": numeric,
         "share": share,

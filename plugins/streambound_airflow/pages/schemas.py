@@ -273,6 +273,8 @@ class ChoiceBody(BaseModel):
     kept: int
     optimum: int
     share: float | None = Field(default=None, description="kept of all results on the held-out days.")
+    error: float | None = Field(default=None, description="Half of the share's 95% interval.")
+    optimum_share: float | None = None
 
 
 class ChoicesBody(BaseModel):
@@ -280,10 +282,11 @@ class ChoicesBody(BaseModel):
 
     query: str
     night: str | None = Field(default=None, description="The last partition that it looked at.")
+    first_night: str | None = Field(default=None, description="The first of those that it held out.")
+    held_out: int | None = Field(default=None, description="How many partitions: results are theirs.")
     possible: int | None = None
     drifted: bool = False
     choices: list[ChoiceBody] = Field(default_factory=list)
-    picture: bool = Field(default=False, description="Whether the trade-off is drawn.")
 
 
 class OutcomeBody(BaseModel):

@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from streambound.errors import StorageError
 from streambound.report.pages import state_chart
-from streambound_airflow.pages import answers, decided, detail, documents, overview
+from streambound_airflow.pages import answers, decided, detail, documents, following, limited, overview
 from streambound_airflow.pages.access import OWN_PAGES, READS, User
 from streambound_airflow.pages.api import Identifier, Name, Offset, Owner, Text, View
 from streambound_airflow.pages.examination import EXAMINERS
@@ -94,9 +94,10 @@ def query_page(
         chart=state_chart(detail.points(state, evaluations), found.summary.units, large=True, name=name),
         evaluations=[detail.evaluation(one) for one in evaluations],
         turns=detail.turns(name),
-        choices=detail.choices(name),
-        cache_answers=database.cache_answers_of(name, 1),
+        choices=limited.choices(name),
+        limited=limited.limited(name, next(iter(database.cache_answers_of(name, 1)), None)),
         offered=offered(found, now, user),
+        followed=following.of_query(name, user),
     )
 
 
@@ -146,13 +147,10 @@ def _state(name: str) -> tuple[StateBody, Problem | None]:
         return StateBody(query=name), problem_of(error)
 
 
-@router.get("/queries/{name}/caches.svg")
-def caches_picture(name: Name) -> Response:
-    """The trade-off of a query's caches."""
-    path = detail.picture(name)
-    if not path.is_file():
-        raise Refused(404, f"no trade-off is drawn of {name}", fix="run the DAG benchmark_caches")
-    return documents.picture(path)
+@router.get("/queries/{name}/following")
+def followed_part(request: Request, name: Name, user: User) -> HTMLResponse:
+    """The runs of a query, as a part of its page."""
+    return render(request, "following.html", followed=following.of_query(name, user))
 
 
 @router.get("/quality")
@@ -171,9 +169,19 @@ def document_page(request: Request, path: str) -> Response:
 
 
 @router.get("/runs/{dag_id}/{run_id}")
-def run_page(request: Request, dag_id: Identifier, run_id: Identifier) -> HTMLResponse:
-    """What a run decided and evaluated."""
-    return render(request, "run.html", found=decided.run_detail(dag_id, run_id))
+def run_page(request: Request, dag_id: Identifier, run_id: Identifier, user: User) -> HTMLResponse:
+    """What a run decided and evaluated, and how far it is."""
+    status = following.of_run(dag_id, run_id, user)
+    followed = following.FollowedRuns(runs=[] if status is None else [status])
+    return render(request, "run.html", found=decided.run_detail(dag_id, run_id), followed=followed)
+
+
+@router.get("/runs/{dag_id}/{run_id}/following")
+def followed_run(request: Request, dag_id: Identifier, run_id: Identifier, user: User) -> HTMLResponse:
+    """How far a run is, as a part of its page."""
+    status = following.of_run(dag_id, run_id, user)
+    followed = following.FollowedRuns(runs=[] if status is None else [status])
+    return render(request, "following.html", followed=followed)
 
 
 @router.get("/static/{name}")

@@ -129,6 +129,7 @@
       link.dataset.airflow = "";
       link.textContent = `${run.dag_id} is ${run.state}${run.started ? "" : " already"}`;
       told.replaceChildren(link);
+      document.dispatchEvent(new Event("streambound:started"));
     } catch (error) {
       told.textContent = error.message;
     }
