@@ -19,6 +19,16 @@
       if (!mine) delete button.dataset.waits;
     });
   };
+  // What had the focus has it again, where it is still there.
+  const kept = (change) => {
+    const links = () => Array.from(place.querySelectorAll("a, [tabindex]"));
+    const at = links().indexOf(document.activeElement);
+    const { id, dataset } = document.activeElement ?? {};
+    change();
+    if (at >= 0) links()[at]?.focus();
+    else if (id) document.getElementById(id)?.focus();
+    else if (dataset?.start) document.querySelector(`[data-start="${CSS.escape(dataset.start)}"]`)?.focus();
+  };
   const later = (pause) => {
     clearTimeout(timer);
     timer = setTimeout(ask, pause);
@@ -32,11 +42,12 @@
     const [mine, fresh] = [document.getElementById("main"), found.getElementById("main")];
     const told = found.getElementById("following");
     // The script keeps its own place; everything around it is new.
-    place.innerHTML = told.innerHTML;
-    told.replaceWith(place);
-    mine.replaceChildren(...fresh.childNodes);
-    document.dispatchEvent(new Event("streambound:renewed"));
-    mark();
+    kept(() => {
+      place.innerHTML = told.innerHTML;
+      told.replaceWith(place);
+      mine.replaceChildren(...fresh.childNodes);
+      mark();
+    });
   };
 
   async function ask() {
@@ -45,7 +56,8 @@
     try {
       const response = await fetch(place.dataset.part, { credentials: "same-origin" });
       if (!response.ok) return later(LATER);
-      place.innerHTML = await response.text();
+      const found = await response.text();
+      kept(() => { place.innerHTML = found; });
       mark();
       if (active()) return later(SOON);
       if (before) await renew();
