@@ -19,8 +19,9 @@ from streambound.engines import of_dialect
 from streambound.errors import StreamboundError
 from streambound.examination.asking import READY, TOO_COMPLEX
 from streambound.examination.forms import formed
+from streambound.examination.unknown import with_others
 from streambound.query.catalog import Catalog, NamedQuery, catalog_from_mapping, load_catalog
-from streambound.query.parse import named_queries, read_script
+from streambound.query.parse import named_queries, read, read_script
 
 MEMORY_BYTES = 2 << 30
 # The last characters of a traceback, which say where it was.
@@ -63,6 +64,9 @@ def examined(question: Mapping[str, Any]) -> dict[str, Any]:
         on = on_engine(job, question.get("engine"), otherwise)
         report = replace(reported(job, suggest=question.get("suggest", True)), engine=on)
     except StreamboundError as error:
+        # Where what was decided was made of another text, places are told of that.
+        if not question.get("written"):
+            error = with_others(error, sql, lambda text: read(text, catalog, name, dialect, chosen))
         report = invalid(name, criterion, error)
     if "form" in question:
         span = job.span if job is not None else _span(sql, catalog, dialect, chosen)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from streambound.compiler import Planned, Report
-from streambound.errors import Place, StreamboundError, UnsupportedError
+from streambound.errors import Place, QueryError, StreamboundError, UnsupportedError
 from streambound.report.codes import address
 from streambound.report.suggestions import cost_text, declared_text
 from streambound.report.verdicts import plan_text, verdict_text
@@ -86,7 +86,9 @@ def _findings(report: Report) -> Iterator[tuple[str, str, Place | None]]:
         for one in report.error.blockers:
             yield one.code, _error_text(one), one.place
     elif report.error is not None:
-        yield report.error.code, _error_text(report.error), report.error.place
+        others = report.error.others if isinstance(report.error, QueryError) else ()
+        for error in (report.error, *others):
+            yield error.code, _error_text(error), error.place
     elif report.verdict != "bounded":
         for number, reason in enumerate(report.reasons):
             lines = [reason.message]
