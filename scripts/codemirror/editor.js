@@ -36,6 +36,7 @@ const theme = EditorView.theme({
     minHeight: "9.5em",
   },
   ".cm-content": { caretColor: "var(--text)", padding: "8px 0" },
+  ".cm-line": { backgroundColor: "var(--page)" },
   ".cm-gutters": { backgroundColor: "var(--card)", color: "var(--muted)", borderRight: "1px solid var(--edge)" },
   "&.cm-focused .cm-matchingBracket": { backgroundColor: "var(--mark)", color: "inherit" },
   // Below the last line, where nothing is.
@@ -106,7 +107,7 @@ window.streamboundEditor = ({ parent, text, label, schema, changed, decide }) =>
         syntaxHighlighting(colours),
         theme,
         EditorView.lineWrapping,
-        EditorView.contentAttributes.of({ "aria-label": label, spellcheck: "false" }),
+        EditorView.contentAttributes.of({ "aria-label": label, spellcheck: "false", tabindex: "0" }),
         EditorView.updateListener.of((update) => { if (update.docChanged) changed(); }),
         // Tab leaves the editor, for those who have no mouse.
         keymap.of([
