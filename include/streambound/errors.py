@@ -131,9 +131,15 @@ class ProjectError(StreamboundError):
 
 
 class QueryError(StreamboundError):
-    """The SQL cannot be read, names something unknown, or mixes types."""
+    """The SQL cannot be read, names something unknown, or mixes types.
+
+    ``unknown`` is the name of a column that is not known, as it is written; ``others`` are what else is wrong
+    with the same query, where that was looked for.
+    """
 
     code = "invalid-query"
+    unknown: str | None = None
+    others: tuple[QueryError, ...] = ()
 
 
 class UnsupportedError(QueryError):
@@ -163,6 +169,15 @@ class UnsupportedError(QueryError):
             if one.place and (text := one.text or self.text):
                 lines.extend(underlined(text, one.place))
         return "\n".join(lines)
+
+
+def unknown_column(
+    message: str, name: str, place: Place | None, known: Iterable[str], fix: str | None
+) -> QueryError:
+    """The error of a column that is not known."""
+    error = QueryError(message, place=place, accepted=", ".join(known), fix=fix)
+    error.unknown = name
+    return error
 
 
 def named(construct: str, message: str, place: Place | None) -> UnsupportedError:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from streambound import settings
-from streambound.errors import DataError, PlanError, StorageError, StreamboundError, meant
+from streambound.errors import DataError, PlanError, StreamboundError, meant
 from streambound_airflow.partitions import days, require_days
 from streambound_airflow.runs import record_end
 from streambound_airflow.selection import SUMMARY, run_folder, summary_path
@@ -110,7 +110,6 @@ def record(store: Results, run_id: str, queries: Sequence[str]) -> dict[str, Any
     failures |= {name: "the Spark application does not mention it" for name in queries if name not in told}
     for night in nights:
         _tell(night)
-        _draw(night["query"])
     for name, why in sorted(failures.items()):
         log.error("%s: %s; an earlier choice stands", name, why)
     if not nights:
@@ -213,18 +212,6 @@ def _tell(night: Mapping[str, Any]) -> None:
     for fit in map(Fit.of_json, night["drifts"]):
         if fit.drifted:
             log.warning("%s: its streams have drifted, and models are learned anew: %s", name, fit.sentence())
-
-
-def _draw(query: str) -> None:
-    """Draws the trade-off beside the benchmark; without the picture the choice stands all the same."""
-    from streambound.approximate.nightly.night import read
-    from streambound.report.trade_off import draw
-
-    try:
-        if (night := read(settings.caches_root(), query)) is not None:
-            draw(night, settings.caches_root() / f"{query}.svg")
-    except (DataError, StorageError) as error:
-        log.warning("%s: no picture: %s", query, error.one_line())
 
 
 def check(store: Results, run_id: str, params: Mapping[str, Any]) -> dict[str, str]:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 EXCLUDE = "exclude.json"
 SUMMARY = "summary.json"
+# How far its Spark application is; written by that.
+PROGRESS = "progress.json"
 # Of the name of a run's folder: with its digest it fits wherever a file's name does.
 PLAIN_CHARACTERS = 200
 

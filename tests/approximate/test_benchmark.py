@@ -20,6 +20,7 @@ from streambound.approximate.nightly.benchmark import (
     judged,
     learned,
     possible,
+    share_half,
     trial,
 )
 from streambound.approximate.nightly.drift import drifts
@@ -71,7 +72,7 @@ def all_trials(given: Case, size: int, seed: int = 0) -> list[Trial]:
 @pytest.mark.parametrize("size", [5, 40])
 def test_no_policy_is_above_the_optimum_nor_it_above_all_results(keys: np.ndarray, size: int) -> None:
     given = case(keys)
-    top, every = best(given, [size])[size], possible(given)
+    top, every = best(given, [size])[size], sum(possible(given))
     found = [sum(one.kept) for one in all_trials(given, size)]
     assert 0 < max(found) <= top <= every
 
@@ -143,3 +144,13 @@ def test_too_little_history_is_refused() -> None:
         replace(case(skewed()), held_out=10)
     with pytest.raises(DataError, match="'best' is unknown"):
         contenders(["best"])
+
+
+def test_the_interval_of_a_share_is_that_of_a_ratio_day_by_day() -> None:
+    fifo = Contender("fifo")
+    # A half of each day, however many results a day has: there is nothing to doubt.
+    assert share_half([Trial(fifo, 5, (5, 50, 500))], (10, 100, 1_000)) == pytest.approx(0, abs=1e-12)
+    # By hand: of 30 results 15; residuals 2 and -2; Student's t of one degree of freedom is 12.706.
+    assert share_half([Trial(fifo, 5, (7, 8))], (10, 20)) == pytest.approx(12.706 * 2 / 15, rel=1e-4)
+    assert share_half([Trial(fifo, 5, (7,))], (10,)) is None
+    assert share_half([Trial(fifo, 5, (0, 0))], (0, 0)) is None

@@ -274,7 +274,6 @@ def test_what_is_kept_of_an_unbounded_query(viewer: Any, store: Results, registr
     )
     assert "80.0%" in page(viewer, "queries/unbounded").text
     assert "80.0% of its answer in 500 tuples" in page(viewer, "queries").text
-    assert page(viewer, "queries/unbounded/caches.svg", 404).all("div", id="problem")
 
 
 def test_the_tab_of_a_run_leads_to_what_it_decided(viewer: Any, store: Results, registry: Path) -> None:

@@ -37,6 +37,7 @@ class Ran:
     Attributes:
         runs: the id of the run that was followed, a DAG; ``states`` and ``tasks`` are of the same runs.
         whole: the file that was damaged, as it was before.
+        skipped: the run of the synopses that the first days started, before there was any verdict.
         errors: what the browser's console called an error while the forms were filled in.
         metrics: what of ours a collector received, while Airflow runs.
     """
@@ -48,6 +49,7 @@ class Ran:
     logs: dict[str, str]
     xcom: dict[str, Any]
     whole: bytes
+    skipped: str
     errors: tuple[str, ...]
     metrics: Received
 
@@ -136,4 +138,6 @@ def _followed(api: AirflowClient, person: Visitor, layout: Layout, metrics: Rece
     }
     path = f"/dags/validate_queries/dagRuns/{validated}/taskInstances/check/xcomEntries/return_value"
     entry = api.request("GET", path, params={"map_index": index["tail_numbers_seen"], "deserialize": "true"})
-    return Ran(layout, runs, states, tasks, logs, entry["value"], whole, tuple(person.errors), metrics)
+    return Ran(
+        layout, runs, states, tasks, logs, entry["value"], whole, arrived, tuple(person.errors), metrics
+    )

@@ -296,18 +296,70 @@ def test_an_unbounded_query_tells_why_and_offers_what_would_be_bounded(admin: Vi
     assert said.evaluate("said => said.next") == "Copied"
     assert admin.page.evaluate("navigator.clipboard.readText()") == offered
     tried = opened(admin, "try")
-    tried.locator("#sql").fill(offered)
+    written(tried, offered)
     tried.locator("#answer .bounded").wait_for()
 
 
 def test_a_query_is_decided_while_it_is_typed(admin: Visitor) -> None:
     frame = opened(admin, "try")
     frame.locator("#answer .bounded").wait_for()
-    frame.locator("#sql").fill("SELECT DISTINCT d.tailnum FROM departures d")
+    written(frame, "SELECT DISTINCT d.tailnum FROM departures d")
     frame.locator("#answer .unbounded").wait_for()
-    frame.locator("#sql").fill("SELECT d.tailnum FROM departures d WHERE d.nowhere = 1")
+    written(frame, "SELECT d.tailnum FROM departures d WHERE d.nowhere = 1")
     frame.locator("#answer .invalid").wait_for()
     assert "line 1, column 42" in frame.locator("#verdict").inner_text()
+
+
+def test_the_editor_offers_names_and_underlines_every_problem(admin: Visitor) -> None:
+    frame, keys = opened(admin, "try"), admin.page.keyboard
+    offered = frame.locator(".cm-tooltip-autocomplete [role=option]")
+    written(frame, "SELECT d. FROM departures d")
+    keys.press("Home")
+    for _ in "SELECT d.":
+        keys.press("ArrowRight")
+    keys.type("tail")
+    expect(offered).to_have_text(["tailnumstring"])
+    # An Enter is a new line as long as nobody can have seen the list.
+    offered.click()
+    expect(frame.locator(".cm-content")).to_have_text("SELECT d.tailnum FROM departures d")
+    written(frame, "SELECT DISTINCT d.tailnum, d.dest FROM departures d")
+    expect(frame.locator(".cm-lintRange-error")).to_have_text(["d.tailnum", "d.dest"])
+    expect(frame.locator("#try-status")).to_contain_text("2 problems are underlined")
+    written(frame, "SELECT d.orgin, d.dst FROM departures d")
+    expect(frame.locator(".cm-lintRange-error")).to_have_text(["d.orgin", "d.dst"])
+    # Keys alone: the problem that follows is told, and Tab leads out.
+    keys.press("F8")
+    expect(frame.locator(".cm-diagnostic")).to_contain_text("has no column")
+    keys.press("Escape")
+    keys.press("Tab")
+    expect(frame.locator("#dialect")).to_be_focused()
+
+
+def test_a_query_opens_in_try_and_has_an_address_there(ran: Ran, admin: Visitor) -> None:
+    admin.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    frame = opened(admin, "queries/late_departures")
+    frame.get_by_role("link", name="Open this query in Try").click()
+    expect(frame.locator(".cm-content")).to_contain_text("dep_delay")
+    expect(frame.locator("#saved")).to_contain_text("-- owner:")
+    frame.get_by_role("link", name="tail_numbers_seen").first.click()
+    frame.locator("#answer .unbounded").wait_for()
+    frame.locator("#dialect").select_option("flink")
+    frame.locator("#engine-name").select_option("risingwave")
+    expect(frame.locator("section:has(#engine)")).to_contain_text("RisingWave")
+    written(frame, "SELECT DISTINCT `origin` FROM departures -- \N{AIRPLANE}")
+    frame.locator("#answer .bounded").wait_for()
+    expect(frame.locator("section:has(#save)")).to_contain_text("-- dialect: flink")
+    frame.get_by_role("button", name="Copy a link to this").click()
+    expect(frame.get_by_role("button", name="Copied")).to_be_visible()
+    link = admin.page.evaluate("navigator.clipboard.readText()")
+    admin.page.goto("about:blank")
+    admin.page.goto(link)
+    frame = admin.framed()
+    expect(frame.locator(".cm-content")).to_have_text(
+        "SELECT DISTINCT `origin` FROM departures -- \N{AIRPLANE}"
+    )
+    expect(frame.locator("#dialect")).to_have_value("flink")
+    expect(frame.locator("#engine-name")).to_have_value("risingwave")
 
 
 def test_markup_in_a_tried_query_stays_text(admin: Visitor) -> None:
@@ -315,14 +367,12 @@ def test_markup_in_a_tried_query_stays_text(admin: Visitor) -> None:
     admin.page.on("dialog", lambda dialog: (heard.append(dialog.message), dialog.dismiss()))
     frame = opened(admin, "try")
     hostile = "SELECT '<img src=x onerror=alert(1)>' FROM departures d WHERE d.\"<script></script>\" = 1"
-    frame.locator("#sql").fill(hostile)
+    written(frame, hostile)
     frame.locator("#answer .invalid").wait_for()
     assert frame.locator("#verdict img, #verdict script").count() == 0
     deep = "(" * 5000
     with admin.page.expect_response(lambda answer: deep in (answer.request.post_data or "")):
-        frame.locator("#sql").fill(
-            f"SELECT d.dest FROM departures d WHERE {deep} d.dep_delay > 1 {')' * 5000}"
-        )
+        written(frame, f"SELECT d.dest FROM departures d WHERE {deep} d.dep_delay > 1 {')' * 5000}")
     expect(frame.locator("#try-status")).not_to_have_text("Deciding…")
     assert heard == []
     # What cannot be read may be refused by a status, which a browser's console notes as well.
@@ -400,6 +450,34 @@ def test_a_run_has_a_tab_and_its_tasks_a_link(ran: Ran, admin: Visitor) -> None:
     assert admin.page.frame_locator("iframe").locator("h1").inner_text().startswith("aircraft_rotation")
 
 
+def test_a_check_is_followed_to_its_end_without_a_reload(ran: Ran, admin: Visitor) -> None:
+    frame = opened(admin, "queries/late_departures")
+    frame.locator("body").evaluate("body => { body.dataset.same = 'yes' }")
+    button = frame.get_by_role("button", name="Check now")
+    button.click()
+    followed = frame.locator("#following li[data-busy=validate_queries]")
+    expect(followed).to_have_count(1)
+    expect(button).to_be_disabled()
+    expect(frame.locator("#following li.success", has_text="validate_queries")).to_be_visible()
+    expect(frame.get_by_role("button", name="Check now")).to_be_enabled()
+    assert frame.locator("body").get_attribute("data-same") == "yes"
+    # The page around it is new too, and the run was for this query alone.
+    newest = ran.results.runs(1, 0, "validate_queries")[0].run_id
+    expect(frame.locator(".facts")).to_contain_text(newest)
+    assert [one.query for one in ran.results.verdicts(newest, "validate_queries")] == ["late_departures"]
+
+
+def test_the_tab_of_a_run_speaks_for_every_dag(ran: Ran, admin: Visitor) -> None:
+    frame = opened(admin, f"runs/validate_queries/{quote(ran.runs['validate_queries'], safe='')}")
+    failed = frame.locator("#following li.failed")
+    expect(failed).to_contain_text("no stream in FROM has a column orgin")
+    expect(failed).to_contain_text("What to do: did you mean origin?")
+    frame = opened(admin, f"runs/ingest_flights/{quote(ran.runs['ingest_flights'], safe='')}")
+    expect(frame.locator("section:has(#wrote)")).to_contain_text("departures")
+    frame = opened(admin, f"runs/materialize_synopses/{quote(ran.skipped, safe='')}")
+    expect(frame.locator("#following")).to_contain_text("Nothing was to be done: not checked yet")
+
+
 PAGES = [
     "queries",
     "queries/carriers_by_origin",
@@ -407,7 +485,7 @@ PAGES = [
     "queries/typo",
     "help",
     "docs/codes/unbounded-projection.md",
-    "try",
+    "try?query=tail_numbers_seen",
     "streams",
     "streams/departures",
     "quality",
@@ -499,9 +577,24 @@ def test_every_other_dag_is_started_from_its_form(ran: Ran, admin: Visitor) -> N
     answers = {one.query: one for one in ran.results.answers(run_id, "evaluate_history")}
     assert answers["carriers_by_origin"].missing_partitions == ()
     frame = opened(admin, "queries/aircraft_rotation")
-    picture = frame.locator("img.trade-off")
-    picture.scroll_into_view_if_needed()
-    assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") > 100
+    assert "chosen" in (frame.locator("section:has(#caches) svg").text_content() or "")
+    slider, advised = frame.locator("#keep"), frame.locator("#advised")
+    slider.press("Home")
+    expect(frame.locator("#keep-share")).to_have_text("1%")
+    expect(advised).to_contain_text("100 tuples (700 units, some 11 KB) keep")
+    slider.press("End")
+    expect(frame.locator("#keep-share")).to_have_text("100%")
+    said = advised.inner_text()
+    assert ("No size that was tried" in said) is not frame.locator("#ask").is_visible()
+
+
+def written(frame: FrameLocator, text: str) -> None:
+    """Put a text into the editor, in the place of what is there."""
+    content = frame.locator(".cm-content")
+    content.press("Control+a")
+    content.press("Delete")
+    # Into nothing: over coloured text Chromium itself would put the colours into styles of its own.
+    content.page.keyboard.insert_text(text)
 
 
 def opened(person: Visitor, address: str) -> FrameLocator:

@@ -17,8 +17,9 @@ from streambound.engines import of_dialect
 from streambound.errors import StreamboundError
 from streambound.examination.asking import READY, TOO_COMPLEX
 from streambound.examination.forms import formed
+from streambound.examination.unknown import with_others
 from streambound.query.catalog import Catalog, NamedQuery, catalog_from_mapping, load_catalog
-from streambound.query.parse import named_queries, read_script
+from streambound.query.parse import named_queries, read, read_script
 
 MEMORY_BYTES = 2 << 30
 # The last characters of a traceback, which say where it was.
@@ -61,6 +62,9 @@ def examined(question: Mapping[str, Any]) -> dict[str, Any]:
         on = on_engine(job, question.get("engine"), otherwise)
         report = replace(reported(job, suggest=question.get("suggest", True)), engine=on)
     except StreamboundError as error:
+        # Where what was decided was made of another text, places are told of that.
+        if not question.get("written"):
+            error = with_others(error, sql, lambda text: read(text, catalog, name, dialect, chosen))
         report = invalid(name, criterion, error)
     if "form" in question:
         span = job.span if job is not None else _span(sql, catalog, dialect, chosen)
@@ -68,12 +72,14 @@ def examined(question: Mapping[str, Any]) -> dict[str, Any]:
         found = formed(question["form"], report, Path(question["path"]), sql, job, span, written)
         return {"verdict": report.verdict, "outcome": report.outcome, "formed": found}
     # Loaded here: the lint draws no page, and where it is installed alone there is nothing to draw with.
+    from streambound.report.editor import marks
     from streambound.report.engine import answers
     from streambound.report.pages import published_table, sql_markup
 
     marked = report.reasons if report.error is None else (report.error,)
     told = [one._asdict() for one in answers(report, job)]
     shown: dict[str, Any] = {"sql": sql_markup(sql, marked), "answers": told}
+    shown["marks"] = marks(report, sql, (0, len(sql)) if job is None else job.span)
     if job is not None:
         shown["published"] = published_table(report)
         shown |= _drawn(job)

@@ -24,7 +24,7 @@ from streambound.durable import drop_drafts
 from streambound.errors import DataError, QueryError, StorageError, StreamboundError
 from streambound.history.answer import HistoryAnswer, answer_sentence
 from streambound.history.checkpoints import Checkpoints, Damaged
-from streambound.history.executor import Executor, Progress, silent
+from streambound.history.executor import Executor, Progress, ReadSoFar, silent
 from streambound.history.fold import Fold, uncollected
 from streambound.history.k_memory import Memory
 from streambound.history.prepare import (
@@ -252,7 +252,7 @@ def _evaluate(
                 _take_wave(folds, wave, summaries, damaged)
             summaries.clear()
             read += sum(len(task.streams) for task in tasks_of(wave))
-            progress(f"{read:,} of {emit.counted(total, 'partition')} read")
+            progress(ReadSoFar(read, total))
             for fold in folds.values():
                 if (reached := fold.reached()) is not None:
                     progress(reached)

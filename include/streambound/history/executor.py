@@ -10,10 +10,24 @@ from typing import Protocol
 
 from streambound.storage.partitions import Listing
 from streambound.tasks.cogroup import CoGroup
+from streambound.tasks.emit import counted
 from streambound.tasks.summarise import StreamScan, Summary, Task
 
 # Is told, in a sentence, what has been done.
 Progress = Callable[[str], None]
+
+
+class ReadSoFar(str):
+    """A sentence of progress: how many partitions have been read, of how many."""
+
+    read: int
+    partitions: int
+
+    def __new__(cls, read: int, partitions: int) -> ReadSoFar:
+        """The sentence, which knows its numbers."""
+        made = super().__new__(cls, f"{read:,} of {counted(partitions, 'partition')} read")
+        made.read, made.partitions = read, partitions
+        return made
 
 
 def silent(message: str) -> None:

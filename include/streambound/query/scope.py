@@ -13,7 +13,7 @@ from fractions import Fraction
 from sqlglot import expressions as exp
 from sqlglot.errors import ErrorLevel
 
-from streambound.errors import DataError, Place, QueryError, UnsupportedError, meant, named
+from streambound.errors import DataError, Place, QueryError, UnsupportedError, meant, named, unknown_column
 from streambound.query.dialects.grammar import MOVED, span_of
 from streambound.query.dialects.tokens import code, first_place, place_at
 from streambound.query.differences import has_months
@@ -220,12 +220,8 @@ class Scope:
                 f"{owners[0].relation.name} has no column" if node.table else "no stream in FROM has a column"
             )
             likely = known if node.table else [*known, *_WORDS]
-            raise QueryError(
-                f"{whose} {node.name}",
-                place=place,
-                accepted=", ".join(known),
-                fix=meant(node.name, likely),
-            )
+            fix = meant(node.name, likely)
+            raise unknown_column(f"{whose} {node.name}", node.name, place, known, fix)
         if len(found) > 1:
             raise QueryError(
                 f"the column {node.name} is ambiguous",

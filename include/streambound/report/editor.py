@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from streambound.compiler import Planned, Report
-from streambound.errors import Place, StreamboundError, UnsupportedError
+from streambound.errors import Place, QueryError, StreamboundError, UnsupportedError
 from streambound.report.codes import address
 from streambound.report.suggestions import cost_text, declared_text
 from streambound.report.verdicts import plan_text, verdict_text
@@ -36,10 +36,6 @@ def marked(report: Report, sql: str, span: tuple[int, int], job: Planned | None 
         ``query``, ``verdict``, ``span``, ``marks`` (``code``, ``message``, ``span``, perhaps ``page``),
         ``fixes`` (``title`` and the whole ``sql``) and ``hover`` in Markdown.
     """
-    marks = [
-        {"code": code, "message": message, "span": _span(sql, place, span), "page": address(code)}
-        for code, message, place in _findings(report)
-    ]
     fixes = [
         {"title": f"{one.change}: {cost_text(one.size)}", "sql": one.whole}
         for one in report.suggestions
@@ -51,7 +47,20 @@ def marked(report: Report, sql: str, span: tuple[int, int], job: Planned | None 
         said = f"{said}\n{plan_text(job)}"
     table = "".join(f"\n\n{line}" if not n else f"\n{line}" for n, line in enumerate(_answers(report, job)))
     found: Object = {"query": report.query, "verdict": report.verdict, "span": [*span]}
-    return {**found, "marks": marks, "fixes": fixes, "hover": _fenced(said) + table}
+    marked = {"marks": marks(report, sql, span), "fixes": fixes}
+    return {**found, **marked, "hover": _fenced(said) + table}
+
+
+def marks(report: Report, sql: str, span: tuple[int, int]) -> list[Object]:
+    """What is marked in a text: ``code``, ``message``, ``span``, and ``page`` if its address is known.
+
+    Args:
+        span: where the query's statement stands in the text.
+    """
+    return [
+        {"code": code, "message": message, "span": _span(sql, place, span), "page": address(code)}
+        for code, message, place in _findings(report)
+    ]
 
 
 def _answers(report: Report, job: Planned | None) -> Iterator[str]:
@@ -77,7 +86,9 @@ def _findings(report: Report) -> Iterator[tuple[str, str, Place | None]]:
         for one in report.error.blockers:
             yield one.code, _error_text(one), one.place
     elif report.error is not None:
-        yield report.error.code, _error_text(report.error), report.error.place
+        others = report.error.others if isinstance(report.error, QueryError) else ()
+        for error in (report.error, *others):
+            yield error.code, _error_text(error), error.place
     elif report.verdict != "bounded":
         for number, reason in enumerate(report.reasons):
             lines = [reason.message]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from streambound import settings
@@ -13,6 +14,7 @@ from streambound.approximate.requested import cache_size
 from streambound.errors import DataError, QueryError, StreamboundError
 from streambound.history.answer import HistoryAnswer
 from streambound.history.evaluate import evaluate_history
+from streambound.history.executor import ReadSoFar
 from streambound.history.k_memory import Memory
 from streambound.projects.registry import load_registry
 from streambound.query.registry import RegisteredQuery
@@ -67,13 +69,21 @@ def run_application(
             recompute=recompute,
             publish=publish,
             memory=memory,
-            progress=lambda message: print(message, flush=True),
+            progress=partial(_tell, summary),
         )
     done = {answer.query: answer for answer in evaluated} | refused
     answers = [done[query.name] for query in queries]
     if summary is not None:
         write_json(summary, {"run_id": run_id, "answers": [a.to_json() for a in answers]})
     return exit_code(answers)
+
+
+def _tell(summary: Path | None, message: str) -> None:
+    """Print what has been done; how many partitions have been read stands beside the summary too."""
+    print(message, flush=True)
+    if summary is not None and isinstance(message, ReadSoFar):
+        body = {"read": message.read, "partitions": message.partitions}
+        write_json(summary.with_name("progress.json"), body)
 
 
 def memories(

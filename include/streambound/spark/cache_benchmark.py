@@ -146,7 +146,8 @@ def _nights(
         mine = [(piece, result) for piece, result in zip(pieces, done, strict=True) if piece.query == name]
         everything = learned(case.plan, case.rows)
         left = [fit for fit in drifted[name] if fit.drifted]
-        sizes = tuple(_of_size(case, size, mine, everything, left) for size in wanted.sizes)
+        results = next(result for piece, result in mine if piece.asked == "possible")
+        sizes = tuple(_of_size(case, size, mine, everything, left, results) for size in wanted.sizes)
         found[name] = Night(
             query=name,
             sql=texts[name],
@@ -154,7 +155,7 @@ def _nights(
             days=case.days,
             held_out=case.held_out,
             tuples=len(case.rows),
-            possible=next(result for piece, result in mine if piece.asked == "possible"),
+            possible=sum(results),
             sizes=sizes,
             fits=fits(case, models[name]),
             drifts=drifted[name],
@@ -220,7 +221,12 @@ def _pieces(name: str, case: Case, models: Models, wanted: Wanted) -> Iterator[P
 
 
 def _of_size(
-    case: Case, size: int, done: Sequence[tuple[Piece, Any]], models: Models, left: Sequence[Fit]
+    case: Case,
+    size: int,
+    done: Sequence[tuple[Piece, Any]],
+    models: Models,
+    left: Sequence[Fit],
+    results: Sequence[int],
 ) -> OfSize:
     optimum = next(result for piece, result in done if piece.asked == "best")[str(size)]
     trials = [result for piece, result in done if piece.asked == "trial" and piece.size == size]
@@ -232,7 +238,7 @@ def _of_size(
         ),
         None,
     )
-    return decided(case, size, optimum, trials, before, models, left)
+    return decided(case, size, optimum, trials, before, models, left, results)
 
 
 def _lines(night: Night) -> Iterator[str]:

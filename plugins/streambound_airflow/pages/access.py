@@ -70,3 +70,12 @@ def may_trigger(user: Any, dag_id: str) -> bool:
     return get_auth_manager().is_authorized_dag(
         method="POST", access_entity=DagAccessEntity.RUN, details=DagDetails(id=dag_id), user=user
     )
+
+
+def may_read_logs(user: Any, dag_id: str) -> bool:
+    """Whether a user may read the logs of a DAG's tasks."""
+    from airflow.api_fastapi.app import get_auth_manager
+
+    return get_auth_manager().is_authorized_dag(
+        method="GET", access_entity=DagAccessEntity.TASK_LOGS, details=DagDetails(id=dag_id), user=user
+    )

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import JSONResponse, StreamingResponse
 
-from streambound_airflow.pages import answers, decided, detail, overview
+from streambound_airflow.pages import answers, decided, detail, following, limited, overview
 from streambound_airflow.pages.access import LOGGED, OWN_PAGES, READS, TRIGGERS, User
 from streambound_airflow.pages.examination import EXAMINERS
 from streambound_airflow.pages.overview import Wanted
-from streambound_airflow.pages.problems import responses
+from streambound_airflow.pages.problems import Refused, responses
 from streambound_airflow.pages.schemas import (
     AnswerPage,
     AnswerView,
@@ -129,7 +129,13 @@ def get_state(name: Name, limit: Limit = 400, offset: Offset = 0) -> StateBody:
 @router.get("/queries/{name}/choices", responses=responses(404))
 def get_choices(name: Name) -> ChoicesBody:
     """What the last benchmark of caches chose for an unbounded query."""
-    return detail.choices(name)
+    return limited.choices(name)
+
+
+@router.get("/queries/{name}/runs", responses=responses(404))
+def list_query_runs(name: Name, user: User) -> following.FollowedRuns:
+    """Runs that are under way for a query, and of each DAG the last of today that was for it alone."""
+    return following.of_query(name, user)
 
 
 @router.post(
@@ -161,6 +167,15 @@ def get_run(dag_id: Identifier, run_id: Identifier) -> RunDetail:
     return decided.run_detail(dag_id, run_id)
 
 
+@router.get("/runs/{dag_id}/{run_id}/status", responses=responses(404))
+def get_run_status(dag_id: Identifier, run_id: Identifier, user: User) -> following.FollowedRun:
+    """How far a run of one of our DAGs is, as Airflow has it; also of one that has recorded nothing."""
+    found = following.of_run(dag_id, run_id, user)
+    if found is None:
+        raise Refused(404, "Airflow knows no such run of ours", accepted="a run of api/v1/runs")
+    return found
+
+
 @router.get("/quality")
 def list_quality() -> QualityBody:
     """The newest quality of every stream, answer and benchmark."""
@@ -171,7 +186,7 @@ def list_quality() -> QualityBody:
 def check_query(asked: CheckRequest) -> CheckBody:
     """The verdict on a text against the registry's catalog. Nothing is executed, and nothing is recorded."""
     return CheckBody.model_validate(
-        EXAMINERS.examine(asked.sql, criterion=asked.criterion, engine=asked.engine)
+        EXAMINERS.examine(asked.sql, criterion=asked.criterion, engine=asked.engine, dialect=asked.dialect)
     )
 
 

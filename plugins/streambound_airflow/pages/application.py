@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from streambound.errors import StreamboundError
-from streambound_airflow.pages import api, stream_api, stream_views, views
+from streambound_airflow.pages import api, stream_api, stream_views, trying, views
 from streambound_airflow.pages.access import READS
 from streambound_airflow.pages.guard import Guard
 from streambound_airflow.pages.problems import ProblemBody, Refused, problem_of
@@ -53,6 +53,7 @@ def application() -> FastAPI:
     app.include_router(stream_api.router)
     app.include_router(views.router)
     app.include_router(stream_views.router)
+    app.include_router(trying.router)
     app.add_api_route(
         "/{rest:path}", _no_route, methods=METHODS, dependencies=[READS], include_in_schema=False
     )

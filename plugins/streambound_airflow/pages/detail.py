@@ -1,21 +1,17 @@
-"""One query: its text and verdict, its state over time, its history, and the choices of its caches."""
+"""One query: its text and verdict, its state over time, and its history."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from streambound import settings
-from streambound.errors import DataError, StorageError
 from streambound.results import EVALUATED_BY, Answer, VerdictRecord
 from streambound_airflow.pages import overview
 from streambound_airflow.pages.problems import Refused
 from streambound_airflow.pages.schemas import (
     CheckpointBody,
-    ChoiceBody,
-    ChoicesBody,
     EvaluationBody,
     QueryDetail,
     QueryRow,
@@ -122,45 +118,3 @@ def points(body: StateBody, evaluations: Sequence[Answer]) -> list[tuple[str, in
         for one in reversed(evaluations)
         if one.peak_units is not None
     ]
-
-
-def choices(name: str) -> ChoicesBody:
-    """What the last benchmark of caches chose for a query; nothing if there was none.
-
-    Raises:
-        StorageError: its file is damaged.
-    """
-    from streambound.approximate.nightly.night import read
-
-    row_of_query(name)
-    try:
-        night = read(settings.caches_root(), name)
-    except DataError as error:
-        raise StorageError(error.message, subject=error.subject, fix=error.fix) from None
-    if night is None:
-        return ChoicesBody(query=name)
-    return ChoicesBody(
-        query=name,
-        night=night.days[-1],
-        possible=night.possible,
-        drifted=night.drifted,
-        choices=[
-            ChoiceBody(
-                size=one.size,
-                units=one.units,
-                policy=one.choice.policy,
-                alpha=one.choice.alpha,
-                why=one.why,
-                kept=one.kept,
-                optimum=one.optimum,
-                share=one.kept / night.possible if night.possible else None,
-            )
-            for one in night.sizes
-        ],
-        picture=picture(name).is_file(),
-    )
-
-
-def picture(name: str) -> Path:
-    """Where the trade-off of a known query's caches is drawn."""
-    return settings.caches_root() / f"{row_of_query(name).name}.svg"

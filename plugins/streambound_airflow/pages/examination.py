@@ -66,15 +66,19 @@ class Examiners:
         *,
         suggest: bool = True,
         engine: str | None = None,
+        dialect: str | None = None,
     ) -> dict[str, Any]:
         """The verdict on a query against the registry's catalog, and ``shown``: the same as markup.
+
+        Args:
+            dialect: of the text, whatever is said of it otherwise.
 
         Raises:
             Refused: the query is too large, or was not decided in time, now or a while ago; or nobody is free
                 to decide it, or it met a defect of ours.
         """
         _refuse_text(sql)
-        catalog, dialect = catalog_file(), dialect_of(name, sql)
+        catalog, dialect = catalog_file(), dialect or dialect_of(name, sql)
         queries = mentioned(sql)
         key = (sql, name, criterion, suggest, engine, dialect, str(catalog), _content(catalog), queries)
         known = self._cached_answer(key)

@@ -82,6 +82,15 @@ def line(row: QueryRow) -> str:
     return sparkline([one.peak_units for one in row.states], row.units)
 
 
+def duration(seconds: float) -> str:
+    """A time in the two largest of its parts."""
+    whole = round(seconds)
+    minutes, hours = whole // 60, whole // 3600
+    if hours:
+        return f"{hours} h {minutes % 60} min"
+    return f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"
+
+
 def declared(catalog: Mapping[str, Any]) -> str:
     """Declarations as the lines of a catalog file."""
     return yaml.safe_dump(dict(catalog), sort_keys=False, allow_unicode=True).rstrip()
@@ -105,6 +114,7 @@ def environment() -> Environment:
     found.filters |= {
         "bytes": bytes_text,
         "cell": cell,
+        "duration": duration,
         "number": number,
         "numeric": numeric,
         "said": said,

@@ -286,6 +286,8 @@ class ChoiceBody(BaseModel):
     kept: int
     optimum: int
     share: float | None = Field(default=None, description="kept of all results on the held-out days.")
+    error: float | None = Field(default=None, description="Half of the share's 95% interval.")
+    optimum_share: float | None = None
 
 
 class ChoicesBody(BaseModel):
@@ -293,10 +295,11 @@ class ChoicesBody(BaseModel):
 
     query: str
     night: str | None = Field(default=None, description="The last partition that it looked at.")
+    first_night: str | None = Field(default=None, description="The first of those that it held out.")
+    held_out: int | None = Field(default=None, description="How many partitions: results are theirs.")
     possible: int | None = None
     drifted: bool = False
     choices: list[ChoiceBody] = Field(default_factory=list)
-    picture: bool = Field(default=False, description="Whether the trade-off is drawn.")
 
 
 class OutcomeBody(BaseModel):
@@ -361,6 +364,23 @@ class RunDetail(BaseModel):
     quality: list[OutcomeBody] = Field(default_factory=list)
 
 
+Engine = Literal["spark", "flink", "risingwave", "materialize", "feldera", "ksqldb"]
+Dialect = Literal[
+    "spark",
+    "flink",
+    "sqrl",
+    "ksql",
+    "risingwave",
+    "materialize",
+    "feldera",
+    "arroyo",
+    "azure",
+    "timeplus",
+    "postgres",
+    "duckdb",
+]
+
+
 class CheckRequest(BaseModel):
     """A query to decide. Nothing is executed, and nothing is recorded."""
 
@@ -368,8 +388,11 @@ class CheckRequest(BaseModel):
 
     sql: str = Field(description="At most 65,536 bytes.", examples=["SELECT DISTINCT origin FROM departures"])
     criterion: Literal["exact", "arasu", "schiff_ozcep"] = "exact"
-    engine: Literal["spark", "flink", "risingwave", "materialize", "feldera", "ksqldb"] | None = Field(
+    engine: Engine | None = Field(
         default=None, description="Of which what it keeps is told; else that of the text or its dialect."
+    )
+    dialect: Dialect | None = Field(
+        default=None, description="Of the text; else what the text or the project says, or a guess."
     )
 
 
@@ -407,10 +430,20 @@ class EngineBody(BaseModel):
     notes: list[str] = Field(default_factory=list)
 
 
+class Mark(BaseModel):
+    """A problem where it stands in the text: characters from ``span[0]`` up to ``span[1]``."""
+
+    code: str
+    message: str
+    span: tuple[int, int]
+    page: str | None = None
+
+
 class Shown(BaseModel):
     """The same for people, as markup without scripts and styles."""
 
     sql: str
+    marks: list[Mark] = Field(default_factory=list, description="All problems, in the order they are told.")
     plan: str | None = None
     plan_text: str | None = None
     story: str | None = None

@@ -10,12 +10,19 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from streambound import settings
 from streambound.errors import StorageError
 from streambound.report.pages import state_chart
-from streambound_airflow.pages import answers, decided, detail, documents, manual, overview
+from streambound_airflow.pages import (
+    answers,
+    decided,
+    detail,
+    documents,
+    following,
+    limited,
+    manual,
+    overview,
+)
 from streambound_airflow.pages.access import OWN_PAGES, READS, User
 from streambound_airflow.pages.api import Engine, Identifier, Name, Offset, Owner, Text, View
-from streambound_airflow.pages.catalog import relations
-from streambound_airflow.pages.examination import EXAMINERS, SECONDS
-from streambound_airflow.pages.guard import SQL_BYTES
+from streambound_airflow.pages.examination import EXAMINERS
 from streambound_airflow.pages.overview import Wanted
 from streambound_airflow.pages.problems import Problem, Refused, problem_of
 from streambound_airflow.pages.rendering import render, root_of
@@ -23,7 +30,6 @@ from streambound_airflow.pages.schemas import (
     AnswerPage,
     AnswerView,
     CheckBody,
-    CheckRequest,
     Notable,
     Outcome,
     Quality,
@@ -35,7 +41,6 @@ from streambound_airflow.pages.sources import store
 from streambound_airflow.pages.triggering import offered
 
 router = APIRouter(dependencies=[READS, OWN_PAGES], include_in_schema=False)
-EXAMPLE = "SELECT DISTINCT d.carrier, d.origin\nFROM departures d\nWHERE d.dep_delay > 60"
 # Evaluations that a query's page shows.
 SHOWN = 20
 # Rows of its answer.
@@ -103,9 +108,10 @@ def query_page(
         chart=state_chart(detail.points(state, evaluations), found.summary.units, name=name),
         evaluations=[detail.evaluation(one) for one in evaluations],
         turns=detail.turns(name),
-        choices=detail.choices(name),
-        cache_answers=database.cache_answers_of(name, 1),
+        choices=limited.choices(name),
+        limited=limited.limited(name, next(iter(database.cache_answers_of(name, 1)), None)),
         offered=offered(found, now, user),
+        followed=following.of_query(name, user),
     )
 
 
@@ -155,29 +161,10 @@ def _state(name: str) -> tuple[StateBody, Problem | None]:
         return StateBody(query=name), problem_of(error)
 
 
-@router.get("/queries/{name}/caches.svg")
-def caches_picture(name: Name) -> Response:
-    """The trade-off of a query's caches."""
-    path = detail.picture(name)
-    if not path.is_file():
-        raise Refused(404, f"no trade-off is drawn of {name}", fix="run the DAG benchmark_caches")
-    return documents.picture(path)
-
-
-@router.get("/try")
-def try_page(request: Request) -> HTMLResponse:
-    """Paste a query, see its verdict."""
-    streams, fault = relations()
-    return render(
-        request, "try.html", limit=SQL_BYTES, seconds=SECONDS, example=EXAMPLE, streams=streams, fault=fault
-    )
-
-
-@router.post("/try")
-def try_query(request: Request, asked: CheckRequest) -> HTMLResponse:
-    """The verdict on a text, as a part of the page."""
-    body = _decided(asked.sql, "query", criterion=asked.criterion, engine=asked.engine)
-    return render(request, "verdict.html", body=body, shown=body.shown, engine=body.engine)
+@router.get("/queries/{name}/following")
+def followed_part(request: Request, name: Name, user: User) -> HTMLResponse:
+    """The runs of a query, as a part of its page."""
+    return render(request, "following.html", followed=following.of_query(name, user))
 
 
 @router.get("/quality/docs/{path:path}")
@@ -196,9 +183,19 @@ def site_page(path: str) -> Response:
 
 
 @router.get("/runs/{dag_id}/{run_id}")
-def run_page(request: Request, dag_id: Identifier, run_id: Identifier) -> HTMLResponse:
-    """What a run decided and evaluated."""
-    return render(request, "run.html", found=decided.run_detail(dag_id, run_id))
+def run_page(request: Request, dag_id: Identifier, run_id: Identifier, user: User) -> HTMLResponse:
+    """What a run decided and evaluated, and how far it is."""
+    status = following.of_run(dag_id, run_id, user)
+    followed = following.FollowedRuns(runs=[] if status is None else [status])
+    return render(request, "run.html", found=decided.run_detail(dag_id, run_id), followed=followed)
+
+
+@router.get("/runs/{dag_id}/{run_id}/following")
+def followed_run(request: Request, dag_id: Identifier, run_id: Identifier, user: User) -> HTMLResponse:
+    """How far a run is, as a part of its page."""
+    status = following.of_run(dag_id, run_id, user)
+    followed = following.FollowedRuns(runs=[] if status is None else [status])
+    return render(request, "following.html", followed=followed)
 
 
 @router.get("/help")

@@ -78,8 +78,8 @@ def test_the_story_in_words() -> None:
         for table in root.iter("table")
     }
     assert tables == {
-        "History A": ["#|stream|tuple|difference", "1|S|A = 7, B = 8|only in this history"],
-        "History B": ["#|stream|tuple|difference", "1|S|A = 7, B = 10|only in this history"],
+        "History A": ["#|stream|tuple|in which", "1|S|A = 7, B = 8|only in this history"],
+        "History B": ["#|stream|tuple|in which", "1|S|A = 7, B = 10|only in this history"],
         "Then, in both, comes": ["#|stream|tuple", "1|T|D = 9"],
         "Answers after A": ["A", "7"],
         "Answers after B": ["answer", "no new answer"],

@@ -154,9 +154,9 @@ def trial(case: Case, contender: Contender, size: int, choice: PolicyChoice) -> 
     return Trial(contender, size, tuple(int(n) for n in kept))
 
 
-def possible(case: Case) -> int:
-    """What a memory for everything would keep on the held-out days."""
-    return sum(trial(case, Contender("fifo"), len(case.rows), PolicyChoice("fifo")).kept)
+def possible(case: Case) -> tuple[int, ...]:
+    """What a memory for everything would keep on each held-out day."""
+    return trial(case, Contender("fifo"), len(case.rows), PolicyChoice("fifo")).kept
 
 
 def best(case: Case, sizes: Sequence[int]) -> dict[int, int]:
@@ -204,6 +204,23 @@ def _half(values: Any) -> float:
     if len(values) < 2:
         return 0.0
     return float(stdtrit(len(values) - 1, 0.975) * values.std(ddof=1) / np.sqrt(len(values)))
+
+
+def share_half(trials: Sequence[Trial], results: Sequence[int]) -> float | None:
+    """Half of the 95% interval of the share that a choice keeps, day by day; None of a single day.
+
+    A ratio of two means over days (Cochran, Sampling Techniques, section 6.4), which a day with many results
+    does not widen.
+
+    Args:
+        trials: of one choice.
+        results: that there are on each held-out day.
+    """
+    there = np.array(results, np.float64)
+    if len(there) < 2 or not there.sum():
+        return None
+    kept = np.mean([one.kept for one in trials], axis=0)
+    return _half(kept - kept.sum() / there.sum() * there) / float(there.mean())
 
 
 def choose(trials: Sequence[Trial]) -> tuple[Contender, str]:

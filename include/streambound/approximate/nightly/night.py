@@ -24,6 +24,7 @@ from streambound.approximate.nightly.benchmark import (
     choose,
     judged,
     lead,
+    share_half,
 )
 from streambound.approximate.nightly.compared import Compared
 from streambound.durable import write_text
@@ -40,6 +41,7 @@ class OfSize:
         judged: every contender.
         chosen: the contender that is chosen; None where the choice of an earlier night stands.
         estimate: what the evaluation's own estimate is worth; None if that was not looked at.
+        half: of the 95% interval of the share that the choice keeps; None of a single day.
     """
 
     size: int
@@ -50,6 +52,7 @@ class OfSize:
     kept: int
     chosen: Contender | None = None
     estimate: Compared | None = None
+    half: float | None = None
 
     @property
     def ahead(self) -> tuple[Judged, ...]:
@@ -74,7 +77,7 @@ class OfSize:
         body = {"size": self.size, "units": self.units, "optimum": self.optimum, "kept": self.kept}
         judged, ahead = ([one.to_json() for one in found] for found in (self.judged, self.ahead))
         estimate = None if self.estimate is None else self.estimate.to_json()
-        told = {"ahead": ahead, "why": self.why, "estimate": estimate}
+        told = {"ahead": ahead, "why": self.why, "estimate": estimate, "half": self.half}
         return {**body, "chosen": chosen, "judged": judged, "choice": self.choice.to_json(), **told}
 
     @classmethod
@@ -86,7 +89,7 @@ class OfSize:
         size, units, optimum, kept = (found[name] for name in ("size", "units", "optimum", "kept"))
         estimate = found.get("estimate")
         seen = None if estimate is None else Compared.of_json(estimate)
-        return cls(size, units, optimum, made, choice, kept, chosen, seen)
+        return cls(size, units, optimum, made, choice, kept, chosen, seen, found.get("half"))
 
 
 @dataclass(frozen=True)
@@ -170,6 +173,7 @@ def decided(
     before: tuple[PolicyChoice, Trial] | None,
     models: tuple[KeyModel, KeyModel],
     left: Sequence[Fit] = (),
+    results: Sequence[int] = (),
 ) -> OfSize:
     """The choice for a size.
 
@@ -178,6 +182,7 @@ def decided(
         before: the choice that stood so far and what it kept, unless the streams have left its models.
         models: learned from all days.
         left: of the models before, those that the streams have left.
+        results: that there are on each held-out day.
     """
     by_contender: dict[Contender, list[Trial]] = {}
     for one in trials:
@@ -187,11 +192,13 @@ def decided(
     chosen, why = choose(trials)
     kept = next(one.kept for one in found if one.contender == chosen)
     if before is not None and (stands := _stands(by_contender[chosen], *before)) is not None:
-        return OfSize(size, units, optimum, found, stands, sum(before[1].kept))
+        half = share_half([before[1]], results)
+        return OfSize(size, units, optimum, found, stands, sum(before[1].kept), half=half)
     choice = chosen.choice(size, models, case.pace, 0)
     if left:
         why += f"; models were learned anew, for the streams have left those before: {_sentences(left)}"
-    return OfSize(size, units, optimum, found, replace(choice, why=why), kept, chosen)
+    half = share_half(by_contender[chosen], results)
+    return OfSize(size, units, optimum, found, replace(choice, why=why), kept, chosen, half=half)
 
 
 def _sentences(left: Sequence[Fit]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sqlglot import expressions as exp
 from sqlglot.errors import ErrorLevel
 
-from streambound.errors import QueryError, meant
+from streambound.errors import QueryError, meant, unknown_column
 from streambound.query.clock import is_clock, with_clock
 from streambound.query.dialects.grammar import WITHIN, is_system_time, span_of
 from streambound.query.differences import band, microseconds, plain
@@ -535,11 +535,9 @@ class Names:
         if name.upper() in PSEUDO.get(self.inliner.language.name, ()):
             return blockers.blocker(f"the pseudo-column {name.upper()}", node, self.inliner.text)
         known = sorted({c.name for source in self.sources for c in source.names or ()})
-        return QueryError(
-            f"no stream in FROM has a column {name}",
-            place=place_of(node, self.inliner.text),
-            accepted=", ".join(known),
-            fix=meant(name, known),
+        place = place_of(node, self.inliner.text)
+        return unknown_column(
+            f"no stream in FROM has a column {name}", name, place, known, meant(name, known)
         )
 
     def _unknown_owner(self, owner: exp.Expr) -> QueryError:
@@ -575,12 +573,11 @@ class Names:
                 at = self._pseudo(self.sources[of[0]], key)
             if at is None and not self.is_element(owner):
                 names = [c.name for c in self.sources[of[0]].names or ()]
-                raise QueryError(
+                message, place = (
                     f"{owner.name} has no column {column.name}",
-                    place=place_of(column, self.inliner.text),
-                    accepted=", ".join(names),
-                    fix=meant(column.name, names),
+                    place_of(column, self.inliner.text),
                 )
+                raise unknown_column(message, column.name, place, names, meant(column.name, names))
             return None if at is None else (of[0], at)
         sources = enumerate(self.sources)
         found = [(i, at) for i, s in sources if (at := self._only(s, key, column)) is not None]

@@ -15,7 +15,7 @@ from streambound.report.pages.markup import element, table, text
 from streambound.report.story import SECONDS, SLOTS, History, Story, story
 
 # What stands at an event that the other history has not.
-ONLY_HERE = "only in this history"
+ONLY_HERE, IN_BOTH = "only in this history", "in both"
 # Answer rows that are shown of a history.
 SHOWN = 12
 
@@ -117,7 +117,7 @@ class WitnessStory:
         found = list(events)
         dated = any(self._moment(event) is not None for event, _ in found)
         apart = not all(shared for _, shared in found)
-        headings = [*(["time"] if dated else ["#"]), "stream", "tuple", *(["difference"] if apart else [])]
+        headings = [*(["time"] if dated else ["#"]), "stream", "tuple", *(["in which"] if apart else [])]
         rows = [
             self._row(number, event, shared, dated, apart) for number, (event, shared) in enumerate(found, 1)
         ]
@@ -134,7 +134,7 @@ class WitnessStory:
         stamp = self.stamps.get(name)
         values = [f"{c} = {_value(event.get(c))}" for c in self.columns.get(name, ()) if c != stamp]
         cells = [_when(moment), name, ", ".join(values) or "any values"]
-        return [*map(text, cells), *([text("" if shared else ONLY_HERE)] if apart else [])]
+        return [*map(text, cells), *([text(IN_BOTH if shared else ONLY_HERE)] if apart else [])]
 
     def _moment(self, event: Mapping[str, Any]) -> Any:
         stamp = self.stamps.get(str(event["stream"]))

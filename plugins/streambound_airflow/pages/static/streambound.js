@@ -1,4 +1,4 @@
-/* What the pages do beyond links and forms: sort, filter, copy, decide while typing, start a run. */
+/* What the pages do beyond links and forms: sort, filter, copy, start a run. */
 (() => {
   "use strict";
 
@@ -142,72 +142,11 @@
       link.dataset.airflow = "";
       link.textContent = `${run.dag_id} is ${run.state}${run.started ? "" : " already"}`;
       told.replaceChildren(link);
+      document.dispatchEvent(new Event("streambound:started"));
     } catch (error) {
       told.textContent = error.message;
     }
     button.disabled = false;
-  };
-
-  /* Deciding while somebody types: half a second after the last key, one question at a time. */
-  const trying = () => {
-    const form = document.getElementById("try");
-    if (!form) return;
-    const sql = form.elements.sql;
-    const status = document.getElementById("try-status");
-    const place = document.getElementById("verdict");
-    const limit = Number(form.dataset.limit);
-    let timer = 0;
-    let asked = 0;
-    let pending = null;
-    const decide = async () => {
-      clearTimeout(timer);
-      const text = sql.value;
-      if (!text.trim()) {
-        place.replaceChildren();
-        status.textContent = "";
-        return;
-      }
-      const size = new TextEncoder().encode(text).length;
-      if (size > limit) {
-        place.replaceChildren();
-        status.textContent = `Too large: ${size.toLocaleString("en")} bytes, at most ${limit.toLocaleString("en")}.`;
-        return;
-      }
-      const mine = ++asked;
-      pending?.abort();
-      pending = new AbortController();
-      status.textContent = "Deciding…";
-      try {
-        const response = await fetch(form.getAttribute("action"), {
-          method: "POST",
-          credentials: "same-origin",
-          headers: { "Content-Type": "application/json" },
-          body: JSON.stringify({ sql: text, criterion: form.elements.criterion.value, engine: form.elements.engine.value || null }),
-          signal: pending.signal,
-        });
-        const told = response.ok ? null : await refusal(response);
-        const found = response.ok ? await response.text() : "";
-        if (mine !== asked) return;
-        place.innerHTML = found;
-        stacked(place);
-        status.textContent = told ?? "Decided.";
-      } catch (error) {
-        if (error.name === "AbortError" || mine !== asked) return;
-        place.replaceChildren();
-        status.textContent = "The server did not answer.";
-      }
-    };
-    form.addEventListener("submit", (event) => { event.preventDefault(); decide(); });
-    form.elements.criterion.addEventListener("change", decide);
-    form.elements.engine.addEventListener("change", decide);
-    sql.addEventListener("input", () => {
-      clearTimeout(timer);
-      if (document.getElementById("live").checked) timer = setTimeout(decide, 500);
-    });
-    sql.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); decide(); }
-    });
-    decide();
   };
 
   document.addEventListener("click", (event) => {
@@ -221,5 +160,6 @@
   });
   filtered();
   stacked();
-  trying();
+  // What the scripts of single pages take.
+  window.streambound = { copyText, refusal, stacked };
 })();

@@ -1,0 +1,184 @@
+"""A query in limited memory: what it keeps of its results, of how many, over which days, and how surely.
+
+There is one share: results that were found, of all that a memory for everything finds on the same days. The
+last evaluation has it for all its history, by its own estimate; the last benchmark for the days that it held
+out, counted, at each size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import floor
+
+from streambound import settings
+from streambound.approximate.nightly.advice import Advice, Reaches, advice, kept_by_size
+from streambound.approximate.nightly.night import Night, read
+from streambound.errors import DataError, StorageError
+from streambound.report.pages.trade_offs import trade_off_chart
+from streambound.report.sizes import bytes_text
+from streambound.results import CacheAnswer
+from streambound_airflow.pages.detail import row_of_query
+from streambound_airflow.pages.schemas import ChoiceBody, ChoicesBody
+
+# Half of a normal 95% interval, in standard errors.
+SURE = 1.96
+# What the slider asks for at first, where a size that was tried keeps so much.
+WANTED = 90
+
+
+@dataclass(frozen=True)
+class Kept:
+    """One share: ``found`` of ``possible`` results, ``counted`` or estimated, over some days."""
+
+    what: str
+    days: str
+    size: int
+    policy: str
+    found: int
+    possible: float | None
+    counted: bool
+    share: float | None
+    half: float | None
+
+
+@dataclass(frozen=True)
+class Limited:
+    """What a page shows: the shares, the trade-off, and for each share in percent what keeps it.
+
+    ``answers`` are sentences from 1% on, with the size to ask for (None: none that was tried is enough).
+    """
+
+    kept: tuple[Kept, ...] = ()
+    chart: str | None = None
+    answers: tuple[tuple[str, int | None], ...] = ()
+    wanted: int = WANTED
+
+
+def choices(name: str) -> ChoicesBody:
+    """What the last benchmark of caches chose for a query; nothing if there was none.
+
+    Raises:
+        StorageError: its file is damaged.
+    """
+    night = _night(name)
+    if night is None:
+        return ChoicesBody(query=name)
+    return ChoicesBody(
+        query=name,
+        night=night.days[-1],
+        first_night=night.days[-night.held_out],
+        held_out=night.held_out,
+        possible=night.possible,
+        drifted=night.drifted,
+        choices=[
+            ChoiceBody(
+                size=one.size,
+                units=one.units,
+                policy=one.choice.policy,
+                alpha=one.choice.alpha,
+                why=one.why,
+                kept=one.kept,
+                optimum=one.optimum,
+                share=one.kept / night.possible if night.possible else None,
+                error=one.half,
+                optimum_share=one.optimum / night.possible if night.possible else None,
+            )
+            for one in night.sizes
+        ],
+    )
+
+
+def limited(name: str, found: CacheAnswer | None) -> Limited:
+    """What is known of a query in limited memory.
+
+    Args:
+        found: the share that its last evaluation recorded.
+
+    Raises:
+        StorageError: the file of its benchmark is damaged.
+    """
+    evaluated = () if found is None else (_evaluated(name, found),)
+    night = _night(name)
+    if night is None or not night.possible:
+        return Limited(evaluated)
+    answers = tuple(_answer(advice(night, percent / 100)) for percent in range(1, 101))
+    most = max(one.kept for one in kept_by_size(night))
+    wanted = min(WANTED, max(floor(100 * most), 1))
+    size = found.size if found is not None else night.sizes[0].size
+    return Limited((*evaluated, _benchmarked(night, size)), trade_off_chart(night), answers, wanted)
+
+
+def _night(name: str) -> Night | None:
+    try:
+        return read(settings.caches_root(), row_of_query(name).name)
+    except DataError as error:
+        raise StorageError(error.message, subject=error.subject, fix=error.fix) from None
+
+
+def _evaluated(name: str, found: CacheAnswer) -> Kept:
+    share, half = found.estimated_share, None
+    if share is not None and found.estimated_results:
+        half = SURE * share * (found.standard_error or 0.0) / found.estimated_results
+    partitions = row_of_query(name).partitions
+    return Kept(
+        "the last evaluation",
+        "all days" if partitions is None else f"all {partitions:,} partitions that it rests on",
+        found.size,
+        found.policy,
+        found.results,
+        found.estimated_results,
+        found.standard_error == 0,
+        share,
+        half,
+    )
+
+
+def _benchmarked(night: Night, size: int) -> Kept:
+    """The share at the size that was tried nearest to the query's own."""
+    (share,) = (
+        one
+        for one in kept_by_size(night)
+        if one.of.size == min(night.sizes, key=lambda each: (abs(each.size - size), each.size)).size
+    )
+    first, last = night.days[-night.held_out], night.days[-1]
+    days = f"{first} to {last}" if night.held_out > 1 else last
+    policy = share.of.choice.policy
+    return Kept(
+        "the last benchmark",
+        days,
+        share.of.size,
+        policy,
+        share.of.kept,
+        night.possible,
+        True,
+        share.kept,
+        share.of.half,
+    )
+
+
+def _answer(found: Advice) -> tuple[str, int | None]:
+    """What keeps a share, in a sentence or two, and the size to ask for."""
+    optimum = "Not even the best choice of tuples keeps it at these sizes."
+    if found.optimum is not None:
+        optimum = f"The best choice there could be needs {_tuples(found.optimum)}."
+    if found.chosen is None:
+        largest = found.kept_by_size[-1]
+        kept = f"{largest.of.size:,} tuples keep {largest.kept:.1%} under {largest.of.choice.policy}"
+        return f"No size that was tried keeps it: {kept}. {optimum}", None
+    (share,) = (one for one in found.kept_by_size if one.of.size == found.chosen.size)
+    kept = f"{_memory(share.of.size, share.of.units)} keep {share.kept:.1%} under {share.of.choice.policy}"
+    if found.chosen.estimated is None:
+        return f"{kept}. {optimum}", share.of.size
+    width = share.of.units // share.of.size
+    less = _memory(found.chosen.estimated, found.chosen.estimated * width)
+    return f"{kept}; {less} may do, by a line between the sizes that were tried. {optimum}", share.of.size
+
+
+def _tuples(found: Reaches) -> str:
+    width = found.units // found.size
+    size = found.estimated if found.estimated is not None else found.size
+    return f"{'about ' if found.estimated is not None else ''}{_memory(size, size * width)}"
+
+
+def _memory(size: int, units: int) -> str:
+    return f"{size:,} tuples ({units:,} units, some {bytes_text(units)})"
