@@ -119,7 +119,7 @@ def _of_frame(frame: Any, what: str) -> Rows:
     except ModuleNotFoundError as error:
         raise PlatformError(
             f"a data frame is read by {error.name}, which is not installed",
-            fix=f"{settings.installing('platform')}, or give lists of rows",
+            fix=f"{settings.installing('run')}, or give lists of rows",
         ) from None
     table = pa.table(frame)
     # An index without a name is the position of a row, not a column.
