@@ -1,5 +1,5 @@
 .POSIX:
-.PHONY: demo cluster-demo cluster-test check test lint heavy live statements rewrites flink wild properties fuzz api-fuzz crash backfill bench up down status lock setup setup-tests wheel release sbom
+.PHONY: demo cluster-demo cluster-test check test lint heavy live statements rewrites flink wild properties fuzz api-fuzz crash backfill bench up down status lock setup setup-tests wheel release sbom audit
 
 PY = .venv/bin/python
 
@@ -119,6 +119,10 @@ wheel: setup
 # What an installation of all extras consists of, with licences and digests, as CycloneDX.
 sbom: setup
 	@mkdir -p dist && $(PY) -m scripts.sbom all > dist/streambound.cdx.json && echo dist/streambound.cdx.json
+
+# The locked packages against today's databases of advisories; `check` has a list of its own, without a network.
+audit: setup
+	.venv/bin/uv tool run pip-audit --require-hashes --disable-pip -r requirements-production.lock
 
 # The version in every file that names it; commits nothing.
 release: setup

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import re
 from importlib import metadata
 from pathlib import Path
@@ -9,6 +12,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from scripts.sbom import PROJECT, licences, packages
 
@@ -106,3 +110,24 @@ def test_production_has_the_same_versions_and_no_test_tools() -> None:
 def test_pyspark_client_is_kept_out() -> None:
     with pytest.raises(metadata.PackageNotFoundError):
         metadata.version("pyspark-client")
+
+
+def test_no_locked_package_is_one_of_which_an_advisory_warns() -> None:
+    """What was known when it was written; ``make audit`` asks the databases of today."""
+    advisories = json.loads((ROOT / "tests" / "platform" / "advisories.json").read_text())
+    pinned = {canonicalize_name(pin.name): next(iter(pin.specifier)).version for pin in locked()}
+    warned = [
+        one for one in advisories if Version(pinned.get(one["package"], one["fixed"])) < Version(one["fixed"])
+    ]
+    assert warned == []
+    assert {"pyarrow", "pyyaml"} <= {one["package"] for one in advisories} & set(pinned)
+
+
+@pytest.mark.parametrize("name", ["pyyaml", "sqlglot"])
+def test_what_the_lint_loads_is_what_its_package_was_published_with(name: str) -> None:
+    files = [file for file in metadata.files(name) or () if file.hash is not None and file.suffix == ".py"]
+    assert files
+    for file in files:
+        assert file.hash is not None and file.hash.mode == "sha256"
+        found = hashlib.sha256(Path(str(file.locate())).read_bytes()).digest()
+        assert base64.urlsafe_b64encode(found).decode().rstrip("=") == file.hash.value, file
