@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import os
+import random
 import resource
 import signal
 import subprocess
@@ -22,7 +23,7 @@ import pytest
 
 from streambound.history.evaluate import evaluate_history
 from streambound.history.local import LocalExecutor
-from streambound.query.catalog import Catalog, load_catalog
+from streambound.query.catalog import load_catalog
 from streambound.query.registry import RegisteredQuery
 
 ROOT = Path(__file__).parents[2]
@@ -67,9 +68,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return made
 
 
-def command(folder: Path, output: str = "out", **variables: str) -> subprocess.Popen[str]:
+def command(folder: Path, **variables: str) -> subprocess.Popen[str]:
     code = "import sys; from streambound.cli import main; sys.exit(main())"
-    options = ["--catalog", "streams.yml", "--input", ".", "--output", output, "--engine", "local"]
+    options = ["--catalog", "streams.yml", "--input", ".", "--engine", "local"]
     return subprocess.Popen(
         [sys.executable, "-c", code, "run", "q.sql", *options],
         cwd=folder,
@@ -89,31 +90,53 @@ def digest(process: subprocess.Popen[str]) -> str:
     return str(found["digest"])
 
 
-def evaluated(folder: Path, catalog: Catalog | None = None, **more: Any) -> Any:
-    """One evaluation in this process, its checkpoints kept."""
+def evaluated(folder: Path, home: str = "", **more: Any) -> Any:
+    """One evaluation in this process, which goes on from the checkpoints that lie there."""
     query = RegisteredQuery("q", (folder / "q.sql").read_text(), folder / "q.sql")
-    places: dict[str, Any] = {"output": folder / "answers", "checkpoints": str(folder / "checkpoints")}
-    read = catalog or load_catalog(folder / "streams.yml")
-    (answer,) = evaluate_history(LocalExecutor(1), [query], read, **places, **more)
+    place = folder / home
+    places: dict[str, Any] = {"output": place / "answers", "checkpoints": str(place / "checkpoints")}
+    catalog = load_catalog(folder / "streams.yml")
+    (answer,) = evaluate_history(LocalExecutor(1), [query], catalog, **places, **more)
     return answer
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def until_it_evaluates(process: subprocess.Popen[str], folder: Path) -> None:
+    """Wait until a run holds its answers: before, it only reads and decides."""
+    end = time.monotonic() + FOREVER
+    while not (folder / "answers" / "q" / "_running").exists():
+        assert time.monotonic() < end and process.poll() is None
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize("moment", [0, *(pytest.param(n, marks=pytest.mark.heavy) for n in range(1, 100))])
+def test_a_run_that_is_killed_and_one_more_leave_what_one_leaves(folder: Path, moment: int) -> None:
+    process = command(folder)
+    until_it_evaluates(process, folder)
+    time.sleep(random.Random(moment).uniform(0, 0.4))
+    process.kill()
+    process.communicate()
+    found, whole = evaluated(folder), evaluated(folder, "whole")
+    assert found.error is None and found.digest == whole.digest
+    assert files(folder / "answers") == files(folder / "whole" / "answers")
+    assert evaluated(folder).read_partitions == ()
 
 
 def test_a_run_that_was_stopped_goes_on_and_another_waits_for_it(folder: Path) -> None:
     first = command(folder)
-    held = folder / "out" / "q" / "_running"
-    end = time.monotonic() + FOREVER
-    while not held.exists():
-        assert time.monotonic() < end and first.poll() is None
-        time.sleep(0.005)
+    until_it_evaluates(first, folder)
     first.send_signal(signal.SIGSTOP)
     second = command(folder)
     first.send_signal(signal.SIGCONT)
-    assert {digest(first), digest(second)} == {evaluated(folder).digest}
+    assert {digest(first), digest(second)} == {evaluated(folder, "whole").digest}
 
 
 def test_neither_the_machines_zone_nor_its_summer_time_changes_an_answer(folder: Path) -> None:
     # On 8 March 2026 an hour is missing in New York.
-    assert digest(command(folder, TZ="America/New_York")) == evaluated(folder).digest
+    assert digest(command(folder, TZ="America/New_York")) == evaluated(folder, "whole").digest
 
 
 def test_a_registry_that_is_edited_during_a_run_counts_from_the_next(folder: Path) -> None:
