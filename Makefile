@@ -1,5 +1,5 @@
 .POSIX:
-.PHONY: demo cluster-demo cluster-test check test lint heavy live statements rewrites flink wild properties fuzz api-fuzz crash backfill bench docs playground playground-test up down status lock setup setup-tests
+.PHONY: demo cluster-demo cluster-test check test lint heavy live statements rewrites flink wild properties fuzz api-fuzz crash backfill bench docs playground playground-test up down status lock setup setup-tests wheel release sbom audit
 
 PY = .venv/bin/python
 
@@ -124,10 +124,26 @@ down: setup
 status: setup
 	@$(PY) -m scripts.airflow_local status
 
+# dist/streambound-VERSION-py3-none-any.whl, the same bytes wherever it is built.
+wheel: setup
+	$(PY) -m hatchling build -t wheel
+
+# What an installation of all extras consists of, with licences and digests, as CycloneDX.
+sbom: setup
+	@mkdir -p dist && $(PY) -m scripts.sbom all > dist/streambound.cdx.json && echo dist/streambound.cdx.json
+
+# The locked packages against today's databases of advisories; `check` has a list of its own, without a network.
+audit: setup
+	.venv/bin/uv tool run pip-audit --require-hashes --disable-pip -r requirements-production.lock
+
+# The version in every file that names it; commits nothing.
+release: setup
+	@$(PY) -m scripts.release $(VERSION)
+
 # An exported lock instead of uv's own, which records where each file was downloaded. The second is the part of the
 # first that production needs: an image holds no test tools.
 COMPILE = .venv/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
-  --extra platform --extra postgres --extra editor --extra protobuf --no-emit-index-url --no-annotate --custom-compile-command "make lock"
+  --extra all --no-emit-index-url --no-annotate --custom-compile-command "make lock"
 lock: setup
 	$(COMPILE) --extra dev -o requirements.lock
 	$(COMPILE) -c requirements.lock -o requirements-production.lock

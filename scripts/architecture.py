@@ -40,7 +40,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 # What another library brings, whose name tells enough.
 BROUGHT = {"llvmlite"}
-WIDTH, MARGIN = 1280, 24
+WIDTH, MARGIN = 1320, 24
 BOX, LANE, APART = 204, 12, 30  # widths: of a room, of a line that passes a band, and between them
 HIGH, BAND = 48, 80  # of a room, and from band to band
 SWEEPS = 24

@@ -83,8 +83,9 @@ ALLOWED: dict[str, list[str] | str] = {
     "simulator": ["query", "approximate"],
     "simulator.policies": ["approximate", "simulator"],
     "simulator.experiments": ["approximate", "spark", "simulator", "simulator.policies"],
-    "api": ["query", "boundedness", "evaluation", "certificate", "compiler", "simulator"],
     "imports": ["query", "storage"],
+    "notebook": ["query", "compiler", "evaluation", "tasks", "imports", "report"],
+    "api": ["query", "boundedness", "evaluation", "certificate", "compiler", "simulator", "notebook"],
     "examination": ["query", "compiler", "approximate", "report", "engines"],
     "editor": [],
     "cli": [

@@ -18,9 +18,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from streambound.api import catalog, check, compile, evaluate, simulate, verify, witness
+    from streambound.api import catalog, check, compile, evaluate, run, simulate, verify, witness
 
-__all__ = ["catalog", "check", "compile", "evaluate", "simulate", "verify", "witness"]
+    __version__: str
+
+__all__ = ["catalog", "check", "compile", "evaluate", "run", "simulate", "verify", "witness"]
 
 
 def __getattr__(name: str) -> Any:
@@ -29,8 +31,13 @@ def __getattr__(name: str) -> Any:
         from streambound import api
 
         return getattr(api, name)
+    if name == "__version__":
+        from streambound import settings
+
+        return settings.version()
     raise AttributeError(f"module 'streambound' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    # What there is, and not what this file needs for it.
+    return sorted({*__all__, "__version__", *(name for name in globals() if name.startswith("__"))})

@@ -7,14 +7,16 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from streambound import compiler
 from streambound.boundedness.statements import decide
 from streambound.certificate.statements import statement_witness
 from streambound.certificate.verification import Verification, Witness
 from streambound.certificate.verification import verify as replayed
-from streambound.compiler import check, compile
 from streambound.errors import QueryError, meant
 from streambound.evaluation.corpus import evaluated
 from streambound.evaluation.frames import events_of, rows_of
+from streambound.notebook import Checked, Compiled, Run
+from streambound.notebook import run as over_frames
 from streambound.query.catalog import Catalog, catalog_from_mapping, load_catalog
 from streambound.query.modes import MODES
 from streambound.query.parse import statement
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
 ENGINES = ("onepass", "reference")
 
-__all__ = ["catalog", "check", "compile", "evaluate", "simulate", "verify", "witness"]
+__all__ = ["catalog", "check", "compile", "evaluate", "run", "simulate", "verify", "witness"]
 
 
 def catalog(source: Path | str | Mapping[str, Any]) -> Catalog:
@@ -46,6 +48,73 @@ def catalog(source: Path | str | Mapping[str, Any]) -> Catalog:
         # What a file has.
         return catalog_from_mapping(below)
     return catalog_from_mapping(source)
+
+
+def check(
+    sql: str,
+    catalog: Catalog,
+    name: str = "query",
+    criterion: str = "exact",
+    suggest: bool = True,
+    dialect: str | None = None,
+    query: str | None = None,
+    engine: str | None = None,
+) -> Checked:
+    """The verdict on a query, and why; bad SQL is a verdict, not an exception. It shows itself in a notebook.
+
+    Args:
+        suggest: with bounded variants of a query that is not bounded; they decide some dozens of others.
+        dialect: that of the text; without it what its first comments say, or a guess.
+        query: which one, of a text of several; its name is then ``name/query``.
+        engine: with what that one keeps of the query as it is written.
+
+    Raises:
+        QueryError: sql is no text, or catalog none.
+    """
+    found = compiler.check(sql, catalog, name, criterion, suggest, dialect, query, engine)
+    return Checked(**vars(found), sql=sql)
+
+
+def compile(
+    sql: str,
+    catalog: Catalog,
+    name: str = "query",
+    criterion: str = "exact",
+    dialect: str | None = None,
+    query: str | None = None,
+) -> Compiled:
+    """The query with its verdict and, if it is bounded, its plan. It shows itself in a notebook.
+
+    Raises:
+        StreamboundError: it cannot be read, or is not supported.
+    """
+    return Compiled(**vars(compiler.compile(sql, catalog, name, criterion, dialect=dialect, query=query)))
+
+
+def run(
+    sql: str,
+    tables: Mapping[str, Any],
+    catalog: Catalog | Mapping[str, Any] | Path | str | None = None,
+    *,
+    mode: str | None = None,
+    dialect: str | None = None,
+) -> Run:
+    """A bounded query over data frames, in one pass; needs the extra ``run``.
+
+    Args:
+        tables: by name of a stream or static relation its rows: a frame of pandas, Polars or PySpark, a table
+            of pyarrow, a relation of DuckDB (anything that speaks Arrow), or a list of mappings. They are
+            read into memory; of streams with timestamps in any order.
+        catalog: what is promised of them, as in ``streams.yml``; what it does not say of columns the frames
+            do: ``{"S": {"timestamp": "ts", "domains": {"A": {"min": 0, "max": 9}}}}``.
+        mode: ``changes`` or ``final``; None: as the text says.
+
+    Raises:
+        StreamboundError: the query is not bounded, or the data do not fit the catalog.
+    """
+    known = load_catalog(Path(catalog)) if isinstance(catalog, (str, Path)) else catalog
+    _require(known is None or isinstance(known, (Catalog, Mapping)), "catalog", known, "a catalog")
+    return over_frames(sql, tables, known, mode=mode, dialect=dialect)
 
 
 def evaluate(

@@ -22,6 +22,13 @@ from streambound.errors import DataError
 
 # Of a folder's name: what Delta's addresses cannot hold (as names that are no text), or would decode.
 _NOT_DELTAS = re.compile(r"[\[\]|^\\\x00-\x1f\x7f\ud800-\udfff]|%[0-9A-Fa-f]{2}")
+# Of packages the extra that brings them; what is in none of these comes with all.
+_EXTRAS = {
+    "run": ("arro3", "deltalake", "duckdb", "llvmlite", "numba", "numpy", "pyarrow"),
+    "spark": ("pandas", "pyspark"),
+    "lsp": ("lsprotocol", "pygls", "watchfiles"),
+    "protobuf": ("proto_schema_parser",),
+}
 CHECKPOINTS = (
     "name another folder with STREAMBOUND_CHECKPOINTS, or with STREAMBOUND_HOME for all that is kept"
 )
@@ -42,6 +49,12 @@ def version() -> str:
         return metadata.version("streambound")
     except metadata.PackageNotFoundError:
         return "unknown"
+
+
+def extra_of(module: str) -> str:
+    """The smallest extra that brings a module which is not installed."""
+    package = module.split(".")[0]
+    return next((extra for extra, brought in _EXTRAS.items() if package in brought), "all")
 
 
 def installing(extra: str) -> str:

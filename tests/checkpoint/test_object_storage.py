@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -35,14 +36,56 @@ sys.stdin.read()
 """
 
 
-@pytest.fixture(scope="module")
-def endpoint() -> Iterator[str]:
-    command = [sys.executable, "-c", SERVER]
+# Hands on what it is asked, but every third time it is slow and then out of order.
+TROUBLED = """
+import itertools, sys, time
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
+asked = itertools.count(1)
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def hand_on(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        if next(asked) % 3 == 0:
+            time.sleep(0.2)
+            return self.answer(503, [], b"")
+        there = HTTPConnection(urlsplit(sys.argv[1]).netloc)
+        there.request(self.command, self.path, body, dict(self.headers))
+        found = there.getresponse()
+        self.answer(found.status, found.getheaders(), found.read())
+    def answer(self, status, headers, body):
+        self.send_response(status)
+        for name, value in headers:
+            if name.lower() not in ("content-length", "transfer-encoding", "connection", "date", "server"):
+                self.send_header(name, value)
+        length = dict(headers).get("Content-Length") if self.command == "HEAD" else None
+        self.send_header("Content-Length", length or str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = hand_on
+    def log_message(self, *_):
+        pass
+server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+print("http://127.0.0.1:%d" % server.server_address[1], flush=True)
+server.serve_forever()
+"""
+
+
+@contextmanager
+def serving(script: str, *arguments: str) -> Iterator[str]:
+    command = [sys.executable, "-c", script, *arguments]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen(command, **pipes, stderr=subprocess.DEVNULL, text=True) as server:
         assert server.stdout is not None
         yield next(line for line in server.stdout if line.startswith("http")).strip()
         server.kill()
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    with serving(SERVER) as address:
+        yield address
 
 
 @pytest.fixture
@@ -116,6 +159,16 @@ def test_nights_in_object_storage_leave_what_they_leave_on_disk(world: World, bu
     equals_one_evaluation_on_disk(world)
     assert not (world.home / "checkpoints").exists() and objects(bucket, "join")
     assert any("_delta_log" in one.key for one in bucket.objects.all())
+
+
+def test_a_storage_that_is_slow_and_fails_now_and_then_costs_time_and_nothing_else(
+    world: World, endpoint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(TROUBLED, endpoint) as troubled:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", troubled)
+        night(world)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    equals_one_evaluation_on_disk(world)
 
 
 def spoil_truncated(bucket: Any) -> None:

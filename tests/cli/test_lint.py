@@ -98,10 +98,10 @@ def test_a_command_that_needs_more_says_which_extra(
     error = capsys.readouterr().err
     assert "pyspark is not installed" in error
     # The package is on no index: the hint names where it lies.
-    command = shlex.split(error.split("fix: ")[1].strip())
-    assert command[:2] == ["pip", "install"] and command[-1].endswith("[platform]")
-    project = Path(command[-1].removesuffix("[platform]")) / "pyproject.toml"
-    assert "platform" in tomllib.loads(project.read_text())["project"]["optional-dependencies"]
+    command = shlex.split(error.split("fix: ")[1].split(", or ")[0])
+    assert command[:2] == ["pip", "install"] and command[-1].endswith("[spark]")
+    project = Path(command[-1].removesuffix("[spark]")) / "pyproject.toml"
+    assert "spark" in tomllib.loads(project.read_text())["project"]["optional-dependencies"]
 
 
 PINNED = {"vcs": "git", "requested_revision": "v0.1.0", "commit_id": "0"}
@@ -110,17 +110,17 @@ PINNED = {"vcs": "git", "requested_revision": "v0.1.0", "commit_id": "0"}
 @pytest.mark.parametrize(
     ("origin", "named"),
     [
-        ({"url": "file:///a%20b/c", "dir_info": {"editable": True}}, ["-e", "/a b/c[platform]"]),
-        ({"url": "file:///a/c", "dir_info": {}}, ["/a/c[platform]"]),
-        ({"url": "file:///a/c.git", "vcs_info": {"vcs": "git", "commit_id": "0"}}, ["/a/c.git[platform]"]),
-        ({"url": "file:///a/c.whl", "archive_info": {}}, ["/a/c.whl[platform]"]),
+        ({"url": "file:///a%20b/c", "dir_info": {"editable": True}}, ["-e", "/a b/c[all]"]),
+        ({"url": "file:///a/c", "dir_info": {}}, ["/a/c[all]"]),
+        ({"url": "file:///a/c.git", "vcs_info": {"vcs": "git", "commit_id": "0"}}, ["/a/c.git[all]"]),
+        ({"url": "file:///a/c.whl", "archive_info": {}}, ["/a/c.whl[all]"]),
         (
             {"url": "https://host/c", "vcs_info": PINNED},
-            ["streambound[platform] @ git+https://host/c@v0.1.0"],
+            ["streambound[all] @ git+https://host/c@v0.1.0"],
         ),
         (
             {"url": "https://host/c.whl", "archive_info": {}},
-            ["streambound[platform] @ https://host/c.whl"],
+            ["streambound[all] @ https://host/c.whl"],
         ),
     ],
 )
@@ -128,10 +128,10 @@ def test_an_extra_is_installed_from_where_the_library_came_from(
     origin: dict[str, Any], named: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(settings, "_origin", lambda: origin)
-    command = shlex.split(settings.installing("platform"))
+    command = shlex.split(settings.installing("all"))
     assert command == ["pip", "install", *named]
     if " @ " in command[-1]:
-        assert Requirement(command[-1]).extras == {"platform"}
+        assert Requirement(command[-1]).extras == {"all"}
 
 
 def test_the_documented_commands_name_extras_that_there_are() -> None:
@@ -191,22 +191,10 @@ def test_the_hook_judges_the_staged_queries(folder: Path) -> None:
 
 
 def test_the_guide_configures_the_hook_as_pre_commit_accepts_it(folder: Path) -> None:
-    first, second, _ = SNIPPETS
+    first, second = SNIPPETS[:2]
     (folder / "config.yaml").write_text(first + second)
     assert pre_commit(folder, "validate-config", "config.yaml").returncode == 0
     one, other = yaml.safe_load(first + second)["repos"][0]["hooks"]
     assert one["id"] == other["id"] == HOOK["id"]
     assert main(["check", *other["args"]]) == 1
     assert main(["check", *one["args"], "queries/bounded.sql"]) == 0
-
-
-def test_the_job_of_the_guide_runs_the_check_that_it_uploads(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    steps = yaml.safe_load(SNIPPETS[2])["jobs"]["check"]["steps"]
-    (line,) = [step["run"] for step in steps if step.get("run", "").startswith("streambound")]
-    command, _, file = line.partition(" > ")
-    assert main(shlex.split(command)[1:]) == 1
-    assert json.loads(capsys.readouterr().out)["version"] == "2.1.0"
-    (upload,) = [step for step in steps if "upload-sarif" in step.get("uses", "")]
-    assert upload["with"]["sarif_file"] == file and upload["if"] == "always()"

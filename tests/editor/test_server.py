@@ -239,4 +239,4 @@ def test_without_its_packages_it_says_which_extra(
         monkeypatch.delitem(sys.modules, name)
     assert main(["lsp"]) == 3
     error = capsys.readouterr().err
-    assert "pygls" in error and error.strip().endswith("[editor]'")
+    assert "pygls" in error and error.strip().endswith("[lsp]'")

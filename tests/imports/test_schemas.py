@@ -246,7 +246,7 @@ def test_a_reader_that_is_not_installed_is_named(
     assert "[protobuf]" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "deltalake", None)
     assert main(["import", "delta", str(tmp_path)]) == 3
-    assert "[platform]" in capsys.readouterr().err
+    assert "[run]" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("source", ["avro", "jsonschema", "protobuf", "iceberg", "dbt"])

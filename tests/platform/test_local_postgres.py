@@ -10,7 +10,7 @@ import pytest
 from scripts import cluster_demo, local_postgres
 from scripts.local_postgres import LocalPostgres, PostgresFailed
 from streambound.errors import StorageError
-from streambound.results import Results
+from streambound.results import Figure, Results
 
 
 def test_a_missing_server_is_named_with_the_way_to_install_it(
@@ -53,3 +53,17 @@ def test_a_server_that_does_not_start_shows_its_log(postgres: LocalPostgres) -> 
     with pytest.raises(PostgresFailed, match=r"did not start[\s\S]*postmaster.pid"):
         second.start()
     assert Results(postgres.url("private")).runs() == []
+
+
+def test_a_server_that_is_killed_loses_nothing_that_was_recorded(postgres: LocalPostgres) -> None:
+    postgres.create_databases("killed")
+    before = Results(postgres.url("killed"))
+    figure = Figure("run", "seconds", 1.5)
+    before.record_figures([figure])
+    assert postgres._process is not None
+    postgres._process.kill()
+    postgres._process.wait()
+    with pytest.raises(StorageError):
+        before.figures("run")
+    postgres.start()
+    assert Results(postgres.url("killed")).figures("run") == [figure]

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import re
-import tomllib
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from scripts.sbom import PROJECT, licences, packages
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCK = (ROOT / "requirements.lock").read_text()
 PRODUCTION = (ROOT / "requirements-production.lock").read_text()
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
 # Weak copyleft: it binds changes of these packages themselves, which are installed as they were published.
@@ -36,22 +40,15 @@ def pins(lock: str) -> list[Requirement]:
     return [Requirement(line.rstrip(" \\")) for line in lock.splitlines() if line and line[0] not in "# "]
 
 
-def licences(name: str) -> set[str]:
-    """What an installed package says of its licence, in short."""
-    about = metadata.metadata(name)
-    classifiers = [text for text in about.get_all("Classifier") or () if text.startswith("License ::")]
-    expressions = about.get_all("License-Expression") or ()
-    said = {*expressions, *(text.rpartition(" :: ")[2] for text in classifiers)}
-    return said or set((about["License"] or "").splitlines()[:1])
-
-
 def locked() -> list[Requirement]:
     return pins(LOCK)
 
 
 def asked_for() -> list[Requirement]:
     extras = PROJECT["optional-dependencies"].values()
-    return [Requirement(text) for text in (*PROJECT["dependencies"], *(r for extra in extras for r in extra))]
+    asked = map(Requirement, (*PROJECT["dependencies"], *(text for extra in extras for text in extra)))
+    # An extra may take in others.
+    return [requirement for requirement in asked if requirement.name != "streambound"]
 
 
 def test_no_address_is_in_the_lock() -> None:
@@ -106,12 +103,31 @@ def test_production_has_the_same_versions_and_no_test_tools() -> None:
     production = pins(PRODUCTION)
     assert set(map(str, production)) < set(map(str, locked())), "run make lock"
     names = {canonicalize_name(pin.name) for pin in production}
-    optional = PROJECT["optional-dependencies"]
-    wanted = [*PROJECT["dependencies"], *optional["platform"], *optional["postgres"]]
-    assert {canonicalize_name(Requirement(text).name) for text in wanted} <= names
+    assert {*packages("all")} - {"streambound"} <= names
     assert not names & {"pytest", "hypothesis", "mypy", "ruff", "playwright", "schemathesis", "moto", "uv"}
 
 
 def test_pyspark_client_is_kept_out() -> None:
     with pytest.raises(metadata.PackageNotFoundError):
         metadata.version("pyspark-client")
+
+
+def test_no_locked_package_is_one_of_which_an_advisory_warns() -> None:
+    """What was known when it was written; ``make audit`` asks the databases of today."""
+    advisories = json.loads((ROOT / "tests" / "platform" / "advisories.json").read_text())
+    pinned = {canonicalize_name(pin.name): next(iter(pin.specifier)).version for pin in locked()}
+    warned = [
+        one for one in advisories if Version(pinned.get(one["package"], one["fixed"])) < Version(one["fixed"])
+    ]
+    assert warned == []
+    assert {"pyarrow", "pyyaml"} <= {one["package"] for one in advisories} & set(pinned)
+
+
+@pytest.mark.parametrize("name", ["pyyaml", "sqlglot"])
+def test_what_the_lint_loads_is_what_its_package_was_published_with(name: str) -> None:
+    files = [file for file in metadata.files(name) or () if file.hash is not None and file.suffix == ".py"]
+    assert files
+    for file in files:
+        assert file.hash is not None and file.hash.mode == "sha256"
+        found = hashlib.sha256(Path(str(file.locate())).read_bytes()).digest()
+        assert base64.urlsafe_b64encode(found).decode().rstrip("=") == file.hash.value, file

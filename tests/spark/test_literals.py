@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import streambound
 from streambound.errors import StreamboundError
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.model import Constant
@@ -72,3 +73,9 @@ def test_what_is_written_of_a_value_is_read_as_it(spark: Any) -> None:
     assert [read(one) for one in literals] == values
     (found,) = spark.sql("SELECT " + ", ".join(f"{one} AS c{i}" for i, one in enumerate(literals))).collect()
     assert list(found) == values
+
+
+def test_a_frame_of_spark_is_one_that_a_notebook_runs_a_query_over(spark: Any) -> None:
+    frame = spark.createDataFrame([(12, "x"), (5, None)], "A int, B string")
+    found = streambound.run("SELECT B FROM S WHERE A > 10", {"S": frame})
+    assert found.answer.to_pylist() == [{"B": "x", "count": 1}]

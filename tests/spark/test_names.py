@@ -11,8 +11,10 @@ import pytest
 from pyarrow import orc
 from tests.spark.histories import Registered
 
+import streambound
 from streambound.errors import DataError
 from streambound.history.evaluate import evaluate_history
+from streambound.history.local import LocalExecutor
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.spark.executor import SparkExecutor
 from streambound.spark.live.query import Pace, live
@@ -98,3 +100,47 @@ def test_a_folder_that_spark_cannot_follow_is_refused_before_anything_is_written
             assert UNFOLLOWED in str(told.value.subject) and told.value.fix
             assert not output.exists()
     assert {path.name for path in tmp_path.iterdir()} == {UNFOLLOWED, "plain"}
+
+
+# Of columns: what SQL, shells and patterns give a meaning to.
+ODD, TEXT = 'x"; DROP TABLE S; --', "it's `odd`; \\ $1 {0} %s"
+
+
+def quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+@pytest.mark.parametrize("live_too", [False, pytest.param(True, marks=pytest.mark.heavy)])
+def test_columns_and_texts_with_quotes_and_semicolons_mean_themselves(
+    spark: SparkSession, tmp_path: Path, live_too: bool
+) -> None:
+    value = "a'; DROP TABLE S; --\\"
+    sql = (
+        f"SELECT DISTINCT S.{quoted(ODD)} FROM S, T WHERE S.{quoted(ODD)} = T.{quoted(TEXT)}"
+        f" AND S.{quoted(TEXT)} = 'a\\'; DROP TABLE S; --\\\\' AND T.{quoted(TEXT)} BETWEEN 1 AND 3"
+    )
+    for stream, table in (
+        ("S", {ODD: [1, 2], TEXT: [value, "b"]}),
+        ("T", {TEXT: [1, 2]}),
+    ):
+        file = tmp_path / stream / "date=2026-01-01" / "part-0.parquet"
+        file.parent.mkdir(parents=True)
+        pq.write_table(pa.table(table), file)
+    streams = catalog_from_mapping(
+        {
+            name: {"columns": columns, "history": {"path": str(tmp_path / name), "partition_by": "date"}}
+            for name, columns in (("S", {ODD: "bigint", TEXT: "string"}), ("T", {TEXT: "bigint"}))
+        }
+    )
+    events = [{"stream": "S", ODD: 1, TEXT: value}, {"stream": "S", ODD: 2, TEXT: "b"}]
+    events += [{"stream": "T", TEXT: 1}, {"stream": "T", TEXT: 2}]
+    for engine in ("onepass", "reference"):
+        found = streambound.evaluate(sql, streams, events, engine=engine)
+        assert [answer["row"] for answer in found["answers"]] == [[1]], engine
+    query = Registered("odd", sql)
+    answers = [live(spark, query, streams, output=tmp_path / "live").answer_count] if live_too else [1]
+    for executor in (SparkExecutor(spark), LocalExecutor(1)):
+        (told,) = evaluate_history(executor, [query], streams, output=tmp_path / type(executor).__name__)
+        assert told.error is None
+        answers.append(told.answer_count)
+    assert answers == [1, 1, 1]

@@ -14,14 +14,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from streambound import settings
-from streambound.cli import cache, check, doctor, explain, import_, lsp, rewrite, run, state, witness
+from streambound.cli import cache, check, code, doctor, explain, import_, lsp, rewrite, run, state, witness
 from streambound.cli.options import Parser
 from streambound.errors import PlatformError, StorageError, StreamboundError
 
 # Each module adds its parser and imports what it needs when it runs, so that no command waits for another.
-COMMANDS = (check, explain, rewrite, lsp, doctor, run, state, witness, cache, import_)
-# Packages of other extras than ``platform``.
-EXTRAS = {"pygls": "editor", "lsprotocol": "editor", "watchfiles": "editor"}
+COMMANDS = (check, explain, code, rewrite, lsp, doctor, run, state, witness, cache, import_)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,11 +37,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         # The lint alone is installed without Spark and Airflow.
         package = str(error.name).split(".")[0]
+        fix = settings.installing(settings.extra_of(package))
+        if package == "pyspark" and vars(options).get("engine") == "spark" and not vars(options).get("live"):
+            fix += ", or --engine local, which needs no Spark"
         return _failed(
-            PlatformError(
-                f"the package {error.name} is not installed, and this command needs it",
-                fix=settings.installing(EXTRAS.get(package, "platform")),
-            )
+            PlatformError(f"the package {error.name} is not installed, and this command needs it", fix=fix)
         )
     except BrokenPipeError:
         # The reader has gone, for instance head: nothing more to say, and nothing to flush to.

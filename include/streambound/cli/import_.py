@@ -124,7 +124,7 @@ def _entries(options: argparse.Namespace) -> Sequence[Entry]:
     except ModuleNotFoundError as error:
         raise PlatformError(
             f"the package {error.name} is not installed, and import {source} needs it",
-            fix=settings.installing("platform"),
+            fix=settings.installing(settings.extra_of(str(error.name))),
         ) from None
 
 

@@ -6,7 +6,7 @@ A data frame is whatever speaks Arrow: pandas, polars, a table of pyarrow, a rel
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from streambound import settings
 from streambound.errors import DataError, PlatformError, meant
@@ -15,6 +15,9 @@ from streambound.query.catalog import Catalog
 from streambound.query.model import Relation
 from streambound.query.statement import Statement
 from streambound.query.values import shown
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Rows = list[Mapping[str, Any]]
 ACCEPTED = (
@@ -114,12 +117,23 @@ def _rows_of_frame(given: Any, what: str) -> Rows:
 
 
 def _of_frame(frame: Any, what: str) -> Rows:
+    rows: Rows = arrow_table(frame, what).to_pylist()
+    return rows
+
+
+def arrow_table(frame: Any, what: str) -> pa.Table:
+    """A data frame as a table of Arrow, with times in microseconds and without the index of pandas.
+
+    Raises:
+        DataError: it has times between two microseconds.
+        PlatformError: pyarrow is not installed.
+    """
     try:
         import pyarrow as pa
     except ModuleNotFoundError as error:
         raise PlatformError(
             f"a data frame is read by {error.name}, which is not installed",
-            fix=f"{settings.installing('platform')}, or give lists of rows",
+            fix=f"{settings.installing('run')}, or give lists of rows",
         ) from None
     table = pa.table(frame)
     # An index without a name is the position of a row, not a column.
@@ -135,5 +149,4 @@ def _of_frame(frame: Any, what: str) -> Rows:
                     fix="round them, as with .dt.floor('us')",
                 ) from None
             table = table.set_column(place, field.name, kept)
-    rows: Rows = table.to_pylist()
-    return rows
+    return table

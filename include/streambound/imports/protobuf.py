@@ -59,8 +59,10 @@ def entry(text: str, source: str, message: str | None = None) -> Entry:
         part.removeErrorListeners()
         part.addErrorListener(Refusing())
 
-    file = Parser(setup_lexer=strict, setup_parser=strict).parse(text)
-    found = _Messages(file)
+    try:
+        found = _Messages(Parser(setup_lexer=strict, setup_parser=strict).parse(text))
+    except RecursionError:
+        raise CatalogError("messages are nested too deeply", subject=source, fix="flatten them") from None
     if not found.messages:
         raise CatalogError("there is no message", subject=source, accepted="message NAME { ... }")
     name = message or next(iter(found.messages))

@@ -172,6 +172,8 @@ def _table(file: Path) -> tuple[str, dict[str, Any]]:
             text=text,
             fix="correct it at this place",
         ) from None
+    except RecursionError:
+        raise ProjectError("not valid TOML: nested too deeply", subject=str(file), fix="flatten it") from None
     except UnicodeDecodeError as error:
         raise ProjectError(
             f"not UTF-8 text: byte {error.start}", subject=str(file), fix="save the file as UTF-8"

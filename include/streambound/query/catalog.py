@@ -71,6 +71,10 @@ _OPENED, _CLOSED, _NOTHING = re.compile(r"\w+ ?\( ?\d+ ?"), re.compile(r"\d+ ?\)
 _DURATION = re.compile(r"[0-9]+(\.[0-9]+)? (second|minute|hour|day)s?")
 
 
+# A catalog of a thousand streams is a tenth of it; reading so much takes some ten seconds.
+MAX_YAML_CHARACTERS = 1_000_000
+
+
 class _Loader(yaml.SafeLoader):
     """Safe YAML that names the place of every value it cannot make, and refuses a key given twice.
 
@@ -204,6 +208,17 @@ def load_catalog(path: Path) -> Catalog:
     return catalog_of_text(read_text(path), str(path))
 
 
+def yaml_document(text: str) -> Any:
+    """What a text in YAML has: plain values, and no more of them than the text is worth.
+
+    Raises:
+        yaml.YAMLError: it is none, repeats a key, or its aliases stand for too much.
+        RecursionError: it is nested too deeply.
+    """
+    # _Loader is a SafeLoader.
+    return yaml.load(text, _Loader)  # noqa: S506
+
+
 def catalog_of_text(text: str, source: str) -> Catalog:
     """The catalog that a text in YAML is.
 
@@ -213,9 +228,15 @@ def catalog_of_text(text: str, source: str) -> Catalog:
     Raises:
         CatalogError: it is not YAML, or not a catalog.
     """
+    if len(text) > MAX_YAML_CHARACTERS:
+        raise CatalogError(
+            f"the text has {len(text):,} characters",
+            subject=source,
+            accepted=f"at most {MAX_YAML_CHARACTERS:,}",
+            fix="split it: a folder of queries may have a catalog of its own",
+        )
     try:
-        # _Loader is a SafeLoader.
-        document = yaml.load(text, _Loader)
+        document = yaml_document(text)
     except yaml.YAMLError as error:
         raise _yaml_error(source, text, error) from None
     except RecursionError:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from streambound import settings
 from streambound.boundedness.codes import CODES
-from streambound.errors import StreamboundError
+from streambound.errors import QueryError, StorageError, StreamboundError, meant
 
 # Pages of the project's documentation; as a site it is at the address in STREAMBOUND_DOCS_URL.
 PAGES = "docs/codes"
+# The same pages: a link in a checkout, files in a wheel.
+_INSTALLED = Path(__file__).with_name("code_pages")
 
 
 def page(code: str) -> str:
@@ -37,6 +40,29 @@ def meaning(code: str) -> str:
     """One sentence on what a code says."""
     error = errors().get(code, StreamboundError)
     return CODES[code].meaning if code in CODES else (error.__doc__ or "").splitlines()[0]
+
+
+def every() -> list[str]:
+    """All codes, sorted."""
+    return sorted({*CODES, *errors()})
+
+
+def described(code: str) -> str:
+    """The page about a code, as Markdown.
+
+    Raises:
+        QueryError: there is no such code.
+        StorageError: the pages were not installed.
+    """
+    codes = every()
+    if code not in codes:
+        raise QueryError(f"{code} is no code", accepted=", ".join(codes), fix=meant(code, codes))
+    try:
+        return (_INSTALLED / f"{code}.md").read_text(encoding="utf-8")
+    except OSError as error:
+        raise StorageError(
+            f"the page of {code} is missing: {error}", fix="install streambound again"
+        ) from None
 
 
 def _below(error: type[StreamboundError]) -> Iterator[type[StreamboundError]]:

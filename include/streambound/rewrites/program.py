@@ -13,7 +13,7 @@ _PROGRAM = '''\
 """{name} on Spark Structured Streaming: the plan keeps {size}.
 
 The state lies in one transformWithState of the query that ``live`` starts; answers are appended to files, and
-with ``into`` to a table (docs/live.md of streambound). It needs streambound[platform] and Java.
+with ``into`` to a table (docs/live.md of streambound). It needs streambound[spark] and Java.
 """
 
 from pathlib import Path

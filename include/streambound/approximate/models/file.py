@@ -20,6 +20,7 @@ from streambound.approximate.models.independent import Known, Stationary, Trend
 from streambound.approximate.models.markov import Walk, ar1
 from streambound.approximate.models.model import Model
 from streambound.errors import DataError, meant
+from streambound.query.catalog import yaml_document
 from streambound.query.values import shown
 
 
@@ -30,9 +31,13 @@ def read_models(path: Path) -> tuple[Model, ...]:
         DataError: naming the model, what was found and what is accepted.
     """
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+        found = yaml_document(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise DataError("there is no such file", subject=str(path)) from None
+    except RecursionError:
+        raise DataError(
+            "the file is nested too deeply", subject=str(path), accepted="a list of models"
+        ) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise DataError(f"the file is no YAML: {str(error).splitlines()[0]}", subject=str(path)) from None
     if not isinstance(found, list) or not found:

@@ -1,0 +1,131 @@
+"""Notebooks: queries over data frames of every kind, what results show, and the page about it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import streambound
+from streambound.errors import CatalogError, StreamboundError
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "notebook.md").read_text(encoding="utf-8")
+SQL = "SELECT DISTINCT S.A FROM S, T WHERE S.B < T.D AND S.A > 10 AND S.A < 20"
+DAYS = pd.to_datetime(["2026-01-01", "2026-01-02", "2026-01-03"])
+S, T = pd.DataFrame({"A": [12, 14, 13], "B": [5, 50, 3], "t": DAYS}), pd.DataFrame({"D": [30], "t": DAYS[2:]})
+TIMES = {name: {"timestamp": "t"} for name in "ST"}
+HOSTILE = "</pre><script>alert(1)</script><img src=x onerror=alert(1)>"
+KINDS: dict[str, Callable[[pd.DataFrame], Any]] = {
+    "pandas": lambda frame: frame,
+    "polars": pl.from_pandas,
+    "arrow": lambda frame: pa.Table.from_pandas(frame, preserve_index=False),
+    "duckdb": duckdb.from_df,
+}
+
+
+class Elements(HTMLParser):
+    """The names of all elements, and of all attributes."""
+
+    def __init__(self, markup: str) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+        self.attributes: set[str] = set()
+        self.feed(markup)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+
+def shown(result: Any) -> str:
+    """What a result shows, once it is seen to load and to run nothing."""
+    markup: str = result._repr_html_()
+    found = Elements(markup)
+    assert not found.names & {"script", "img", "style", "iframe", "link", "object"}
+    assert not found.attributes & {"style", "href", "src"}
+    assert not [name for name in found.attributes if name.startswith("on")]
+    return markup
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_frames_of_every_kind_have_the_same_answer_and_state(kind: str) -> None:
+    frames = {"S": KINDS[kind](S), "T": KINDS["pandas" if kind == "duckdb" else kind](T)}
+    found = streambound.run(SQL, frames, TIMES)
+    assert sorted(found.answer.to_pylist(), key=str) == [{"A": 12, "count": 1}, {"A": 13, "count": 1}]
+    assert [units for _, units in found.state] == [1, 2, 4] and found.peak_units == 4
+    assert {row["marker"] for row in found.changes.to_pylist()} == {DAYS[2].to_pydatetime()}
+    assert pl.DataFrame(found).equals(pl.from_arrow(found.answer))
+    assert found.to_pandas()["A"].tolist() == found.answer.column("A").to_pylist()
+    assert "<svg" in shown(found)
+
+
+def test_an_answer_is_what_its_changes_add_up_to() -> None:
+    found = streambound.run("SELECT COUNT(*) AS n, SUM(A) AS a FROM S", {"S": S})
+    assert found.answer.to_pylist() == [{"n": 3, "a": 39, "count": 1}]
+    changed = [(row["n"], row["count"]) for row in found.changes.to_pylist()]
+    assert sum(n * count for n, count in changed) == 3 and (2, -1) in changed
+    joined = streambound.run(
+        "SELECT S.A FROM S, R WHERE S.A = R.K",
+        {"S": S, "R": [{"K": 12}]},
+        {"R": {"kind": "static", "columns": {"K": "int"}}},
+    )
+    assert joined.answer.to_pylist() == [{"A": 12, "count": 1}]
+
+
+def test_what_stands_in_queries_and_rows_is_text() -> None:
+    names = pd.DataFrame({"k": [HOSTILE, None]})
+    found = shown(streambound.run(f"SELECT k FROM S WHERE k = '{HOSTILE}'", {"S": names}))
+    assert "&lt;script&gt;" in found
+    catalog = streambound.catalog({"S": {"A": "int", "B": "string"}})
+    for sql in (f"SELECT DISTINCT B FROM S WHERE B <> '{HOSTILE}'", f'SELECT "{HOSTILE}" FROM S', HOSTILE):
+        assert "&lt;script&gt;" in shown(streambound.check(sql, catalog))
+    assert "&lt;script&gt;" in shown(streambound.compile(f"SELECT A FROM S WHERE B = '{HOSTILE}'", catalog))
+
+
+def test_what_is_no_table_and_what_is_not_bounded_is_one_error() -> None:
+    with pytest.raises(CatalogError, match="types of its columns"):
+        streambound.run("SELECT A FROM S", {"S": [{"A": 1}]})
+    with pytest.raises(StreamboundError, match="is unbounded"):
+        streambound.run("SELECT DISTINCT A FROM S", {"S": S})
+    for wrong in (None, [S], {"S": 5}, {"S": S, 3: S}):
+        with pytest.raises(StreamboundError):
+            streambound.run("SELECT A FROM S", wrong)  # type: ignore[arg-type]
+    for catalog in (5, {"S": 5}, {"S": {"timestamp": "Z"}}):
+        with pytest.raises(StreamboundError):
+            streambound.run("SELECT A FROM S", {"S": S}, catalog)  # type: ignore[arg-type]
+
+
+def test_the_page_runs_as_it_is_written() -> None:
+    names: dict[str, Any] = {}
+    for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
+        exec(compile(block, "notebook.md", "exec"), names)
+    assert names["found"].to_pandas()["region"].tolist() == [1]
+
+
+def test_the_page_lists_what_there_is() -> None:
+    offered = {name for name in dir(streambound) if not name.startswith("__")}
+    (rows,) = re.findall(r"\| name \| what it does .*?\n\n", PAGE, re.DOTALL)
+    named = " ".join(line.split("|")[1] for line in rows.splitlines()[2:] if line)
+    assert offered == set(streambound.__all__) == set(re.findall(r"`(\w+)", named))
+    assert re.match(r"\d+\.\d+\.\d+$", streambound.__version__)
+
+
+def test_importing_loads_nothing_and_checking_no_data_frames() -> None:
+    code = (
+        "import sys, streambound; early = [name for name in sys.modules if name.startswith('streambound.')]\n"
+        "streambound.check('SELECT A FROM S', streambound.catalog({'S': {'A': 'int'}}))\n"
+        "print(early, {'numpy', 'pandas', 'pyarrow', 'markupsafe', 'duckdb'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[] set()\n"
