@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from shlex import quote
 from typing import Any
 
 from sqlglot import exp
@@ -67,11 +68,12 @@ class Rewrite:
         return {**asdict(self), "kept": kept, "units": self.units}
 
 
-def rewrite(job: Planned, engine: str | Target) -> Rewrite:
+def rewrite(job: Planned, engine: str | Target, said: str | None = None) -> Rewrite:
     """The SQL that keeps the bound of a query on an engine.
 
     Args:
         engine: its name (see ``targets.TARGETS``).
+        said: the query as commands are told to read it; without it by its name.
 
     Raises:
         QueryError: there is no such engine.
@@ -80,7 +82,7 @@ def rewrite(job: Planned, engine: str | Target) -> Rewrite:
     try:
         return _written(job, to)
     except (PlanError, UnsupportedError) as error:
-        return _refused(job, to, error.message)
+        return _refused(job, to, error.message, said or quote(job.name))
 
 
 def _written(job: Planned, to: Target) -> Rewrite:
@@ -395,10 +397,10 @@ def _note(made: Rewrite, to: Target) -> str:
     return "; ".join(told) or "the answer is the same set of rows"
 
 
-def _refused(job: Planned, to: Target, why: str) -> Rewrite:
+def _refused(job: Planned, to: Target, why: str, said: str) -> Rewrite:
     instead = []
     if job.verdict.bounded and job.unplanned is None:
-        instead.append(f"streambound run {job.name} --live")
+        instead.append(f"streambound run {said} --live")
         if to.program:
-            instead.append(f"streambound rewrite {job.name} --for {to.name} --as pyspark")
+            instead.append(f"streambound rewrite {said} --for {to.name} --as pyspark")
     return Rewrite(job.name, to.name, refused=why, instead=tuple(instead))
