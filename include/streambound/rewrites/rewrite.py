@@ -11,12 +11,13 @@ from typing import Any
 from sqlglot import exp
 
 from streambound.boundedness.exact import exact
-from streambound.compiler import Planned
+from streambound.compiler import Planned, on_engine
+from streambound.engines.model import Growth
 from streambound.errors import PlanError, UnsupportedError
 from streambound.query.model import Attribute, Op, Query
 from streambound.rewrites.branch import Branch, Kept
 from streambound.rewrites.clauses import Clauses, Names, identifier
-from streambound.rewrites.groups import counted, named_operation, single_leaf, windowed
+from streambound.rewrites.groups import counted, leaves_of, named_operation, windowed
 from streambound.rewrites.intervals import dated, implied_bounds, within
 from streambound.rewrites.joined import joined
 from streambound.rewrites.merged import merged
@@ -82,6 +83,9 @@ def rewrite(job: Planned, engine: str | Target, said: str | None = None) -> Rewr
     try:
         return _written(job, to)
     except (PlanError, UnsupportedError) as error:
+        on = on_engine(job, to.name) if job.verdict.bounded else None
+        if on is not None and on.growth is Growth.CONSTANT:
+            return _unchanged(job, to, f"what {on.named} keeps of it as it is written is constant")
         return _refused(job, to, error.message, said or quote(job.name))
 
 
@@ -227,26 +231,35 @@ def _grouped(job: Planned, node: Applied, to: Target) -> Rewrite:
     """Groups: as they are over one stream, unless a time is in their key; else over what a join keeps."""
     if _streams(node) == 1:
         return _over_stream(job, node, to)
-    operation, leaf = single_leaf(node)
-    (part, *others) = leaf.parts
-    plan = _plan(part)
-    if to.merging and all(_finite(_plan(one)) for one in leaf.parts):
+    operation, leaves = leaves_of(node)
+    plans = [_plan(part) for leaf in leaves for part in leaf.parts]
+    if to.merging and all(map(_finite, plans)):
         return _unchanged(job, to, "a join keeps equal rows once there, and a group has one row")
-    if others or plan.query.ring.idempotent or plan.query.weight:
-        raise PlanError(
-            "aggregates are computed from weighed or from different rows, which is not rewritten yet"
-        )
-    branches = _branches(part, to)
-    if len(branches) != 1:
-        raise PlanError("its answer is always empty" if not branches else "alternatives are grouped together")
-    (below,) = branches
-    once = not to.chained
-    if once and (
-        below.further or set(leaf.statement.outputs) != set(leaf.statement.outputs[: len(operation.keys)])
-    ):
-        raise PlanError(f"groups are made of groups, and {to.title} chains no aggregates")
-    found = counted(operation, Clauses(plan.query, to), below, once)
-    return _together(job, to, [found])
+    if any(plan.query.is_time(term) for plan in plans for term in _keys(operation, plan)):
+        raise PlanError(f"a time is in the key, and when {to.title} forgets such a group is not known")
+    below = [_rows(leaf, to) for leaf in leaves]
+    kinds = [[kind for _, kind in leaf.statement.outputs] for leaf in leaves]
+    found = counted(operation, Clauses(plans[0].query, to), below, kinds)
+    return _together(job, to, [replace(found, rules=("R9", *found.rules)) if len(leaves) > 1 else found])
+
+
+def _keys(operation: Grouped, plan: Plan) -> list[Attribute]:
+    terms = (one.term for one in plan.query.select[: len(operation.keys)])
+    return [one for one in terms if isinstance(one, Attribute)]
+
+
+def _rows(leaf: Leaf, to: Target) -> Branch:
+    """The rows of a join with filters.
+
+    Raises:
+        PlanError: there is none, or its alternatives would be rows of their own.
+    """
+    branches = [one for part in leaf.parts for one in _branches(part, to)]
+    if not branches:
+        raise PlanError("its answer is always empty")
+    if len(branches) > 1:
+        raise PlanError("alternatives are grouped together")
+    return branches[0]
 
 
 def _streams(node: Node) -> int:
