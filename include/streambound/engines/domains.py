@@ -206,8 +206,13 @@ def mains(block: Block) -> list[tuple[Selection, tuple[Selection, ...]]]:
 
 
 def finite_keys(statement: Statement, infers: bool) -> bool | None:
-    """Whether the groups of an answer have finitely many keys; None if it is no answer of one GROUP BY."""
+    """Whether the groups of an answer, or of all that it joins, have finitely many keys; None if nothing of
+    that kind tells its rows apart.
+    """
     then = statement.blocks[0].then
+    if len(statement.blocks) == 1 and then is None:
+        fed = [o.relation.fed for one in statement.selections for o in one.occurrences]
+        return all(one is not None and finite_keys(one, infers) for one in fed) or None
     if len(statement.blocks) != 1 or not isinstance(then, Grouping) or then.session is not None:
         return None
     found = (

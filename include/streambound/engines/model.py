@@ -144,9 +144,9 @@ class Input:
 
     ``keys`` are those of an equality, or of a group. ``times`` are the columns without a finite domain that
     only grow with time. ``unique`` says whether some columns tell its rows apart, and ``few`` that those have
-    finite domains. ``endless`` says that rows go on coming, ``expires`` that a filter by the present time
-    takes them back. ``most`` is how many different values all keys have together, where they are finite and
-    counted.
+    finite domains: then there are never more than so many rows. ``endless`` says that rows go on coming,
+    ``expires`` that a filter by the present time takes them back. ``most`` is how many different values all
+    keys have together, where they are finite and counted.
     """
 
     name: str
@@ -257,13 +257,11 @@ def growth(keeps: Keeps, operator: Operator, expires: bool = False) -> Growth:
 
 
 def _grown(keeps: Keeps, one: Input) -> Growth:
-    if keeps in (Keeps.NOTHING, Keeps.SPAN, Keeps.WINDOWS):
+    if one.few or keeps in (Keeps.NOTHING, Keeps.SPAN, Keeps.WINDOWS):
         return Growth.CONSTANT
     if keeps in (Keeps.ROWS, Keeps.INPUT):
-        return Growth.CONSTANT if one.few else Growth.KEYS if one.unique else Growth.ROWS
+        return Growth.KEYS if one.unique else Growth.ROWS
     if keeps is Keeps.DISTINCT_ROWS:
-        if one.few:
-            return Growth.CONSTANT
         return _of_columns(
             one, one.free, Growth.KEYS if one.unique or set(one.free) <= set(one.keys) else Growth.ROWS
         )

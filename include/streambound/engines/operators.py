@@ -198,17 +198,19 @@ class _Selection:
         )
 
     def unique(self, names: Sequence[str]) -> tuple[bool, bool]:
-        """Whether something tells the rows of some occurrences apart, and whether that has finitely many
-        values: a primary key, or the keys of the groups of a sub-query.
+        """Whether something tells the joined rows of some occurrences apart, and whether that has finitely
+        many values: primary keys, or the keys of the groups of sub-queries.
         """
-        if len(names) != 1:
-            return False, False
-        relation = self.base.occurrence(names[0]).relation
+        found = [self._unique(name) for name in names]
+        return all(unique for unique, _ in found), all(few for _, few in found)
+
+    def _unique(self, name: str) -> tuple[bool, bool]:
+        relation = self.base.occurrence(name).relation
         finite = None if relation.fed is None else finite_keys(relation.fed, self.infers)
         if finite is not None:
             return True, finite
-        key = [Attribute(names[0], column) for column in relation.primary_key or ()]
-        return bool(key), bool(key) and all(map(self.domains[names[0]].finite, key))
+        key = [Attribute(name, column) for column in relation.primary_key or ()]
+        return bool(key), bool(key) and all(map(self.domains[name].finite, key))
 
     def most(self, columns: Iterable[Attribute]) -> int | None:
         """How many rows of some columns there can be."""

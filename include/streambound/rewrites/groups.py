@@ -18,7 +18,7 @@ from streambound.errors import PlanError
 from streambound.query.model import Attribute, Constant, Query
 from streambound.query.operators import Aggregate, Kind, Shown
 from streambound.query.values import Type
-from streambound.rewrites.branch import Branch, Kept, Merged
+from streambound.rewrites.branch import Branch, Kept
 from streambound.rewrites.clauses import Clauses, Names, formula_of, interval
 from streambound.rewrites.intervals import window_table
 from streambound.rewrites.sides import product_of
@@ -90,6 +90,8 @@ class _Read:
     others: Mapping[int, tuple[exp.Expr, ...]]
     numbers: Mapping[int, exp.Expr]
     conditions: tuple[exp.Expr, ...] = ()
+    # How many values its own GROUP BY keeps of each group, if there is one.
+    width: int | None = None
 
     def columns(self, operation: Grouped, read: Reads) -> dict[int, exp.Expr]:
         """Those of the outputs that an aggregate reads."""
@@ -135,6 +137,8 @@ def counted(
         select = select.having(_formula(operation.then.having.formula, of, values))
     chosen = [below[n] for n in used]
     kept = tuple(kept for one in chosen for kept in one.kept)
+    if read.width is not None:
+        kept = (Kept("GROUP BY", kept[0].rows, read.width),)
     if not once:
         # A literal in GROUP BY would be a position.
         select = select.group_by(*(node.copy() for node in read.keys)) if keyed else select
@@ -213,68 +217,89 @@ def _in_one(
     shown = [] if first is None else [node.name for node in first.columns[:width]]
     if first is None or not {name for name, _ in first.by} <= {*shown}:
         raise PlanError(f"groups are made of groups, and {build.target.title} chains no aggregates")
-    names = Names(name for name, _ in first.by)
-    renamed = [_renamed(build, one, first, names) for one in found]
-    union: exp.Query | None = None
-    for one in renamed:
-        own = {name for name, _ in one.nulls}
-        select = exp.select(*(build.column(name, "g") for name, _ in first.by))
-        for other in renamed:
-            for name, null in other.nulls:
-                node = build.column(name, "g") if name in own else build.aliased(null.copy(), name)
-                select = select.select(node)
-        select = select.from_(exp.Subquery(this=one.inner, alias=exp.TableAlias(this=build.name("g"))))
-        union = select if union is None else exp.union(union, select, distinct=False)
-    assert union is not None
-    source = exp.select(*(build.column(name, "g") for name, _ in first.by))
-    source = source.select(*(build.aliased(node, name) for one in renamed for name, node in one.aggregates))
+    keys = {own: name for name, own in first.by}
+    names = Names(keys.values())
+    # By the rows that are read, the columns of each aggregate; what is the same of them is there once.
+    rows: dict[tuple[str, ...], tuple[list[exp.Select], dict[str, list[exp.Expr]]]] = {}
+    made: dict[tuple[str, ...], tuple[str, exp.Expr, exp.Expr]] = {}
+    tables: list[dict[str, str]] = []
+    for one in found:
+        if one is None or {own for _, own in one.by} != set(keys):
+            raise PlanError("aggregates are computed from groups with different keys")
+        table = {name: keys[own] for name, own in one.by}
+        parts = [_keyed(build, part, table) for part in _parts(one.inner)]
+        read = tuple(part.sql() for part, _ in parts)
+        _, columns = rows.setdefault(read, ([part for part, _ in parts], {}))
+        nulls = dict(one.nulls)
+        for name, aggregate in one.aggregates:
+            each = [others[name] for _, others in parts]
+            told = (*read, type(aggregate).__name__, *(node.sql() for node in each))
+            if told not in made:
+                made[told] = (names.fresh(name), aggregate, nulls[name])
+                columns[made[told][0]] = each
+            table[name] = made[told][0]
+        tables.append(table)
+    every = [(name, null) for name, _, null in made.values()]
+    selects = [
+        part.select(*(build.aliased(own[n][at] if n in own else null.copy(), n) for n, null in every))
+        for parts, own in rows.values()
+        for at, part in enumerate(parts)
+    ]
+    union: exp.Query = selects[0]
+    for select in selects[1:]:
+        union = exp.union(union, select, distinct=False)
+    source = exp.select(*(build.column(name, "g") for name in keys.values()))
+    for name, aggregate, _ in made.values():
+        source = source.select(build.aliased(type(aggregate)(this=build.column(name, "g")), name))
     source = source.from_(exp.Subquery(this=union, alias=exp.TableAlias(this=build.name("g"))))
-    source = source.group_by(*(build.column(name, "g") for name, _ in first.by)) if first.by else source
+    source = source.group_by(*(build.column(name, "g") for name in keys.values())) if keys else source
 
-    def where(one: Merged, node: exp.Expr) -> exp.Expr:
-        # Groups are those of the first input; without keys there is one, whatever comes.
-        if not one.conditions or (width and one is renamed[0]):
-            return node
-        return exp.Case().when(exp.and_(*(c.copy() for c in one.conditions)), node)
+    def named(node: exp.Expr, n: int) -> exp.Expr:
+        return node.transform(
+            lambda one: build.column(tables[n][one.name], "g") if isinstance(one, exp.Column) else one
+        )
+
+    merges = [one for one in found if one is not None]
+    # Groups are those of the first input; without keys there is one, whatever comes.
+    always = [named(node, 0) for node in first.conditions] if width else []
+
+    def value(node: exp.Expr, n: int) -> exp.Expr:
+        node = named(node, n)
+        asked = [one for c in merges[n].conditions if (one := named(c, n)) not in always]
+        # NULL is what a value of NULL gives anyway.
+        asked = [
+            one for one in asked if not (isinstance(one, exp.Is) and one.this in [*node.find_all(exp.Column)])
+        ]
+        return exp.Case().when(exp.and_(*asked), node) if asked else node
 
     return _Read(
         source,
-        renamed[0].columns[:width],
+        tuple(named(node, 0) for node in first.columns[:width]),
         {
-            n: tuple(where(one, node) for node in one.columns[width:])
-            for n, one in zip(used, renamed, strict=True)
+            n: tuple(value(c, at) for c in one.columns[width:])
+            for at, (n, one) in enumerate(zip(used, merges, strict=True))
         },
-        {n: where(one, one.number) for n, one in zip(used, renamed, strict=True)},
-        renamed[0].conditions if width else (),
+        {n: value(one.number, at) for at, (n, one) in enumerate(zip(used, merges, strict=True))},
+        tuple(always),
+        len(made),
     )
 
 
-def _renamed(build: Clauses, one: Merged | None, first: Merged, names: Names) -> Merged:
-    """An input with names of its own, and the keys of the first.
+def _parts(query: exp.Query) -> list[exp.Select]:
+    """The SELECTs of a UNION ALL."""
+    if isinstance(query, exp.SetOperation):
+        return [*_parts(query.left), *_parts(query.right)]
+    assert isinstance(query, exp.Select)
+    return [query]
 
-    Raises:
-        PlanError: it is grouped by others.
-    """
-    keys = {own: name for name, own in first.by}
-    if one is None or {own for _, own in one.by} != set(keys):
-        raise PlanError("aggregates are computed from groups with different keys")
-    table = {name: keys[own] for name, own in one.by} | {name: names.fresh(name) for name, _ in one.nulls}
 
-    def named(node: exp.Expr) -> exp.Expr:
-        return node.transform(
-            lambda n: build.column(table[n.name], "g") if isinstance(n, exp.Column) else n, copy=True
-        )
-
-    inner = exp.select(*(build.aliased(build.column(name, "g"), new) for name, new in table.items()))
-    return Merged(
-        first.by,
-        inner.from_(exp.Subquery(this=one.inner, alias=exp.TableAlias(this=build.name("g")))),
-        tuple((table[name], null) for name, null in one.nulls),
-        tuple((table[name], named(node)) for name, node in one.aggregates),
-        tuple(map(named, one.conditions)),
-        tuple(map(named, one.columns)),
-        named(one.number),
-    )
+def _keyed(
+    build: Clauses, part: exp.Select, table: Mapping[str, str]
+) -> tuple[exp.Select, dict[str, exp.Expr]]:
+    """A SELECT of its keys alone, under their names in a table, and its other columns."""
+    found = {one.alias_or_name: one.unalias() for one in part.expressions}
+    keys = [build.aliased(found.pop(name), new) for name, new in table.items()]
+    return part.select(*sorted(keys, key=lambda one: one.alias_or_name), append=False), found
 
 
 def _value(

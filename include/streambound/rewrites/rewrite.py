@@ -83,9 +83,8 @@ def rewrite(job: Planned, engine: str | Target, said: str | None = None) -> Rewr
     try:
         return _written(job, to)
     except (PlanError, UnsupportedError) as error:
-        on = on_engine(job, to.name) if job.verdict.bounded else None
-        if on is not None and on.growth is Growth.CONSTANT:
-            return _unchanged(job, to, f"what {on.named} keeps of it as it is written is constant")
+        if job.verdict.bounded and _constant(job, to):
+            return _unchanged(job, to, f"what {to.title} keeps of it as it is written is constant")
         return _refused(job, to, error.message, said or quote(job.name))
 
 
@@ -102,12 +101,18 @@ def _written(job: Planned, to: Target) -> Rewrite:
         raise PlanError("no rewrite is derived from its plan yet")
     if not job.planned_parts:
         raise PlanError("its answer is always empty")
-    if why := _as_written(job, to):
+    if (why := _as_written(job, to)) and _constant(job, to):
         return _unchanged(job, to, why)
     numbers = dict.fromkeys(part.block for part in job.planned_parts)
     blocks = [[part for part in job.planned_parts if part.block == number] for number in numbers]
     every = [[branch for part in block for branch in _branches(part, to)] for block in blocks]
     return _together(job, to, [one for branches in every for one in _summands(branches, to)])
+
+
+def _constant(job: Planned, to: Target) -> bool:
+    """Whether the rules of the engine say that it keeps no more and more of the query as it is written."""
+    found = on_engine(job, to.name)
+    return found is not None and found.growth is Growth.CONSTANT
 
 
 def _plan(part: PlannedPart) -> Plan:
@@ -233,7 +238,7 @@ def _grouped(job: Planned, node: Applied, to: Target) -> Rewrite:
         return _over_stream(job, node, to)
     operation, leaves = leaves_of(node)
     plans = [_plan(part) for leaf in leaves for part in leaf.parts]
-    if to.merging and all(map(_finite, plans)):
+    if to.merging and all(map(_finite, plans)) and _constant(job, to):
         return _unchanged(job, to, "a join keeps equal rows once there, and a group has one row")
     if any(plan.query.is_time(term) for plan in plans for term in _keys(operation, plan)):
         raise PlanError(f"a time is in the key, and when {to.title} forgets such a group is not known")
