@@ -242,17 +242,23 @@ def statements(only: Sequence[str]) -> Iterator[Measured]:
         yield Measured(name, "streambound live", "units", bounded, job.sql)
 
 
-def known(path: Path, steps: Sequence[int]) -> dict[tuple[str, str, str], Measured]:
-    """What was measured with these steps, by query, form and statement."""
+def known(path: Path, steps: Sequence[int], limit: float) -> dict[tuple[str, str, str], Measured]:
+    """What was measured with these steps, by query, form and statement; not what took longer than a limit
+    that was less than this one.
+    """
     lines = path.read_text().splitlines() if path.exists() else []
-    found = (json.loads(line) for line in lines)
-    every = [Measured(**one["measured"]) for one in found if one["steps"] == [*steps]]
+    every = []
+    for found in map(json.loads, lines):
+        one = Measured(**found["measured"])
+        cut = one.states and one.error and found.get("limit", 0.0) < limit
+        if found["steps"] == [*steps] and not cut:
+            every.append(one)
     return {(one.query, one.form, one.sql or ""): one for one in every}
 
 
 def measured(only: Sequence[str], steps: Sequence[int], limit: float, results: Path) -> list[Measured]:
     """Every query in every form: from the file of results, or now."""
-    every, before = [*statements(only)], known(results, steps)
+    every, before = [*statements(only)], known(results, steps, limit)
     left = []
     for one in every:
         if found := before.get((one.query, one.form, one.sql or "")):
@@ -263,7 +269,7 @@ def measured(only: Sequence[str], steps: Sequence[int], limit: float, results: P
     def done(one: Measured) -> None:
         results.parent.mkdir(parents=True, exist_ok=True)
         with results.open("a") as file:
-            file.write(json.dumps({"steps": [*steps], "measured": asdict(one)}) + "\n")
+            file.write(json.dumps({"steps": [*steps], "limit": limit, "measured": asdict(one)}) + "\n")
         print(told(one), flush=True)
 
     if left:
@@ -387,7 +393,8 @@ def draw(found: Sequence[Measured], steps: Sequence[int], path: Path) -> None:
     }
     times = [2**n for n in range(12) if 2**n <= 1.2 * steps[-1] / steps[0]]
     with rc_context({"svg.hashsalt": "engines", "svg.fonttype": "none"}):
-        across = 4
+        # The last row is as full as it can be.
+        across = min((4, 5, 3), key=lambda n: -len(names) % n)
         down = -(-len(names) // across)
         figure = Figure(figsize=(3 * across, 2.3 * down + 0.6), layout="constrained")
         places = figure.subplots(down, across, squeeze=False, sharex=True)

@@ -143,6 +143,11 @@ class OnEngine:
         return worst(one.growth for one in self.held)
 
     @property
+    def constant(self) -> bool:
+        """Whether no operator keeps more and more."""
+        return self.growth is Growth.CONSTANT
+
+    @property
     def most(self) -> int | None:
         """The most entries in all, where every operator has a number."""
         counted = [one.most for one in self.held]

@@ -12,7 +12,6 @@ from sqlglot import exp
 
 from streambound.boundedness.exact import exact
 from streambound.compiler import Planned, on_engine
-from streambound.engines.model import Growth
 from streambound.errors import PlanError, UnsupportedError
 from streambound.query.model import Attribute, Op, Query
 from streambound.rewrites.branch import Branch, Kept
@@ -112,7 +111,7 @@ def _written(job: Planned, to: Target) -> Rewrite:
 def _constant(job: Planned, to: Target) -> bool:
     """Whether the rules of the engine say that it keeps no more and more of the query as it is written."""
     found = on_engine(job, to.name)
-    return found is not None and found.growth is Growth.CONSTANT
+    return found is not None and found.constant
 
 
 def _plan(part: PlannedPart) -> Plan:
