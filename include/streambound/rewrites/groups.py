@@ -103,25 +103,27 @@ class _Read:
 
 
 def counted(
-    operation: Grouped, build: Clauses, below: Sequence[Branch], kinds: Sequence[Sequence[Type]]
+    operation: Grouped, build: Clauses, below: Sequence[Branch], kinds: Sequence[Sequence[Type]], whole: int
 ) -> Branch:
     """The groups of rows of rewrites, one for each input.
 
     Args:
         below: the rows, each with the number of times that it is an answer.
         kinds: the types of their columns.
+        whole: the input that has all rows, and so all groups.
 
     Raises:
         PlanError: an aggregate is not a sum, a mean, an extremum or a number of rows.
     """
     once = not build.target.chained
     reads = operation.reads
-    used = sorted({n for one in reads for n in (one.input, *(n for _, n in one.terms))} | {0})
+    others = {n for one in reads for n in (one.input, *(n for _, n in one.terms))} - {whole}
+    used = [whole, *sorted(others)]
     make = _in_one if once else _side_by_side
     read = make(build, len(operation.keys), below, kinds, used)
     keyed = bool(operation.keys)
     values = [
-        _value(one, each, read.columns(operation, each), read.numbers, once, keyed)
+        _value(one, each, read.columns(operation, each), read.numbers, once, keyed and each.input == whole)
         for one, each in zip(operation.then.aggregates, reads, strict=True)
     ]
     of = dict(zip(operation.keys, read.keys, strict=True))
@@ -313,7 +315,7 @@ def _value(
     """An aggregate over rows that come some number of times each.
 
     Args:
-        keyed: whether groups have keys; else there is one, also without a row.
+        keyed: whether every group has a row; else there may be one without.
     """
     number = numbers[read.input]
 
@@ -322,12 +324,7 @@ def _value(
 
     def count(node: exp.Expr) -> exp.Expr:
         found = total(node)
-        # Every group has a row of the first input.
-        return (
-            found
-            if keyed and read.input == 0
-            else exp.Coalesce(this=found, expressions=[exp.Literal.number(0)])
-        )
+        return found if keyed else exp.Coalesce(this=found, expressions=[exp.Literal.number(0)])
 
     def mean(found: exp.Expr, of_number: exp.Expr) -> exp.Expr:
         some = exp.Nullif(this=of_number, expression=exp.Literal.number(0))

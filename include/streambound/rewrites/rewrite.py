@@ -243,8 +243,21 @@ def _grouped(job: Planned, node: Applied, to: Target) -> Rewrite:
         raise PlanError(f"a time is in the key, and when {to.title} forgets such a group is not known")
     below = [_rows(leaf, to) for leaf in leaves]
     kinds = [[kind for _, kind in leaf.statement.outputs] for leaf in leaves]
-    found = counted(operation, Clauses(plans[0].query, to), below, kinds)
+    found = counted(operation, Clauses(plans[0].query, to), below, kinds, _whole(leaves))
     return _together(job, to, [replace(found, rules=("R9", *found.rules)) if len(leaves) > 1 else found])
+
+
+def _whole(leaves: Sequence[Leaf]) -> int:
+    """The leaf that has all rows: the others ask for more, that what is aggregated is there.
+
+    Raises:
+        PlanError: there is none.
+    """
+    asked = [{*leaf.parts[0].query.where} for leaf in leaves]
+    for number, leaf in enumerate(leaves):
+        if not leaf.parts[0].query.weight and all(asked[number] <= other for other in asked):
+            return number
+    raise PlanError("aggregates are computed from joins of which none has all rows")
 
 
 def _keys(operation: Grouped, plan: Plan) -> list[Attribute]:
