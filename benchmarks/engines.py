@@ -1,8 +1,10 @@
 """What Spark and Flink keep of bounded queries as they are written, rewritten, and run live by streambound.
 
 Both streams grow step by step; after each step every engine has read the same rows. State is rows of Spark's
-state store (``numRowsTotal``), bytes of a full checkpoint of Flink's, and units of ours.
-``python benchmarks/engines.py [--quick] [--only NAME ...]``; Flink runs where ``make flink`` has put it.
+state store (``numRowsTotal``), bytes of a full checkpoint of Flink's, and units of ours. What was measured is
+kept in a file, a line each, and is not measured again unless its statement is another one.
+``python benchmarks/engines.py [--quick] [--only NAME ...] [--results FILE]``; Flink runs where ``make flink``
+has put it.
 """
 
 from __future__ import annotations
@@ -13,8 +15,8 @@ import json
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +34,10 @@ from streambound.spark.session import session
 
 PICTURE = Path(__file__).with_name("engines.svg")
 FLINK = Path(__file__).parents[1] / "var" / "flink" / "bin" / "python"
-STEPS, QUICK = (10_000, 40_000, 160_000, 320_000), (5_000, 10_000, 20_000)
-# A state that grows with the input at least doubles from the first step to the last.
+RESULTS = Path(__file__).parents[1] / "var" / "bench" / "engines.jsonl"
+# The first step is for what takes the square of its rows: it does not get beyond the second.
+STEPS, QUICK = (2_500, 10_000, 40_000, 160_000, 320_000), (5_000, 10_000, 20_000)
+# Each step at least doubles the rows. What is bounded may still fill up at first, so the last two steps tell.
 GROWTH = 1.5
 WATERMARK = "5 seconds"
 RANGE = "S.A > 10 AND S.A < 20"
@@ -48,6 +52,8 @@ QUERIES = {
     f" WHERE S.ts > T.ts AND {RANGE}",
     "within an hour": "SELECT S.id, T.id AS tid FROM S JOIN T ON S.K = T.K"
     " WHERE S.ts >= T.ts AND S.ts <= T.ts + INTERVAL '1' HOUR",
+    "bag with its id": "SELECT S.id, S.A FROM S JOIN T ON S.A = T.D WHERE S.A > 10 AND T.D < 20",
+    "groups of any key": "SELECT S.id, COUNT(*) AS n FROM S GROUP BY S.id",
     "groups of a bounded key": "SELECT S.A, COUNT(*) AS n, MAX(S.B) AS most FROM S"
     f" WHERE {RANGE} GROUP BY S.A",
     "groups over a join": f"SELECT S.A, COUNT(*) AS n FROM S JOIN T ON S.A = T.D WHERE {RANGE} GROUP BY S.A",
@@ -73,25 +79,31 @@ class Measured:
     query: str
     form: str
     unit: str
+    predicted: str
+    sql: str | None
     states: list[int] = field(default_factory=list)
-    seconds: float | None = None
+    seconds: list[float] = field(default_factory=list)
     error: str = ""
-    predicted: str = ""
 
     @property
     def growth(self) -> str:
         """``constant``, or ``grows`` where the state follows the input; why there is none."""
         if len(self.states) < 2:
             return "refused" if not self.states else "unfinished"
-        return "grows" if self.states[-1] > GROWTH * max(1, self.states[0]) else "constant"
+        return "grows" if self.states[-1] > GROWTH * max(1, self.states[-2]) else "constant"
+
+    @property
+    def right(self) -> bool:
+        """Whether the class of growth is the predicted one."""
+        return self.growth == ("grows" if self.predicted in ("time", "keys", "rows") else self.predicted)
 
 
 def predicted(job: Planned, engine: str, made: Rewrite | None) -> str:
     """How the state grows: by the plan of a rewrite, or (None) by the rules of the engine as written."""
     if made is None:
         found = on_engine(job, engine)
-        return "" if found is None else found.growth.value
-    return "" if made.sql is None else "constant"
+        return "unknown" if found is None else found.growth.value
+    return "refused" if made.sql is None else "constant"
 
 
 def rows_of(name: str, start: int, end: int) -> dict[str, Any]:
@@ -156,17 +168,18 @@ def arrived(source: Path, target: Path, step: int, form: str) -> None:
         (target / name / file).hardlink_to(source / form / name / file)
 
 
-def on_spark(spark: Any, sql: str, folder: Path, source: Path, steps: int, one: Measured) -> None:
+def on_spark(spark: Any, folder: Path, source: Path, steps: int, one: Measured) -> None:
     """Run a statement as Spark's own streaming query, in update mode, or else in append mode."""
+    assert one.sql is not None
     for mode in ("update", "append"):
-        one.states.clear()
+        one.states, one.seconds = [], []
         work = folder / mode
         try:
             for step in range(steps):
                 arrived(source, work, step, "parquet")
                 begun = time.monotonic()
-                one.states.append(_taken(spark, sql, work, mode))
-                one.seconds = time.monotonic() - begun
+                one.states.append(_taken(spark, one.sql, work, mode))
+                one.seconds.append(round(time.monotonic() - begun, 1))
             one.error = ""
             return
         except Exception as error:
@@ -195,84 +208,107 @@ class Named:
     sql: str
 
 
-def ours(spark: Any, name: str, folder: Path, source: Path, steps: int, limit: float, one: Measured) -> None:
+def ours(spark: Any, folder: Path, source: Path, steps: int, limit: float, one: Measured) -> None:
     """Run a query live, as ``streambound run --live --available-now`` does."""
+    assert one.sql is not None
     catalog = catalog_in(folder / "in")
     try:
         for step in range(steps):
             arrived(source, folder / "in", step, "parquet")
             begun = time.monotonic()
-            found = live(spark, Named("query", QUERIES[name]), catalog, output=folder / "live")
+            found = live(spark, Named("query", one.sql), catalog, output=folder / "live")
             one.states.append(found.units)
-            one.seconds = time.monotonic() - begun
-            if one.seconds > limit:
-                one.error = f"stopped after a step of {one.seconds:.0f} s"
+            one.seconds.append(round(time.monotonic() - begun, 1))
+            if one.seconds[-1] > limit:
+                one.error = f"stopped after a step of {one.seconds[-1]:.0f} s"
                 return
     except StreamboundError as error:
         one.error = error.message
 
 
-def forms(only: Sequence[str]) -> Iterator[tuple[str, Planned, Mapping[str, Rewrite]]]:
-    """The queries, each with its rewrites by engine."""
+def statements(only: Sequence[str]) -> Iterator[Measured]:
+    """The queries in every form, with what is predicted; without a statement where there is none."""
     catalog = catalog_in(Path("/nowhere"))
     for name in only:
         job = compile(QUERIES[name], catalog, name)
-        yield name, job, {engine: rewrite(job, engine) for engine in ("spark", "flink")}
+        for engine, unit in (("Flink", "bytes"), ("Spark", "rows")):
+            text = FLINK_TEXT.get(name, job.sql) if engine == "Flink" else job.sql
+            yield Measured(name, f"{engine}, as written", unit, predicted(job, engine.lower(), None), text)
+            made = rewrite(job, engine.lower())
+            if made.rules or made.refused:
+                said = predicted(job, engine.lower(), made)
+                yield Measured(name, f"{engine}, rewritten", unit, said, made.sql, error=made.refused or "")
+        bounded = "constant" if job.verdict.bounded else "refused"
+        yield Measured(name, "streambound live", "units", bounded, job.sql)
 
 
-def measured(only: Sequence[str], steps: Sequence[int], limit: float) -> list[Measured]:
-    """Every query in every form."""
-    found: list[Measured] = []
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        write(folder, steps)
-        every = [*forms(only)]
-        if FLINK.exists():
-            found += flink(every, folder, steps, limit)
-        else:
-            print(f"Flink is left out: {FLINK} is not there (make flink)")
-        with session("engines", master="local[2]", spark__log__level="OFF") as spark:
-            spark.conf.set("spark.sql.shuffle.partitions", "2")
-            spark.conf.set("spark.sql.session.timeZone", "UTC")
-            for number, (query, job, made) in enumerate(every):
-                for form, sql in _texts(query, job, made["spark"], "Spark"):
-                    one = Measured(query, form, "rows", predicted=_said(job, "spark", form, made["spark"]))
-                    if sql is None:
-                        one.error = str(made["spark"].refused)
-                    else:
-                        on_spark(spark, sql, folder / f"{number} {form}", folder, len(steps), one)
-                    found.append(one)
-                    print(told(one), flush=True)
-                one = Measured(query, "streambound live", "units", predicted="constant")
-                with configured(spark, lambda: False):
-                    ours(spark, query, folder / f"{number} ours", folder, len(steps), limit, one)
-                found.append(one)
-                print(told(one), flush=True)
-    return found
+def known(path: Path, steps: Sequence[int], limit: float) -> dict[tuple[str, str, str], Measured]:
+    """What was measured with these steps, by query, form and statement; not what took longer than a limit
+    that was less than this one.
+    """
+    lines = path.read_text().splitlines() if path.exists() else []
+    every = []
+    for found in map(json.loads, lines):
+        one = Measured(**found["measured"])
+        cut = one.states and one.error and found.get("limit", 0.0) < limit
+        if found["steps"] == [*steps] and not cut:
+            every.append(one)
+    return {(one.query, one.form, one.sql or ""): one for one in every}
 
 
-def _said(job: Planned, engine: str, form: str, made: Rewrite) -> str:
-    return predicted(job, engine, None if form.endswith("as written") else made)
+def measured(only: Sequence[str], steps: Sequence[int], limit: float, results: Path) -> list[Measured]:
+    """Every query in every form: from the file of results, or now."""
+    every, before = [*statements(only)], known(results, steps, limit)
+    left = []
+    for one in every:
+        if found := before.get((one.query, one.form, one.sql or "")):
+            one.states, one.seconds, one.error = found.states, found.seconds, found.error
+        elif one.sql is not None:
+            left.append(one)
+
+    def done(one: Measured) -> None:
+        results.parent.mkdir(parents=True, exist_ok=True)
+        with results.open("a") as file:
+            file.write(json.dumps({"steps": [*steps], "limit": limit, "measured": asdict(one)}) + "\n")
+        print(told(one), flush=True)
+
+    if left:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            write(folder, steps)
+            flink([one for one in left if one.unit == "bytes"], folder, steps, limit, done)
+            _with_spark([one for one in left if one.unit != "bytes"], folder, len(steps), limit, done)
+    return every
 
 
-def _texts(query: str, job: Planned, made: Rewrite, engine: str) -> Iterator[tuple[str, str | None]]:
-    text = FLINK_TEXT.get(query, job.sql) if engine == "Flink" else job.sql
-    yield f"{engine}, as written", text
-    if made.rules or made.refused:
-        yield f"{engine}, rewritten", made.sql
-
-
-def flink(every: Sequence[Any], folder: Path, steps: Sequence[int], limit: float) -> list[Measured]:
-    """The same on Flink, in its own environment."""
-    found, queries = [], dict[str, str]()
-    for query, job, made in every:
-        for form, sql in _texts(query, job, made["flink"], "Flink"):
-            one = Measured(query, form, "bytes", predicted=_said(job, "flink", form, made["flink"]))
-            found.append(one)
-            if sql is None:
-                one.error = str(made["flink"].refused)
+def _with_spark(
+    left: Sequence[Measured], folder: Path, steps: int, limit: float, done: Callable[[Measured], None]
+) -> None:
+    with session("engines", master="local[2]", spark__log__level="OFF") as spark:
+        spark.conf.set("spark.sql.shuffle.partitions", "2")
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+        for number, one in enumerate(left):
+            if one.unit == "rows":
+                on_spark(spark, folder / str(number), folder, steps, one)
             else:
-                queries[f"{query}/{form}"] = sql
+                with configured(spark, lambda: False):
+                    ours(spark, folder / str(number), folder, steps, limit, one)
+            done(one)
+
+
+def flink(
+    left: Sequence[Measured],
+    folder: Path,
+    steps: Sequence[int],
+    limit: float,
+    done: Callable[[Measured], None],
+) -> None:
+    """The same on Flink, in its own environment."""
+    if not left:
+        return
+    if not FLINK.exists():
+        print(f"Flink is left out: {FLINK} is not there (make flink)")
+        return
     tables = {
         name: {"columns": {**dict.fromkeys(columns, "BIGINT"), "ts": "TIMESTAMP(3)"}, "time": "ts"}
         for name, columns in COLUMNS.items()
@@ -282,7 +318,7 @@ def flink(every: Sequence[Any], folder: Path, steps: Sequence[int], limit: float
         "tables": tables,
         "steps": [*steps],
         "limit": limit,
-        "queries": queries,
+        "queries": {f"{one.query}/{one.form}": one.sql for one in left},
     }
     script = Path(__file__).with_name("flink") / "state.py"
     with subprocess.Popen(
@@ -295,21 +331,50 @@ def flink(every: Sequence[Any], folder: Path, steps: Sequence[int], limit: float
             if not line.startswith('{"query"'):
                 continue
             told_of = json.loads(line)
-            one = next(one for one in found if f"{one.query}/{one.form}" == told_of["query"])
-            one.states = told_of.get("bytes", [])
-            one.seconds = (told_of.get("seconds") or [None])[-1]
+            one = next(one for one in left if f"{one.query}/{one.form}" == told_of["query"])
+            one.states, one.seconds = told_of.get("bytes", []), told_of.get("seconds", [])
             one.error = told_of.get("error", "")
-            print(told(one), flush=True)
-    return found
+            done(one)
 
 
 def told(one: Measured) -> str:
     """A line of the table."""
     states = " | ".join(f"{state:,}" for state in one.states) or one.error[:80]
-    seconds = "" if one.seconds is None else f"{one.seconds:.1f} s"
+    seconds = f"{one.seconds[-1]:.1f} s" if one.seconds else ""
     error = f" ({one.error[:60]})" if one.error and one.states else ""
-    said = f"{one.growth}{f' (predicted {one.predicted})' if one.predicted else ''}"
+    said = f"{one.growth} (predicted {one.predicted})"
     return f"| {one.query} | {one.form} | {states}{error} | {one.unit} | {said} | {seconds} |"
+
+
+FORMS = (
+    "Spark, as written",
+    "Spark, rewritten",
+    "Flink, as written",
+    "Flink, rewritten",
+    "streambound live",
+)
+
+
+def table(found: Sequence[Measured]) -> Iterator[str]:
+    """The lines of the table of benchmarks/README.md: a row a query, a column a form."""
+    yield "| query | " + " | ".join(FORMS) + " |"
+    yield "|---" * (len(FORMS) + 1) + "|"
+    for query in dict.fromkeys(one.query for one in found):
+        cells = {one.form: _cell(one) for one in found if one.query == query}
+        yield f"| {query} | " + " | ".join(cells.get(form, "") for form in FORMS) + " |"
+
+
+def _cell(one: Measured) -> str:
+    said = "" if one.predicted == one.growth else f" ({one.predicted})"
+    if not one.states:
+        return f"{one.growth}{said}"
+    first, *_, last = (_amount(state, one.unit) for state in (one.states[0], *one.states))
+    state = f"**{first} to {last}**" if one.growth == "grows" else last
+    return f"{state}{said}, {one.seconds[-1]:.0f} s{f' ({one.error})' if one.error else ''}"
+
+
+def _amount(state: int, unit: str) -> str:
+    return f"{state:,} {unit}" if unit != "bytes" else f"{state / 1_000:,.0f} kB"
 
 
 def draw(found: Sequence[Measured], steps: Sequence[int], path: Path) -> None:
@@ -328,7 +393,8 @@ def draw(found: Sequence[Measured], steps: Sequence[int], path: Path) -> None:
     }
     times = [2**n for n in range(12) if 2**n <= 1.2 * steps[-1] / steps[0]]
     with rc_context({"svg.hashsalt": "engines", "svg.fonttype": "none"}):
-        across = 4
+        # The last row is as full as it can be.
+        across = min((4, 5, 3), key=lambda n: -len(names) % n)
         down = -(-len(names) // across)
         figure = Figure(figsize=(3 * across, 2.3 * down + 0.6), layout="constrained")
         places = figure.subplots(down, across, squeeze=False, sharex=True)
@@ -362,16 +428,13 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help=f"{QUICK[-1]:,} rows instead of {STEPS[-1]:,}")
     parser.add_argument("--only", nargs="+", choices=QUERIES, default=list(QUERIES), metavar="NAME")
     parser.add_argument("--limit", type=float, default=180.0, metavar="SECONDS", help="of one step")
+    parser.add_argument("--results", type=Path, default=RESULTS, metavar="FILE", help="what was measured")
     options = parser.parse_args()
     steps = QUICK if options.quick else STEPS
-    print(
-        "| query | form | state after "
-        + " | ".join(f"{n:,}" for n in steps)
-        + " rows | | growth | last step |"
-    )
-    found = measured(options.only, steps, options.limit)
+    found = measured(options.only, steps, options.limit, options.results)
+    print("\n".join(table(found)))
     draw(found, steps, PICTURE)
-    wrong = [one for one in found if one.predicted == "constant" and one.growth == "grows"]
+    wrong = [one for one in found if not one.right]
     for one in wrong:
         print(f"not as predicted: {told(one)}")
     raise SystemExit(bool(wrong))

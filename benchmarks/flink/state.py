@@ -12,17 +12,15 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import sys
 import tempfile
 import time
-from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
-# Each job has a port of its own: one that has ended gives its own back late.
-PORTS = count(18_431)
 FILE = "{step:04}.json"
 
 
@@ -32,6 +30,13 @@ def asked(port: int, path: str, body: Any = None) -> Any:
     request = Request(f"http://localhost:{port}{path}", data, {"Content-Type": "application/json"})
     with urlopen(request, timeout=30) as reply:
         return json.load(reply)
+
+
+def free() -> int:
+    """A port that nobody uses: each job has its own, since one that has ended gives its port back late."""
+    with socket.socket() as found:
+        found.bind(("localhost", 0))
+        return int(found.getsockname()[1])
 
 
 def environment(folder: Path, port: int) -> Any:
@@ -71,7 +76,7 @@ def declared(name: str, table: dict[str, Any], folder: Path) -> str:
 def grown(query: str, work: Path, given: dict[str, Any]) -> dict[str, Any]:
     """Bytes of state and seconds, step by step."""
     source = Path(given["folder"])
-    port = next(PORTS)
+    port = free()
     tables = environment(work, port)
     for name, table in given["tables"].items():
         (work / name).mkdir(parents=True)

@@ -129,6 +129,9 @@ def test_text_suggests_and_explain_shows_the_sql(folder: Path, capsys: pytest.Ca
     text = capsys.readouterr().out
     assert "         SELECT DISTINCT A FROM S WHERE S.A BETWEEN 0 AND 999\n" in text
     assert "         SELECT A FROM S\n" in text
+    assert "engine-state" not in text
+    run(folder, "explain", "--for", "flink", path)
+    assert "engine-state: as it is written, what Flink 2.3 keeps grows with" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("share", [50, 2], ids=["one process", "two"])

@@ -45,6 +45,11 @@ def test_what_is_printed_is_sql(asked: Asked) -> None:
     assert out.splitlines()[len(comments)] == "SELECT"
 
 
+def test_a_text_may_say_the_engine_itself(asked: Asked) -> None:
+    code, out, _ = asked(f"-- for: flink\n{BOTH}")
+    assert (code, out.splitlines()[0]) == (0, "-- joined for flink")
+
+
 def test_json_has_the_same(asked: Asked) -> None:
     code, out, _ = asked(BOTH, "--for", "flink", "--format", "json")
     found = json.loads(out)
@@ -52,11 +57,12 @@ def test_json_has_the_same(asked: Asked) -> None:
     assert found["units"] == sum(kept["rows"] * kept["width"] for kept in found["kept"])
 
 
-def test_a_refusal_has_a_code_of_its_own(asked: Asked) -> None:
+def test_a_refusal_has_a_code_of_its_own(asked: Asked, tmp_path: Path) -> None:
     code, out, _ = asked(ORDER, "--for", "spark")
+    file, catalog = tmp_path / "joined.sql", tmp_path / "streams.yml"
     assert code == 1
     assert all(line.startswith("--") for line in out.splitlines())
-    assert "-- instead: streambound run joined --live" in out
+    assert f"-- instead: streambound run {file} --catalog {catalog} --live" in out
 
 
 def test_a_program_is_printed_instead(asked: Asked) -> None:
@@ -73,7 +79,8 @@ def test_a_program_is_printed_instead(asked: Asked) -> None:
 @pytest.mark.parametrize(
     ("text", "options", "said"),
     [
-        (BOTH, ("--for", "sparc"), "did you mean spark?"),
+        (BOTH.replace("SELECT", "-- for: sparc\nSELECT"), (), "sparc"),
+        (BOTH, (), "add --for ENGINE"),
         (BOTH, ("--for", "flink", "--as", "pyspark"), "--for spark"),
         ("SELECT X.A FROM X\n", ("--for", "spark"), "X"),
     ],

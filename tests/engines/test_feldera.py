@@ -21,6 +21,10 @@ from tests.engines.cases import RANGE, on, told
             [("join", "DISTINCT_ROWS", "constant")],
         ),
         (
+            f"SELECT S.ts, COUNT(*) FROM S JOIN T ON S.K = T.K AND {RANGE} GROUP BY S.ts",
+            [("join", "DISTINCT_ROWS", "rows"), ("GROUP BY", "ACCUMULATORS", "time")],
+        ),
+        (
             "SELECT CAST(ts AS DATE) AS d, COUNT(*), MAX(B) FROM S GROUP BY CAST(ts AS DATE)",
             [("GROUP BY", "WINDOWS", "constant")],
         ),

@@ -8,6 +8,13 @@ from tests.engines.cases import RANGE, on, told
 JOINED = "FROM S JOIN T ON S.A = T.D"
 LOCAL = "S.A > 10 AND S.A < 20"
 WINDOW = "TABLE(TUMBLE(TABLE S, DESCRIPTOR(ts), INTERVAL '1' HOUR))"
+TUMBLED = "TABLE(TUMBLE(TABLE {}, DESCRIPTOR(ts), INTERVAL '{{}}' MINUTE))"
+WINDOWS = (
+    f"SELECT a.A FROM {TUMBLED.format('S')} a JOIN {TUMBLED.format('T')} b ON a.A = b.D"
+    " AND a.window_start = b.window_start AND a.window_end = b.window_end"
+)
+COUNTS = "SELECT A, COUNT(*) AS n FROM S GROUP BY A"
+MAX, INPUT = ("GROUP BY", "ACCUMULATORS", "constant"), ("GROUP BY", "INPUT", "keys")
 TOP = "SELECT id, window_start, ROW_NUMBER() OVER"
 
 
@@ -105,8 +112,57 @@ TOP = "SELECT id, window_start, ROW_NUMBER() OVER"
         (
             "SELECT * FROM (SELECT id, n, ROW_NUMBER() OVER (PARTITION BY id ORDER BY n) AS r FROM"
             " (SELECT id, COUNT(*) AS n FROM S GROUP BY id) y) x WHERE r <= 5",
-            [("GROUP BY", "ACCUMULATORS", "keys"), ("first rows", "INPUT", "rows")],
+            [("GROUP BY", "ACCUMULATORS", "keys"), ("first rows", "INPUT", "keys")],
         ),
+        # Ranks of what only rises keep the first rows alone.
+        (
+            "SELECT * FROM (SELECT A, n, ROW_NUMBER() OVER (ORDER BY n DESC) AS r FROM"
+            " (SELECT A, COUNT(*) AS n FROM S GROUP BY A) y) x WHERE r <= 3",
+            [("GROUP BY", "ACCUMULATORS", "keys"), ("first rows", "KEYED_ROWS", "constant")],
+        ),
+        # An extremum keeps one value of what only moves towards it, else one of each group below.
+        (f"SELECT MAX(n) FROM ({COUNTS}) y", [("GROUP BY", "ACCUMULATORS", "keys"), MAX]),
+        (f"SELECT MIN(n) FROM ({COUNTS}) y", [("GROUP BY", "ACCUMULATORS", "keys"), INPUT]),
+        (
+            f"SELECT MIN(n) FROM ({COUNTS.replace('FROM S', f'FROM S WHERE {LOCAL}')}) y",
+            [("GROUP BY", "ACCUMULATORS", "constant"), ("GROUP BY", "INPUT", "constant")],
+        ),
+        (
+            "SELECT MAX(S.B) FROM S LEFT JOIN T ON S.A = T.D",
+            [("join", "DISTINCT_ROWS", "rows"), MAX],
+        ),
+        # Groups of finite keys are few rows, whatever is beside the keys.
+        (
+            f"SELECT s.n * t.n FROM ({COUNTS.replace('FROM S', f'FROM S WHERE {LOCAL}')}) s JOIN (SELECT D,"
+            " COUNT(*) AS n FROM T WHERE D BETWEEN 1 AND 9 GROUP BY D) t ON s.A = t.D",
+            [("GROUP BY", "ACCUMULATORS", "constant")] * 2 + [("join", "DISTINCT_ROWS", "constant")],
+        ),
+        # A regular join makes plain timestamps of time attributes; windows of GROUP BY itself are cleaned.
+        (
+            "SELECT T.id FROM S JOIN T ON S.A = T.D JOIN S z ON T.K = z.K"
+            " AND z.ts BETWEEN T.ts AND T.ts + INTERVAL '1' HOUR",
+            [("join", "DISTINCT_ROWS", "rows")] * 2,
+        ),
+        (
+            f"SELECT AVG(T.E) OVER (PARTITION BY S.A ORDER BY S.ts RANGE UNBOUNDED PRECEDING) {JOINED}",
+            [("join", "DISTINCT_ROWS", "rows"), ("OVER", "INPUT", "rows")],
+        ),
+        (
+            "SELECT AVG(T.E) OVER (PARTITION BY S.A ORDER BY S.ts ROWS BETWEEN 9 PRECEDING AND CURRENT ROW)"
+            f" {JOINED}",
+            [("join", "DISTINCT_ROWS", "rows"), ("OVER", "REFUSED", "refused")],
+        ),
+        (
+            f"SELECT COUNT(*) {JOINED} GROUP BY TUMBLE(S.ts, INTERVAL '1' HOUR)",
+            [("join", "DISTINCT_ROWS", "rows"), ("GROUP BY", "WINDOWS", "constant")],
+        ),
+        (
+            f"SELECT COUNT(*) FROM {WINDOW} w JOIN T ON w.A = T.D GROUP BY w.window_start, w.window_end",
+            [("join", "DISTINCT_ROWS", "rows"), ("GROUP BY", "ACCUMULATORS", "time")],
+        ),
+        # Both ends of windows of one length are equal in a window join, of different lengths in none.
+        (WINDOWS.format(5, 5), [("join", "WINDOWS", "constant")]),
+        (WINDOWS.format(5, 10), [("join", "DISTINCT_ROWS", "keys")]),
         (
             "SELECT id, SUM(B) OVER (PARTITION BY K ORDER BY ts RANGE UNBOUNDED PRECEDING) FROM S"
             " WHERE K BETWEEN 1 AND 9",

@@ -38,6 +38,17 @@ WINDOW = "TUMBLE(S, ts, INTERVAL '1 hour')"
             "SELECT S.id FROM S JOIN T ON S.K = T.K WHERE S.ts > NOW() - INTERVAL '1 hour'",
             [("filter by the present time", "SPAN", "constant"), ("join", "ROWS", "rows")],
         ),
+        # Rows wait until the condition begins.
+        (
+            "SELECT id FROM S WHERE ts < NOW() - INTERVAL '1 hour'",
+            [("filter by the present time", "SPAN", "constant")],
+        ),
+        # NOT IN is planned as NOT EXISTS. Above a join that keeps its rows times come in no order.
+        ("SELECT id FROM S WHERE K NOT IN (SELECT K FROM T)", [("anti join", "ROWS", "rows")]),
+        (
+            f"SELECT window_start, COUNT(*) FROM {WINDOW} w JOIN T ON w.K = T.K GROUP BY window_start",
+            [("join", "ROWS", "rows"), ("GROUP BY", "ACCUMULATORS", "time")],
+        ),
         (
             f"SELECT window_start, COUNT(*) FROM {WINDOW} GROUP BY window_start",
             [("GROUP BY", "WINDOWS", "constant")],
@@ -46,7 +57,7 @@ WINDOW = "TUMBLE(S, ts, INTERVAL '1 hour')"
         ("SELECT COUNT(DISTINCT K) FROM S", [("GROUP BY", "VALUES", "keys")]),
         (
             "SELECT MAX(n) FROM (SELECT K, COUNT(*) AS n FROM S GROUP BY K) x",
-            [("GROUP BY", "ACCUMULATORS", "keys"), ("GROUP BY", "INPUT", "rows")],
+            [("GROUP BY", "ACCUMULATORS", "keys"), ("GROUP BY", "INPUT", "keys")],
         ),
         ("SELECT DISTINCT K FROM S", [("DISTINCT", "DIFFERENT", "keys")]),
         (

@@ -21,6 +21,11 @@ KINDS = (
 )
 # What DuckDB has no windows for, so only the engines judge it.
 WINDOWED = "hours"
+# Computed from different joins: numbers of rows, sums of products of columns, extrema.
+AGGREGATES = (
+    *("COUNT(*)", "COUNT(y.B)", "SUM(y.B)", "AVG(x.B)", "SUM(x.B * y.B)", "SUM(x.B + y.B)"),
+    *("MIN(y.B)", "MAX(x.B)", "MIN(y.C)", "SUM(2 * x.B) + COUNT(*)", "AVG(x.B - y.A)"),
+)
 OPS = ("<", "<=", ">", ">=")
 
 
@@ -28,8 +33,9 @@ def case(seed: int, kind: str | None = None, rows: int = 40) -> tuple[str, Corpu
     """A kind and a statement of it that is bounded, for most seeds."""
     r = Random(f"{seed} {kind}")
     kind = kind or r.choice(KINDS)
-    catalog = catalog_from_mapping(_streams(r))
-    events = [_event(r, number) for number in range(rows)]
+    streams = _streams(r)
+    catalog = catalog_from_mapping(streams)
+    events = [_event(r, 0.0 if streams["S"]["not_null"] else 0.1) for _ in range(rows)]
     sql = {
         "order": _order,
         "window": _window,
@@ -49,9 +55,10 @@ def _streams(r: Random) -> dict[str, Any]:
     return {name: {"columns": types, "timestamp": "ts", "not_null": absent} for name in "STU"}
 
 
-def _event(r: Random, number: int) -> dict[str, Any]:
+def _event(r: Random, missing: float) -> dict[str, Any]:
     moment = BEGIN + dt.timedelta(minutes=r.randint(0, 240))
-    values = {"A": r.randint(-1, 6), "B": r.randint(-20, 20), "C": r.choice("abc")}
+    values: dict[str, Any] = {"A": r.randint(-1, 6), "B": r.randint(-20, 20), "C": r.choice("abc")}
+    values |= {name: None for name in "AB" if r.random() < missing}
     return {"stream": r.choice("SSTTU"), **values, "ts": str(moment)}
 
 
@@ -129,6 +136,8 @@ def _grouped(r: Random, kind: str) -> str:
     shown = r.choice(
         ("COUNT(*)", "COUNT(*), MIN(x.A)", "SUM(x.A)", "MAX(x.A), COUNT(x.A)", "AVG(x.A)", "COUNT(y.C)")
     )
+    if r.random() < 0.5:
+        shown = ", ".join(r.sample(AGGREGATES, r.randint(1, 3)))
     inner = r.choice(("x.B < y.B AND x.B > -3 AND y.B < 5", "x.A = y.A"))
     if r.random() < 0.2:
         return f"SELECT {shown} FROM S x, T y WHERE {inner} AND {_range(r, 'x.A')}"

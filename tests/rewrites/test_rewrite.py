@@ -191,7 +191,7 @@ def test_there_are_as_many_engines_as_are_named() -> None:
 def test_a_program_is_one_of_python() -> None:
     text = program(compile(f'{ORDER}\n-- it\'s "that"\n', CATALOG, "in order"))
     found: dict[str, str] = {}
-    body = text[text.index("CATALOG =") : text.index("def main")].replace("Path(", "str(")
+    body = text[text.index("SQL =") : text.index("# The queries")]
     exec(builtins.compile(body, "program", "exec"), found)
     assert found["SQL"].startswith(ORDER)
     builtins.compile(text, "program", "exec")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 import os
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -12,7 +14,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from tests.live.test_live import row, two
+from tests.live.test_live import TWO, row, two
 from tests.seeded import static_rows, timed_case, timed_streams
 from tests.spark import histories
 from tests.spark.arrivals import Rows, by_marker, cut, flat, write, written
@@ -22,6 +24,7 @@ from tests.strategies import Case
 
 from streambound.boundedness.exact import exact
 from streambound.checkpoint.kept import identity_of
+from streambound.compiler import compile
 from streambound.errors import DataError, QueryError, StorageError
 from streambound.evaluation.events import encode_static
 from streambound.evaluation.onepass import one_pass
@@ -35,7 +38,8 @@ from streambound.live.answers import (
     require_written,
     write_epoch,
 )
-from streambound.query.catalog import Catalog
+from streambound.query.catalog import Catalog, NamedQuery, load_catalog
+from streambound.rewrites.program import program
 from streambound.spark.live import epochs
 from streambound.spark.live.query import Pace, live
 from streambound.synopsis.plan import Plan
@@ -126,6 +130,26 @@ def test_answers_without_time_are_those_of_history(
     assert answer.rows == sum(e["stream"] in {o.relation.name for o in case.query.streams} for e in EVENTS)
     if answer.most_units:
         assert_bounded(answer)
+
+
+def test_a_printed_program_runs(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = two(PAIRS)
+    arrive(case, flat(case.catalog, tmp_path), EVENTS, seed=5)
+    streams = {name: {**body, "history": {"path": name}} for name, body in TWO.items()}
+    (tmp_path / "streams.yml").write_text(json.dumps({"streams": streams}))
+    monkeypatch.setenv("STREAMBOUND_STREAMS", str(tmp_path))
+    # A query of a text of several, that reads one of another file.
+    few = NamedQuery("few", PAIRS)
+    catalog = replace(load_catalog(tmp_path / "streams.yml"), queries=(few,))
+    text = "CREATE VIEW every AS SELECT * FROM S; CREATE VIEW asked AS SELECT f.A FROM few AS f;"
+    printed = program(compile(text, catalog, "q", query="asked"))
+    named = {"__name__": "printed", "__file__": str(tmp_path / "printed.py")}
+    exec(builtins.compile(printed, "printed", "exec"), named)
+    named |= {"OUTPUT": tmp_path / "live", "PACE": Pace(), "session": lambda _: nullcontext(spark)}
+    named["main"]()
+    found = sum((rows for _, rows in written(tmp_path / "live" / "q", case.query, timed=False)), Counter())
+    s, t = (Counter(e["A"] for e in EVENTS if e["stream"] == name) for name in "ST")
+    assert found == {(a,): s[a] * t[a] for a in range(1, 5) if s[a] * t[a]}
 
 
 def files(folder: Path) -> dict[str, bytes]:

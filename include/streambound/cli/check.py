@@ -13,7 +13,14 @@ from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streambound.cli.options import add_engine, add_text, command, exit_code, refuse_ignored
+from streambound.cli.options import (
+    add_engine,
+    add_text,
+    asked_again,
+    command,
+    exit_code,
+    refuse_ignored,
+)
 from streambound.errors import CatalogError, PlatformError, QueryError, StreamboundError
 from streambound.examination.asking import Examiner, NotDecided, Unanswered
 
@@ -276,6 +283,8 @@ def decided(
     question |= {"dialect": one.dialect, "query": one.query, "form": form, "path": str(one.path)}
     question |= {"suggest": suggest, "engine": options.engine, "otherwise": one.engine}
     question |= {"default": one.default, "queries": list(map(astuple, one.queries)), "written": one.written}
+    if one.written is None:
+        question["said"] = asked_again(options, str(one.path), one.query)
     try:
         found = examiner.ask(question, options.timeout)
     except NotDecided as error:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from streambound.cli.options import add_text, command, exit_code
+from streambound.cli.options import add_engine, add_text, asked_again, command, exit_code
 from streambound.errors import PlanError, StreamboundError
 
 if TYPE_CHECKING:
@@ -18,29 +19,30 @@ def add_parser(commands: Any) -> None:
     parser = command(commands, "explain", _explain, "show what is kept of each stream, and why")
     parser.add_argument("query", metavar="QUERY", help="a registered query or a .sql file")
     add_text(parser)
+    add_engine(parser, "with what that engine keeps of it as it is written, and how that grows")
     parser.add_argument("--steps", action="store_true", help="show the steps of Schiff & Özçep as well")
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from streambound.cli.queries import registered_or_file
-    from streambound.compiler import CRITERIA, compile, invalid, reported
+    from streambound.cli.queries import chosen
+    from streambound.compiler import CRITERIA, compile, invalid, on_engine, reported
     from streambound.report.verdicts import plan_text, verdict_text
 
-    query, catalog = registered_or_file(options.query, options.catalog, options.dialect, options.chosen)
+    found = chosen(options.query, options.catalog, options.dialect, options.chosen)
+    query, catalog = found.query, found.around.catalog
+    said = asked_again(options, options.query, options.chosen)
     try:
         job = compile(query.sql, catalog, query.name, compared=True, dialect=query.dialect, query=query.query)
+        report = replace(reported(job), engine=on_engine(job, options.engine, found.around.engine))
     except StreamboundError as error:
         report = invalid(query.name, CRITERIA[0], error)
         print(verdict_text(report, query.sql, whole=True))
         return exit_code([report.verdict])
-    report = reported(job)
-    print(verdict_text(report, query.sql, whole=True))
+    print(verdict_text(report, query.sql, whole=True, job=job, said=said))
     if report.verdict == "bounded":
         print(plan_text(job))
     if _in_memory(job):
-        print(
-            f"  in K tuples of memory it has a part of its answer: streambound run {options.query} --memory K"
-        )
+        print(f"  in K tuples of memory it has a part of its answer: streambound run {said} --memory K")
     if options.steps:
         print(_published_steps(job.query))
     return exit_code([report.verdict])

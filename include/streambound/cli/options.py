@@ -6,6 +6,7 @@ import argparse
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from shlex import join
 from typing import Any
 
 from streambound.engines import ENGINES
@@ -63,15 +64,16 @@ def add_dialect(parser: Any) -> None:
     )
 
 
-def add_engine(parser: Any) -> None:
+def add_engine(
+    parser: Any, text: str = "with what that engine keeps of each query as it is written, and how that grows"
+) -> None:
     """The option that says which engine runs the queries."""
     parser.add_argument(
         "--for",
         dest="engine",
         type=str.lower,
         choices=ENGINES,
-        help="with what that engine keeps of each query as it is written, and how that grows"
-        " (default: what a line '-- for: NAME' of the file says, or the project)",
+        help=f"{text} (default: what a line '-- for: NAME' of the file says, or the project)",
     )
 
 
@@ -79,6 +81,18 @@ def add_text(parser: Any) -> None:
     """The options that say how a text is read, and which of its queries is meant."""
     add_dialect(parser)
     parser.add_argument("--query", dest="chosen", metavar="NAME", help="which query, of a text of several")
+
+
+def asked_again(options: argparse.Namespace, query: str, chosen: str | None) -> str:
+    """A query of a command line as a further command is told to read it: to be pasted into a shell.
+
+    Args:
+        query: its name or file.
+        chosen: which one, of a text of several.
+    """
+    given = {"--catalog": options.catalog, "--dialect": options.dialect, "--query": chosen}
+    read = (word for option, value in given.items() if value is not None for word in (option, str(value)))
+    return join([query, *read])
 
 
 def _dialect(text: str) -> str:

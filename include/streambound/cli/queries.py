@@ -69,7 +69,7 @@ def queries(paths: list[Path], catalog_file: Path | None) -> tuple[Chosen, ...]:
             return tuple(_of_project(project, given))
         if given is None:
             registry = load_registry(settings.registry())
-            around = Around(registry.catalog, errors=registry.errors)
+            around = Around(registry.catalog, errors=registry.errors, engine=registry.engine)
             return tuple(Chosen(query, around) for query in registry.queries)
     found: list[Chosen] = []
     arounds: dict[Path, Around] = {}
@@ -117,7 +117,15 @@ def models(manifest: Path, select: Iterable[str], dialect: str | None) -> Iterat
 def registered_or_file(
     name: str, catalog_file: Path | None, dialect: str | None = None, query: str | None = None
 ) -> tuple[RegisteredQuery, Catalog]:
-    """The query of a registered name or a file, with its catalog.
+    """The query of a registered name or a file, with its catalog: see ``chosen``."""
+    found = chosen(name, catalog_file, dialect, query)
+    return found.query, found.around.catalog
+
+
+def chosen(
+    name: str, catalog_file: Path | None, dialect: str | None = None, query: str | None = None
+) -> Chosen:
+    """The query of a registered name or a file, with what it is decided with.
 
     Args:
         dialect: of the text, whatever is said elsewhere.
@@ -129,19 +137,19 @@ def registered_or_file(
     if Path(name).suffix.lower() in SUFFIXES:
         if os.path.isdir(name):
             raise QueryError("this is a folder", subject=name, accepted="one .sql file")
-        chosen = queries([Path(name)], catalog_file)[0]
-        found, catalog = chosen.query, chosen.around.catalog
+        first = queries([Path(name)], catalog_file)[0]
+        found, around = first.query, first.around
     else:
         registry = load_registry(settings.registry())
         (found,) = registry.chosen([name])
-        catalog = registry.catalog_of(catalog_file)
+        around = Around(registry.catalog_of(catalog_file), errors=registry.errors, engine=registry.engine)
     if found.error is not None:
         raise found.error
     if query is not None:
         if not _PLAIN.fullmatch(query):
             raise QueryError(f"--query is {query}", accepted="letters, digits, _ . = @ - and spaces")
         found = replace(found, name=f"{found.name}/{query}")
-    return replace(found, dialect=dialect or found.dialect, query=query), catalog
+    return Chosen(replace(found, dialect=dialect or found.dialect, query=query), around)
 
 
 def _of_project(project: Project, given: Catalog | None) -> Iterator[Chosen]:

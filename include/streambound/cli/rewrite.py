@@ -7,7 +7,8 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from streambound.cli.options import add_text, command
+from streambound.cli.options import add_engine, add_text, asked_again, command
+from streambound.engines import ENGINES
 from streambound.errors import PlanError, QueryError
 
 if TYPE_CHECKING:
@@ -19,13 +20,7 @@ def add_parser(commands: Any) -> None:
     """Add the subcommand."""
     parser = command(commands, "rewrite", _rewrite, "print SQL that keeps the bound on an engine")
     parser.add_argument("query", metavar="QUERY", help="a registered query or a .sql file")
-    parser.add_argument(
-        "--for",
-        dest="engine",
-        metavar="ENGINE",
-        required=True,
-        help="spark, flink, risingwave, materialize, feldera or ksqldb",
-    )
+    add_engine(parser, "the engine that the SQL is for")
     parser.add_argument(
         "--as",
         dest="form",
@@ -38,25 +33,30 @@ def add_parser(commands: Any) -> None:
 
 
 def _rewrite(options: argparse.Namespace) -> int:
-    from streambound.cli.queries import registered_or_file
+    from streambound.cli.queries import chosen
     from streambound.compiler import compile
+    from streambound.engines.kept import engine_for
     from streambound.rewrites.rewrite import rewrite
     from streambound.rewrites.targets import target
 
-    to = target(options.engine)
+    found = chosen(options.query, options.catalog, options.dialect, options.chosen)
+    query, around = found.query, found.around
+    engine = engine_for(query.sql, options.engine, around.engine)
+    if engine is None:
+        raise QueryError("no engine is named", accepted=", ".join(ENGINES), fix="add --for ENGINE")
+    to = target(engine.name)
     if options.form == "pyspark" and not to.program:
         raise QueryError(
             f"--as pyspark is a program of Spark's, and --for is {to.name}",
             accepted="--for spark",
             fix="leave out --as",
         )
-    query, catalog = registered_or_file(options.query, options.catalog, options.dialect, options.chosen)
-    job = compile(query.sql, catalog, query.name, dialect=query.dialect, query=query.query)
+    job = compile(query.sql, around.catalog, query.name, dialect=query.dialect, query=query.query)
     if options.form == "pyspark":
         return _print_program(job, options.format)
-    found = rewrite(job, to)
-    print(json.dumps(found.to_json(), ensure_ascii=False) if options.format == "json" else _text(job, found))
-    return 0 if found.sql is not None else 1
+    made = rewrite(job, to, asked_again(options, options.query, options.chosen))
+    print(json.dumps(made.to_json(), ensure_ascii=False) if options.format == "json" else _text(job, made))
+    return 0 if made.sql is not None else 1
 
 
 def _print_program(job: Planned, form: str) -> int:

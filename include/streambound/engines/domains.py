@@ -27,6 +27,7 @@ from streambound.query.model import (
     Output,
     Query,
 )
+from streambound.query.operators import Grouping
 from streambound.query.statement import Block, Selection, Statement
 
 # Conjunctions of the conditions on one stream that are looked at; past them it counts as not filtered.
@@ -202,6 +203,27 @@ def mains(block: Block) -> list[tuple[Selection, tuple[Selection, ...]]]:
         names = {o.alias for o in one.occurrences}
         found.append((one, tuple(s for s in unmatched if {o.alias for o in s.occurrences} <= names)))
     return found
+
+
+def finite_keys(statement: Statement, infers: bool) -> bool | None:
+    """Whether the groups of an answer, or of all that it joins, have finitely many keys; None if nothing of
+    that kind tells its rows apart.
+    """
+    then = statement.blocks[0].then
+    if len(statement.blocks) == 1 and then is None:
+        fed = [o.relation.fed for one in statement.selections for o in one.occurrences]
+        return all(one is not None and finite_keys(one, infers) for one in fed) or None
+    if len(statement.blocks) != 1 or not isinstance(then, Grouping) or then.session is not None:
+        return None
+    found = (
+        (one, others, one.base.select[position].term)
+        for one, others in mains(statement.blocks[0])
+        for position in range(then.keys)
+    )
+    return all(
+        not isinstance(term, Attribute) or Domains.of(one, others, infers, term.occurrence).finite(term)
+        for one, others, term in found
+    )
 
 
 def finite_output(statement: Statement, number: int, infers: bool) -> bool:

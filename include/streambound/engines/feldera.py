@@ -10,7 +10,15 @@ _WATERLINE = "the waterline passes"
 _of = Rule.of
 
 RULES = (
-    _of(Kind.JOIN, Keeps.SPAN, _SERIES, Fact.TIME_EQUALITY, cleans=_WATERLINE, watermarks=True),
+    _of(
+        Kind.JOIN,
+        Keeps.SPAN,
+        _SERIES,
+        Fact.TIME_EQUALITY,
+        unless={Fact.UNTIMED},
+        cleans=_WATERLINE,
+        watermarks=True,
+    ),
     _of(
         Kind.JOIN,
         Keeps.DISTINCT_ROWS,
@@ -23,14 +31,30 @@ RULES = (
         rule
         for kind in (Kind.SEMI, Kind.ANTI)
         for rule in (
-            _of(kind, Keeps.SPAN, _SERIES, Fact.TIME_EQUALITY, cleans=_WATERLINE, watermarks=True),
+            _of(
+                kind,
+                Keeps.SPAN,
+                _SERIES,
+                Fact.TIME_EQUALITY,
+                unless={Fact.UNTIMED},
+                cleans=_WATERLINE,
+                watermarks=True,
+            ),
             _of(kind, Keeps.DISTINCT_ROWS, _SETS),
         )
     ),
-    _of(Kind.AS_OF, Keeps.VERSIONS, _SERIES, cleans=_WATERLINE, watermarks=True),
+    _of(Kind.AS_OF, Keeps.VERSIONS, _SERIES, unless={Fact.UNTIMED}, cleans=_WATERLINE, watermarks=True),
     _of(Kind.CLOCK, Keeps.SPAN, _SERIES, cleans="NOW() passes"),
     *(
-        _of(Kind.GROUP, Keeps.WINDOWS, _SERIES, fact, cleans=_WATERLINE, watermarks=True)
+        _of(
+            Kind.GROUP,
+            Keeps.WINDOWS,
+            _SERIES,
+            fact,
+            unless={Fact.UNTIMED},
+            cleans=_WATERLINE,
+            watermarks=True,
+        )
         for fact in (Fact.WINDOW, Fact.EVENT_TIME, Fact.TIME_FUNCTION)
     ),
     _of(Kind.GROUP, Keeps.VALUES, _SETS, Fact.VALUES),
@@ -52,6 +76,7 @@ RULES = (
         Fact.TIME_ORDER,
         Fact.BOUNDED,
         Fact.BY_RANGE,
+        unless={Fact.UNTIMED},
         cleans=_WATERLINE,
         watermarks=True,
     ),

@@ -11,6 +11,11 @@ _SORTS = Source(DOCUMENTED, "Flink documentation, ORDER BY clause: ascending by 
 _WATERMARK = "the watermark passes"
 _TTL = "only by table.exec.state.ttl, which loses matches"
 
+_EXPLAINED = Source(MEASURED, "EXPLAIN of apache-flink 2.3.0")
+_UNTIMED = (
+    "a regular join makes plain timestamps of time attributes: no interval or window above it is cleaned"
+)
+
 _of = Rule.of
 
 RULES = (
@@ -22,6 +27,7 @@ RULES = (
         Keeps.WINDOWS,
         Source(DOCUMENTED, "Flink documentation, Window Join"),
         Fact.WINDOWS,
+        unless={Fact.UNTIMED},
         cleans=_WATERMARK,
         watermarks=True,
     ),
@@ -31,9 +37,18 @@ RULES = (
         _MEASURED,
         Fact.RANGE,
         Fact.BOUNDS,
-        unless={Fact.UPDATES},
+        unless={Fact.UPDATES, Fact.UNTIMED},
         cleans=_WATERMARK,
         watermarks=True,
+    ),
+    _of(
+        Kind.JOIN,
+        Keeps.DISTINCT_ROWS,
+        _EXPLAINED,
+        Fact.RANGE,
+        Fact.UNTIMED,
+        cleans=_TTL,
+        note=_UNTIMED,
     ),
     _of(
         Kind.JOIN,
@@ -51,7 +66,7 @@ RULES = (
         Fact.RANGE,
         cleans=_TTL,
         note="the range of times makes no interval join: that takes insert-only inputs, and of the time"
-        " attributes one equality or exactly two bounds",
+        " attributes one equality or exactly two bounds; a window join takes both ends of equal windows",
     ),
     _of(
         Kind.JOIN,
@@ -80,8 +95,16 @@ RULES = (
     ),
     # Groups.
     _of(Kind.GROUP, Keeps.WINDOWS, _WINDOWS, Fact.SESSION, cleans=_WATERMARK, watermarks=True),
+    _of(Kind.GROUP, Keeps.WINDOWS, _MEASURED, Fact.GROUP_WINDOW, cleans=_WATERMARK, watermarks=True),
     _of(
-        Kind.GROUP, Keeps.WINDOWS, _MEASURED, Fact.WINDOW, Fact.BOTH_ENDS, cleans=_WATERMARK, watermarks=True
+        Kind.GROUP,
+        Keeps.WINDOWS,
+        _MEASURED,
+        Fact.WINDOW,
+        Fact.BOTH_ENDS,
+        unless={Fact.UNTIMED},
+        cleans=_WATERMARK,
+        watermarks=True,
     ),
     _of(
         Kind.GROUP,
@@ -100,11 +123,13 @@ RULES = (
     _of(
         Kind.GROUP,
         Keeps.INPUT,
-        Source(INFERRED, "MinWithRetract and MaxWithRetract keep a map of the values"),
+        _EXPLAINED,
         Fact.EXTREMUM,
         Fact.UPDATES,
+        unless={Fact.MONOTONE},
         cleans=_TTL,
-        note="of rows that are taken back MIN and MAX keep every value, but MAX of a growing count one",
+        note="of rows that are taken back MIN and MAX keep every value that is there, MAX of a number of rows"
+        " one",
     ),
     _of(
         Kind.GROUP,
@@ -112,7 +137,8 @@ RULES = (
         _WINDOWS,
         Fact.WINDOW,
         cleans=_TTL,
-        note="a window is cleaned only where window_start and window_end are both keys",
+        note="a window is cleaned only where window_start and window_end are both keys, and no regular join"
+        " stands between",
     ),
     _of(
         Kind.GROUP,
@@ -160,8 +186,9 @@ RULES = (
     _of(
         Kind.TOP,
         Keeps.INPUT,
-        Source(DOCUMENTED, "Flink source, RetractableTopNFunction"),
+        _EXPLAINED,
         Fact.UPDATES,
+        unless={Fact.MONOTONE},
         cleans=_TTL,
         note="of rows that are taken back top-n keeps all of a partition: one that leaves lets the next in",
     ),
@@ -188,12 +215,38 @@ RULES = (
         _SORTS,
         error="TableException: Sort on a non-time-attribute field is not supported",
     ),
+    *(
+        _of(
+            Kind.OVER,
+            Keeps.REFUSED,
+            _EXPLAINED,
+            Fact.BOUNDED,
+            *when,
+            unless={Fact.NEIGHBOUR, *unless},
+            error="TableException: Non-time attribute sort is not supported for bounded OVER window",
+        )
+        for when, unless in (((), (Fact.TIME_ORDER,)), ((Fact.UNTIMED,), ()))
+    ),
+    *(
+        _of(
+            Kind.OVER,
+            Keeps.INPUT,
+            Source(DOCUMENTED, "FLINK-19059, non-time OVER aggregates"),
+            *when,
+            unless={*unless},
+            cleans=_TTL,
+        )
+        for when, unless in (((), (Fact.TIME_ORDER,)), ((Fact.UNTIMED,), ()))
+    ),
     _of(
         Kind.OVER,
-        Keeps.INPUT,
-        Source(DOCUMENTED, "FLINK-19059, non-time OVER aggregates"),
-        unless={Fact.TIME_ORDER},
-        cleans=_TTL,
+        Keeps.REFUSED,
+        _EXPLAINED,
+        Fact.UPDATES,
+        Fact.BOUNDED,
+        unless={Fact.BY_RANGE, Fact.NEIGHBOUR},
+        error="TableException: StreamPhysicalOverAggregate doesn't support consuming update and delete"
+        " changes",
     ),
     _of(
         Kind.OVER,

@@ -143,6 +143,11 @@ class OnEngine:
         return worst(one.growth for one in self.held)
 
     @property
+    def constant(self) -> bool:
+        """Whether no operator keeps more and more."""
+        return self.growth is Growth.CONSTANT
+
+    @property
     def most(self) -> int | None:
         """The most entries in all, where every operator has a number."""
         counted = [one.most for one in self.held]
@@ -207,20 +212,27 @@ def in_modes(
     further: tuple[Operator, ...] = (),
 ) -> tuple[OnEngine, ...]:
     """What an engine keeps in each of its modes, the preferred one first; of most engines there is one."""
-    found = (*operators(statement, on.infers), *further)
+    made = operators(statement, on.infers)
+    found = (*made, *(replace(one, over=frozenset(range(len(made)))) for one in further))
     return tuple(_in_mode(found, on, mode, known) for mode in on.modes or (None,))
 
 
 def _in_mode(found: Iterable[Operator], on: Engine, mode: Fact | None, known: frozenset[Fact]) -> OnEngine:
     facts = known | ({mode} if mode is not None else set())
     held = []
-    for operator in found:
+    # The joins whose rows stay: later ones find them, so what comes out has no order in time.
+    stay: set[int] = set()
+    for number, operator in enumerate(found):
+        if operator.over & stay:
+            operator = replace(operator, facts=operator.facts | {Fact.UNTIMED})
         rule = next((one for one in on.rules if one.fits(operator, facts)), None)
         if rule is None and operator.kind in _PASSED_OVER:
             continue
         if rule is None:
             held.append(Held(operator, None, Growth.UNKNOWN))
             continue
+        if rule.keeps in (Keeps.ROWS, Keeps.DISTINCT_ROWS):
+            stay.add(number)
         grown = growth(rule.keeps, operator, on.expires)
         bound = most(rule.keeps, operator) if grown is Growth.CONSTANT else None
         held.append(Held(operator, rule, grown, bound))

@@ -45,23 +45,28 @@ class Fact(Enum):
     PLAIN_RANGE = "a range of columns that are no event times, bounded on both sides"
     ONE_SIDED = "event times that are bounded on one side only"
     OUTER = "rows without a partner are kept"
+    NOT_IN = "written as NOT IN"
     STATIC = "one side is a static relation"
     STATIC_KEPT = "of a static relation rows without a partner are kept"
     TABLE = "one side is a table that changes"
     SCALAR = "one side is one row, an aggregate of all"
     # What comes in.
     UPDATES = "its input takes rows back"
+    UNTIMED = "below it a join keeps its rows, so event times come in no order"
+    WAITS = "rows wait for the condition to begin"
     ABOVE_AGGREGATE = "a GROUP BY stands below it"
     ABOVE_DISTINCT = "a DISTINCT stands below it"
     # Groups, ranks and frames.
     WINDOW = "a window is among its keys"
     BOTH_ENDS = "both ends of a window are among its keys, or the window itself"
+    GROUP_WINDOW = "its window is one of GROUP BY itself, and of no table function"
     EVENT_TIME = "an event time is among its keys"
     TIME_FUNCTION = "a monotone function of an event time is among its keys"
     SESSION = "its keys are sessions"
     VALUES = "it counts different values"
     LIST = "it lists the rows of each group"
     EXTREMUM = "it has a least or greatest value"
+    MONOTONE = "what it orders only moves to the front: greatest counts, greatest of greatest"
     FIRST = "one row a key"
     UNORDERED = "in no order"
     RANK = "rows of one rank count as one"
@@ -70,6 +75,7 @@ class Fact(Enum):
     TIME_ORDER = "in the order of event time"
     BOUNDED = "its frame begins at a fixed number of rows, or time, before a row"
     BY_RANGE = "its frame is a range of the order"
+    NEIGHBOUR = "LAG or LEAD"
     # How Spark writes answers, and what of a query is no SQL but calls: those drop duplicates, and semi-join.
     APPEND = "output mode append"
     UPDATE = "output mode update"
@@ -137,9 +143,10 @@ class Input:
     """An input of an operator: which of its columns are still needed, and which have no finite domain.
 
     ``keys`` are those of an equality, or of a group. ``times`` are the columns without a finite domain that
-    only grow with time. ``unique`` are columns that tell its rows apart, if there are such. ``endless`` says
-    that rows go on coming, ``expires`` that a filter by the present time takes them back. ``most`` is how
-    many different values all keys have together, where they are finite and counted.
+    only grow with time. ``unique`` says whether some columns tell its rows apart, and ``few`` that those have
+    finite domains: then there are never more than so many rows. ``endless`` says that rows go on coming,
+    ``expires`` that a filter by the present time takes them back. ``most`` is how many different values all
+    keys have together, where they are finite and counted.
     """
 
     name: str
@@ -147,7 +154,8 @@ class Input:
     free: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     times: frozenset[str] = frozenset()
-    unique: tuple[str, ...] = ()
+    unique: bool = False
+    few: bool = False
     endless: bool = True
     expires: bool = False
     most: int | None = None
@@ -160,13 +168,16 @@ class Input:
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator of the query, as the text has it: ``text`` says on what."""
+    """An operator of the query, as the text has it: ``text`` says on what, ``over`` which joins stand below
+    it, by their places among all operators.
+    """
 
     kind: Kind
     text: str
     inputs: tuple[Input, ...]
     facts: frozenset[Fact] = frozenset()
     place: Place = field(compare=False, default=Place(1, 1))
+    over: frozenset[int] = frozenset()
 
 
 MEASURED, DOCUMENTED, INFERRED = "measured", "documented", "inferred"
@@ -246,12 +257,10 @@ def growth(keeps: Keeps, operator: Operator, expires: bool = False) -> Growth:
 
 
 def _grown(keeps: Keeps, one: Input) -> Growth:
-    if keeps in (Keeps.NOTHING, Keeps.SPAN, Keeps.WINDOWS):
+    if one.few or keeps in (Keeps.NOTHING, Keeps.SPAN, Keeps.WINDOWS):
         return Growth.CONSTANT
     if keeps in (Keeps.ROWS, Keeps.INPUT):
-        if not one.unique:
-            return Growth.ROWS
-        return Growth.KEYS if set(one.unique) & set(one.free) or not one.needed else Growth.CONSTANT
+        return Growth.KEYS if one.unique else Growth.ROWS
     if keeps is Keeps.DISTINCT_ROWS:
         return _of_columns(
             one, one.free, Growth.KEYS if one.unique or set(one.free) <= set(one.keys) else Growth.ROWS

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from streambound.engines.domains import Domains, aliases, conjuncts, mains
+from streambound.engines.domains import Domains, aliases, conjuncts, finite_keys, mains
 from streambound.engines.model import Fact, Input, Kind, Operator
 from streambound.errors import Place
 from streambound.query.clock import CLOCK
 from streambound.query.formula import Formula, all_of, atoms_of
-from streambound.query.model import Attribute, Filter, Join, Membership, Occurrence, Op, Query
+from streambound.query.model import Attribute, Filter, Join, Membership, NullTest, Occurrence, Op, Query
 from streambound.query.model import Kind as Relations
 from streambound.query.operators import Framing, Grouping, Over, Ranking
 from streambound.query.operators import Kind as Aggregates
@@ -34,24 +34,27 @@ _UPPER, _LOWER = (Op.LT, Op.LE), (Op.GT, Op.GE)
 
 @dataclass(frozen=True)
 class Rows:
-    """What comes out of some operators: whether it is taken back, and what stands below."""
+    """What comes out of some operators: whether it is taken back, and which joins stand below."""
 
-    below: frozenset[Kind] = frozenset()
     facts: frozenset[Fact] = frozenset()
+    joins: frozenset[int] = frozenset()
 
     def beside(self, other: Rows) -> Rows:
         """Of both together."""
-        return Rows(self.below | other.below, self.facts | other.facts)
+        return Rows(self.facts | other.facts, self.joins | other.joins)
 
-    def above(self, operator: Operator) -> Rows:
-        """What comes out of an operator over it."""
+    def put(self, operator: Operator, found: list[Operator]) -> Rows:
+        """What comes out of an operator over it, which is added to those that were found."""
+        found.append(replace(operator, over=self.joins))
         facts = set(self.facts)
         if operator.kind in _ABOVE:
             facts.add(_ABOVE[operator.kind])
-        windowed = operator.facts & {Fact.WINDOW, Fact.SESSION, Fact.RANGE}
+        windowed = operator.facts & {Fact.WINDOW, Fact.SESSION, Fact.RANGE, Fact.WAITS}
         if (operator.kind in _CHANGING or Fact.OUTER in operator.facts) and not windowed:
             facts.add(Fact.UPDATES)
-        return Rows(self.below | {operator.kind}, frozenset(facts))
+        # The answer stands before all that are found.
+        place = {len(found)} if operator.kind in (Kind.JOIN, Kind.SEMI, Kind.ANTI) else set()
+        return Rows(frozenset(facts), self.joins | place)
 
 
 def operators(statement: Statement, infers: bool = True) -> tuple[Operator, ...]:
@@ -76,8 +79,7 @@ def _statement(
         for one in sides:
             below = below.beside(one.operators(found))
         for operator in _above(block, sides, below.facts):
-            found.append(operator)
-            below = below.above(operator)
+            below = below.put(operator, found)
         rows = rows.beside(below)
     return rows
 
@@ -116,16 +118,26 @@ class _Selection:
         return tuple(one for one in conjuncts(self.selection.formula) if CLOCK.name not in aliases(one))
 
     @cached_property
-    def expiring(self) -> dict[str, Join]:
-        """The occurrences whose rows a filter by the present time ends, with that condition."""
-        ends: dict[str, Join] = {}
+    def clocked(self) -> dict[str, tuple[Join, bool]]:
+        """The occurrences that a filter by the present time is on, with a condition, and whether it ends."""
+        found: dict[str, tuple[Join, bool]] = {}
         for one in conjuncts(self.selection.formula):
             if isinstance(one, Join) and CLOCK.name in aliases(one) and one.place != Place(1, 1):
-                mine = next((a for a in one.attributes if a.occurrence != CLOCK.name), None)
-                op = one.op if mine == one.left else one.op.mirrored
-                if mine is not None and op in (Op.GT, Op.GE):
-                    ends.setdefault(mine.occurrence, one)
-        return ends
+                mine, op, _, offset = _turned(one, *(a for a in aliases(one) if a != CLOCK.name))
+                # Of a row that is no later than now nothing is waited for.
+                ends, begins = op in (Op.GT, Op.GE), op in (Op.LT, Op.LE) and offset < 0
+                if ends or (begins and mine.occurrence not in found):
+                    found[mine.occurrence] = (one, ends)
+        return found
+
+    @property
+    def matched(self) -> bool:
+        """Whether rows of it are taken back only for the same ones with a partner, if at all."""
+        return not self.selection.guards and not self.clocked and _of_streams(self.base)
+
+    def expires(self, names: Iterable[str]) -> bool:
+        """Whether a filter by the present time ends the rows of some occurrences."""
+        return any(self.clocked.get(name, (None, False))[1] for name in names)
 
     @cached_property
     def joined(self) -> tuple[Occurrence, ...]:
@@ -172,9 +184,6 @@ class _Selection:
         keys = tuple(dict.fromkeys(keys))
         columns = tuple(dict.fromkeys((*keys, *needed)))
         relations = [self.base.occurrence(name).relation for name in names]
-        unique: tuple[str, ...] = ()
-        if len(relations) == 1 and relations[0].primary_key:
-            unique = tuple(f"{names[0]}.{column}" for column in relations[0].primary_key)
         endless = any(one.kind in (Relations.STREAM, Relations.VERSIONED) for one in relations)
         return Input(
             " and ".join(names),
@@ -182,11 +191,26 @@ class _Selection:
             tuple(self.named(a) for a in columns if not self.domains[a.occurrence].finite(a)),
             tuple(map(self.named, keys)),
             frozenset(self.named(a) for a in columns if self.base.is_time(a)),
-            unique,
+            *self.unique(names),
             endless,
-            any(name in self.expiring for name in names),
+            self.expires(names),
             self.most(columns),
         )
+
+    def unique(self, names: Sequence[str]) -> tuple[bool, bool]:
+        """Whether something tells the joined rows of some occurrences apart, and whether that has finitely
+        many values: primary keys, or the keys of the groups of sub-queries.
+        """
+        found = [self._unique(name) for name in names]
+        return all(unique for unique, _ in found), all(few for _, few in found)
+
+    def _unique(self, name: str) -> tuple[bool, bool]:
+        relation = self.base.occurrence(name).relation
+        finite = None if relation.fed is None else finite_keys(relation.fed, self.infers)
+        if finite is not None:
+            return True, finite
+        key = [Attribute(name, column) for column in relation.primary_key or ()]
+        return bool(key), bool(key) and all(map(self.domains[name].finite, key))
 
     def most(self, columns: Iterable[Attribute]) -> int | None:
         """How many rows of some columns there can be."""
@@ -207,25 +231,23 @@ class _Selection:
     def operators(self, found: list[Operator]) -> Rows:
         """The operators of it, its joins among them; what comes out."""
         made = {o.alias: self.source(o, found) for o in self.base.occurrences}
-        for alias, condition in self.expiring.items():
-            found.append(Operator(Kind.CLOCK, str(condition), (self.input([alias]),), place=condition.place))
-            made[alias] = made[alias].above(found[-1])
+        for alias, (condition, ends) in self.clocked.items():
+            waits = frozenset(() if ends else (Fact.WAITS,))
+            clock = Operator(Kind.CLOCK, str(condition), (self.input([alias]),), waits, condition.place)
+            made[alias] = made[alias].put(clock, found)
         first, *later = self.joined
         names, rows = [first.alias], made[first.alias]
         for occurrence in later:
             rows = rows.beside(made[occurrence.alias])
-            found.append(self.join(names, occurrence, rows.facts))
-            rows = rows.above(found[-1])
+            rows = rows.put(self.join(names, occurrence, rows.facts), found)
             names.append(occurrence.alias)
         for as_of in self.selection.as_of:
             rows = rows.beside(made[as_of.alias])
-            found.append(self.as_of(names, as_of, rows.facts))
-            rows = rows.above(found[-1])
+            rows = rows.put(self.as_of(names, as_of, rows.facts), found)
         for guard in self.selection.guards:
             for occurrence in guard.base.occurrences:
                 rows = rows.beside(self.source(occurrence, found))
-            found.append(self.guard(names, guard, rows.facts))
-            rows = rows.above(found[-1])
+            rows = rows.put(self.guard(names, guard, rows.facts), found)
         return rows
 
     def source(self, occurrence: Occurrence, found: list[Operator]) -> Rows:
@@ -296,7 +318,7 @@ class _Selection:
         found: set[Fact] = set()
         events: dict[tuple[str, str], list[Op]] = {}
         plain: dict[tuple[str, str], list[Op]] = {}
-        ends = set[str]()
+        ends, specs = set[str](), set[object]()
         for mine, op, theirs, _ in compared:
             pair = (mine.occurrence, theirs.occurrence)
             kinds = time_of(self.base, mine), time_of(self.base, theirs)
@@ -304,6 +326,7 @@ class _Selection:
                 events.setdefault(pair, []).append(op)
             elif op is Op.EQ and kinds[0] == kinds[1] and kinds[0] in ("start", "end"):
                 ends.add(kinds[0])
+                specs |= {_window(self.base, mine), _window(self.base, theirs)}
             elif all(self.base.type_of(a).family is Family.TIMESTAMP for a in (mine, theirs)):
                 plain.setdefault(pair, []).append(op)
         for ops in events.values():
@@ -315,7 +338,8 @@ class _Selection:
             elif upper or lower:
                 found.add(Fact.ONE_SIDED)
         if ends:
-            found |= {Fact.RANGE, Fact.TIME_EQUALITY} | ({Fact.WINDOWS} if len(ends) == 2 else set())
+            found |= {Fact.RANGE, Fact.TIME_EQUALITY}
+            found |= {Fact.WINDOWS} if len(ends) == 2 and len(specs) == 1 else set()
         if Fact.RANGE not in found and any(
             Op.EQ in ops or (any(o in _UPPER for o in ops) and any(o in _LOWER for o in ops))
             for ops in _mixed(events, plain)
@@ -363,6 +387,7 @@ class _Selection:
         )
         made = set(facts) | replace(self, selection=replace(self.selection, base=base))._times(compared)
         made |= {Fact.NO_EQUALITY} if all(op is not Op.EQ for _, op, _, _ in compared) else set()
+        made |= {Fact.NOT_IN} if any(map(_not_in, conjuncts(guard.formula))) else set()
         made |= {Fact.STATIC} if not right.endless else set()
         made |= {Fact.AS_JOIN} if _AS_JOIN.search(self.sql) else set()
         kind = Kind.ANTI if guard.negated else Kind.SEMI
@@ -386,10 +411,18 @@ class _Selection:
             tuple(self.named(a) for a in columns if not self.domains[a.occurrence].finite(a)),
             tuple(map(self.named, chosen)),
             frozenset(self.named(a) for a in columns if time_of(self.base, a) is not None),
+            *self.unique([o.alias for o in self.base.occurrences]),
             endless=endless,
-            expires=bool(self.expiring),
+            expires=self.expires(self.clocked),
             most=self.most(chosen),
         )
+
+
+def _not_in(formula: Formula) -> bool:
+    """Whether it is the comparison of NOT IN: equal, or one of both NULL."""
+    parts = getattr(formula, "parts", ())
+    equal = [one for one in parts if isinstance(one, Join) and one.op is Op.EQ]
+    return len(equal) == 1 and all(one in equal or isinstance(one, NullTest) for one in parts)
 
 
 def _mixed(
@@ -444,6 +477,23 @@ def time_of(query: Query, attribute: Attribute) -> str | None:
         names = [c.name for c in relation.columns if not c.of]
         return _time_of_output(relation.fed, names.index(attribute.column))
     return "stamp" if relation.timestamp == attribute.column else None
+
+
+def _window(query: Query, attribute: Attribute) -> tuple[int | None, int | None, bool] | None:
+    """The length of a window, and how far the next one begins after it."""
+    relation, column = query.occurrence(attribute.occurrence).relation, query.column(attribute)
+    if column.of:
+        return column.bucket, column.slide, column.cumulative
+    if relation.fed is None:
+        return None
+    number = [c.name for c in relation.columns if not c.of].index(attribute.column)
+    found = set()
+    for block in relation.fed.blocks:
+        position = number if block.then is None else block.then.shown[number].outputs[0]
+        for selection in block.selections:
+            term = selection.base.select[position].term
+            found.add(_window(selection.base, term) if isinstance(term, Attribute) else None)
+    return found.pop() if len(found) == 1 else None
 
 
 def _time_of_output(statement: Statement, number: int) -> str | None:
@@ -521,7 +571,7 @@ def _of_keys(query: Query, keys: Iterable[int]) -> set[Fact]:
             found.add(Fact.WINDOW)
             # A window of GROUP BY itself, not of a table function.
             if query.column(term).of and not _of_table_function(term):
-                found.add(Fact.BOTH_ENDS)
+                found |= {Fact.BOTH_ENDS, Fact.GROUP_WINDOW}
     if {"start", "end"} <= kinds:
         found.add(Fact.BOTH_ENDS)
     if "stamp" in kinds:
@@ -551,6 +601,14 @@ def _group(
     made |= (
         {Fact.EXTREMUM} if any(one.kind in (Aggregates.LEAST, Aggregates.GREATEST) for one in read) else set()
     )
+    ends = [one for one in read if one.kind in (Aggregates.LEAST, Aggregates.GREATEST)]
+    rises = (
+        side.matched or _monotone(side.base, one.arguments, one.kind)
+        for side in sides
+        for one in ends
+        if one.arguments
+    )
+    made |= {Fact.MONOTONE} if ends and all(rises) else set()
     distinct = sorted({p for one in read if one.distinct for p in one.arguments})
     inputs = tuple(one.of_outputs(distinct, keys) for one in sides)
     text = _terms(base, keys) or "all rows"
@@ -569,12 +627,44 @@ def _top(then: Ranking, sides: Sequence[_Selection], used: Sequence[int], facts:
     made |= {Fact.BEYOND} if then.beyond else set()
     made |= {Fact.LIMIT} if not then.partition else set()
     made |= {Fact.TIME_ORDER} if _by_time(base, then.order) else set()
+    if len(then.order) == 1:
+        (((first, descends),), end) = then.order, Aggregates.LEAST
+        end = Aggregates.GREATEST if descends else Aggregates.LEAST
+        made |= {Fact.MONOTONE} if all(_monotone(one.base, (first,), end) for one in sides) else set()
     inputs = tuple(one.of_outputs(used, then.partition) for one in sides)
     # A star has no place.
     places = [base.select[n].place for n in (*then.partition, *(n for n, _ in then.order))]
     place = next((one for one in (then.shown[0].place, *places) if one != Place(1, 1)), Place(1, 1))
     text = f"{then.function} {then.op.value} {then.limit} of {_terms(base, then.partition) or 'all rows'}"
     return Operator(Kind.TOP, text, inputs, frozenset(made), place)
+
+
+def _monotone(query: Query, positions: Sequence[int], end: Aggregates) -> bool:
+    """Whether an output is an aggregate of a stream's groups that only moves towards an end: a number of
+    rows, or an extremum, towards its own.
+    """
+    term = query.select[positions[0]].term
+    fed = query.occurrence(term.occurrence).relation.fed if isinstance(term, Attribute) else None
+    then = fed.blocks[0].then if fed is not None else None
+    if (
+        fed is None
+        or not isinstance(term, Attribute)
+        or not isinstance(then, Grouping)
+        or len(fed.blocks) > 1
+    ):
+        return False
+    relation = query.occurrence(term.occurrence).relation
+    shown = then.shown[[c.name for c in relation.columns if not c.of].index(term.column)]
+    plain = all(_of_streams(one.base) and not one.guards and not one.as_of for one in fed.selections)
+    if not (plain and shown.plain and shown.values):
+        return False
+    kind = then.aggregates[shown.values[0]].kind
+    return kind is end or (kind is Aggregates.COUNT and end is Aggregates.GREATEST)
+
+
+def _of_streams(query: Query) -> bool:
+    """Whether it reads streams alone, of which no row is taken back."""
+    return all(o.relation.fed is None and o.relation.kind is Relations.STREAM for o in query.occurrences)
 
 
 def _by_time(query: Query, order: Sequence[tuple[int, bool]]) -> bool:
@@ -594,6 +684,7 @@ def _over(
     made |= {Fact.TIME_ORDER} if all(_by_time(base, one.order) for one in functions) else set()
     made |= {Fact.BOUNDED} if all(one.frame.before is not None for one in functions) else set()
     made |= {Fact.BY_RANGE} if not first.frame.rows else set()
+    made |= {Fact.NEIGHBOUR} if {one.name for one in functions} <= {"LAG", "LEAD"} else set()
     inputs = tuple(one.of_outputs(used, first.partition) for one in sides)
     partition = _terms(base, first.partition)
     names = ", ".join(dict.fromkeys(one.name for one in functions))

@@ -11,6 +11,7 @@ def _docs(page: str) -> Source:
 
 _JOINS, _WATERMARKS = _docs("processing/sql/joins"), _docs("processing/watermarks")
 _KEYS = Source(INFERRED, "risingwavelabs/risingwave #3085: a side is keyed by join key and primary key")
+_NOT_IN = Source(DOCUMENTED, "risingwavelabs/risingwave #8166, plan of NOT IN, and #4233")
 _MESSAGES = "the watermark passes, and its join key gets a message"
 _WATERMARK = "the watermark passes"
 _NESTED = "Not supported: streaming nested-loop join"
@@ -28,15 +29,41 @@ RULES = (
         note="a comparison with one aggregate of all rows is a dynamic filter, and keeps all its left input",
     ),
     _of(Kind.JOIN, Keeps.REFUSED, _JOINS, Fact.NO_EQUALITY, error=_NESTED),
-    _of(Kind.JOIN, Keeps.SPAN, _JOINS, Fact.RANGE, unless={Fact.UPDATES}, cleans=_MESSAGES, watermarks=True),
-    _of(Kind.JOIN, Keeps.WINDOWS, _JOINS, Fact.TIME_EQUALITY, cleans=_MESSAGES, watermarks=True),
+    _of(
+        Kind.JOIN,
+        Keeps.SPAN,
+        _JOINS,
+        Fact.RANGE,
+        unless={Fact.UPDATES, Fact.UNTIMED},
+        cleans=_MESSAGES,
+        watermarks=True,
+    ),
+    _of(
+        Kind.JOIN,
+        Keeps.WINDOWS,
+        _JOINS,
+        Fact.TIME_EQUALITY,
+        unless={Fact.UNTIMED},
+        cleans=_MESSAGES,
+        watermarks=True,
+    ),
     _of(Kind.JOIN, Keeps.ROWS, _KEYS),
     *(
         rule
         for kind in (Kind.SEMI, Kind.ANTI)
         for rule in (
+            # NOT IN is planned as NOT EXISTS: LeftAnti on the equality.
+            _of(kind, Keeps.ROWS, _NOT_IN, Fact.NOT_IN),
             _of(kind, Keeps.REFUSED, _JOINS, Fact.NO_EQUALITY, error=_NESTED),
-            _of(kind, Keeps.SPAN, _JOINS, Fact.RANGE, cleans=_MESSAGES, watermarks=True),
+            _of(
+                kind,
+                Keeps.SPAN,
+                _JOINS,
+                Fact.RANGE,
+                unless={Fact.UNTIMED},
+                cleans=_MESSAGES,
+                watermarks=True,
+            ),
             _of(kind, Keeps.ROWS, _KEYS),
         )
     ),
@@ -48,7 +75,15 @@ RULES = (
         cleans="the present time passes",
     ),
     *(
-        _of(Kind.GROUP, Keeps.WINDOWS, _WATERMARKS, fact, cleans=_WATERMARK, watermarks=True)
+        _of(
+            Kind.GROUP,
+            Keeps.WINDOWS,
+            _WATERMARKS,
+            fact,
+            unless={Fact.UNTIMED},
+            cleans=_WATERMARK,
+            watermarks=True,
+        )
         for fact in (Fact.WINDOW, Fact.EVENT_TIME, Fact.SESSION)
     ),
     _of(

@@ -36,7 +36,8 @@ def examined(question: Mapping[str, Any]) -> dict[str, Any]:
             ``dialect``, ``default`` (nobody named the catalog), ``queries`` (name, text and dialect of
             those that it may name), ``suggest`` (are variants wanted), ``engine`` and ``otherwise`` (what
             keeps it, whatever the text says, and if it says nothing), and for all but a page ``form``,
-            ``path`` and perhaps ``written`` (see ``forms``). Of a text of several ``query`` says which.
+            ``path`` and perhaps ``written`` and ``said`` (see ``forms``). Of a text of several ``query``
+            says which.
 
     Returns:
         ``verdict``, ``outcome`` and ``formed``; of a text of several their names, ``queries``; for a page
@@ -69,7 +70,9 @@ def examined(question: Mapping[str, Any]) -> dict[str, Any]:
     if "form" in question:
         span = job.span if job is not None else _span(sql, catalog, dialect, chosen)
         written = question.get("written")
-        found = formed(question["form"], report, Path(question["path"]), sql, job, span, written)
+        found = formed(
+            question["form"], report, Path(question["path"]), sql, job, span, written, question.get("said")
+        )
         return {"verdict": report.verdict, "outcome": report.outcome, "formed": found}
     # Loaded here: the lint draws no page, and where it is installed alone there is nothing to draw with.
     from streambound.report.editor import marks

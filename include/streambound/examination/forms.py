@@ -21,6 +21,7 @@ def formed(
     job: Planned | None = None,
     span: tuple[int, int] | None = None,
     written: tuple[str, str] | None = None,
+    said: str | None = None,
 ) -> Any:
     """A report on the text of a file: as text, as the object of ``--format json``, as results of SARIF, or
     with the query as it was compiled and where it stands as what an editor shows.
@@ -28,6 +29,7 @@ def formed(
     Args:
         written: the file that a person wrote, and its text, where what was decided was made of it: it is
             told of that file if all lines that are meant stand in it.
+        said: the query as commands are told to read it; None: by its name.
     """
     if written is not None:
         # No suggestion is a text for such a file.
@@ -38,13 +40,13 @@ def formed(
     if form == "text":
         from streambound.report.verdicts import verdict_text
 
-        text = verdict_text(report, sql, job=job, path=None if written is not None else path)
+        text = verdict_text(report, sql, job=job, said=said)
         first, _, rest = text.partition("\n")
         return text if written is None or report.verdict == "bounded" else f"{first}\n  in {path}\n{rest}"
     if form == "editor":
         from streambound.report.editor import marked
 
-        return marked(report, sql, span or (0, len(sql)), job)
+        return marked(report, sql, span or (0, len(sql)), job, said)
     if form == "sarif":
         from streambound.report.sarif import Checked, results
 
@@ -53,7 +55,7 @@ def formed(
     if report.engine is not None:
         from streambound.report.engine import rewritten
 
-        made = rewritten(report, job)
+        made = rewritten(report, job, said)
         found["engine"]["rewrite"] = None if made is None else made.to_json()
     return found
 

@@ -36,6 +36,11 @@ class Registry:
         """The outcomes that fail a check; None: nobody said."""
         return None if self.project is None else self.project.errors
 
+    @property
+    def engine(self) -> str | None:
+        """The engine that runs the queries; None: nobody said."""
+        return None if self.project is None else self.project.engine
+
     @cached_property
     def queries(self) -> tuple[RegisteredQuery, ...]:
         """All queries, sorted by name."""

@@ -24,13 +24,20 @@ _MARKED = re.compile(r"[\\`*_|<>\[\]&~#]")
 Object = dict[str, Any]
 
 
-def marked(report: Report, sql: str, span: tuple[int, int], job: Planned | None = None) -> Object:
+def marked(
+    report: Report,
+    sql: str,
+    span: tuple[int, int],
+    job: Planned | None = None,
+    said: str | None = None,
+) -> Object:
     """What an editor shows of one query.
 
     Args:
         sql: the whole text.
         span: where the query's statement stands in it.
         job: the query as it was compiled; None if it cannot be read.
+        said: see ``formed``.
 
     Returns:
         ``query``, ``verdict``, ``span``, ``marks`` (``code``, ``message``, ``span``, perhaps ``page``),
@@ -42,13 +49,15 @@ def marked(report: Report, sql: str, span: tuple[int, int], job: Planned | None 
         if one.whole is not None
     ]
     # What an engine keeps stands in a table below.
-    said = verdict_text(replace(report, engine=None), "")
+    told = verdict_text(replace(report, engine=None), "")
     if job is not None and report.verdict == "bounded":
-        said = f"{said}\n{plan_text(job)}"
-    table = "".join(f"\n\n{line}" if not n else f"\n{line}" for n, line in enumerate(_answers(report, job)))
+        told = f"{told}\n{plan_text(job)}"
+    table = "".join(
+        f"\n\n{line}" if not n else f"\n{line}" for n, line in enumerate(_answers(report, job, said))
+    )
     found: Object = {"query": report.query, "verdict": report.verdict, "span": [*span]}
     marked = {"marks": marks(report, sql, span), "fixes": fixes}
-    return {**found, **marked, "hover": _fenced(said) + table}
+    return {**found, **marked, "hover": _fenced(told) + table}
 
 
 def marks(report: Report, sql: str, span: tuple[int, int]) -> list[Object]:
@@ -63,14 +72,14 @@ def marks(report: Report, sql: str, span: tuple[int, int]) -> list[Object]:
     ]
 
 
-def _answers(report: Report, job: Planned | None) -> Iterator[str]:
+def _answers(report: Report, job: Planned | None, said: str | None) -> Iterator[str]:
     """The table of what is needed, kept and could be, in Markdown."""
     if report.engine is None:
         return
     from streambound.report.engine import answers
 
     yield from ("| | state |", "|---|---|")
-    for one in answers(report, job):
+    for one in answers(report, job, said):
         yield f"| {_cell(one.question)} | {_cell(one.answer)} |"
         if one.sql:
             yield f"\n{_fenced(one.sql, 'sql')}"

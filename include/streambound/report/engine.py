@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -65,11 +64,12 @@ class Answer(NamedTuple):
     sql: str = ""
 
 
-def answers(report: Report, job: Planned | None = None) -> tuple[Answer, ...]:
+def answers(report: Report, job: Planned | None = None, said: str | None = None) -> tuple[Answer, ...]:
     """What the query needs, what the engine keeps of it as it is written, and what of its rewrite.
 
     Args:
         job: the query as it was compiled; None if it cannot be read.
+        said: see ``rewrite``.
     """
     found = report.engine
     if found is None:
@@ -77,7 +77,7 @@ def answers(report: Report, job: Planned | None = None) -> tuple[Answer, ...]:
     bounded = report.verdict == "bounded"
     needed = size_text(report.units, report.units_formula, report.unplanned) if bounded else report.verdict
     rows = (Answer("needed", needed or "bounded"), Answer(f"{found.named}, as written", kept_text(found)))
-    made = rewritten(report, job)
+    made = rewritten(report, job, said)
     if made is None:
         return rows
     if made.sql is None:
@@ -86,32 +86,34 @@ def answers(report: Report, job: Planned | None = None) -> tuple[Answer, ...]:
     return (*rows, Answer("rewritten", f"{kept}. {made.note}".removesuffix(". "), made.sql))
 
 
-def rewritten(report: Report, job: Planned | None) -> Rewrite | None:
-    """A bounded query as the engine keeps its bound; None where it does so as it is written."""
+def rewritten(report: Report, job: Planned | None, said: str | None = None) -> Rewrite | None:
+    """A bounded query as the engine keeps its bound; None where it does so as it is written.
+
+    Args:
+        said: see ``rewrite``.
+    """
     found = report.engine
     if found is None or job is None or report.verdict != "bounded" or found.growth is Growth.CONSTANT:
         return None
     from streambound.rewrites.rewrite import rewrite
 
-    made = rewrite(job, found.engine.name)
+    made = rewrite(job, found.engine.name, said)
     return made if made.rules or made.sql is None else None
 
 
-def rewrite_lines(report: Report, job: Planned | None, path: Path | None = None) -> Iterator[str]:
+def rewrite_lines(report: Report, job: Planned | None, said: str | None = None) -> Iterator[str]:
     """The lines below what an engine keeps: what it keeps of the rewrite, or why there is none.
 
     Args:
-        path: the file of the query; None: it is registered.
+        said: see ``rewrite``.
     """
-    made = rewritten(report, job)
-    if made is None or job is None:
+    made = rewritten(report, job, said)
+    if made is None:
         return
     yield from kept_lines(report, made)
     yield from (f"    instead: {text}" for text in made.instead)
     if made.sql is not None:
-        place = report.query if path is None else quote(str(path))
-        chosen = "" if path is None or job.asked is None else f" --query {quote(job.asked)}"
-        yield f"    streambound rewrite {place}{chosen} --for {made.engine} prints the SQL"
+        yield f"    streambound rewrite {said or quote(report.query)} --for {made.engine} prints the SQL"
 
 
 def kept_lines(report: Report, made: Rewrite) -> Iterator[str]:

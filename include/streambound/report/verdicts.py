@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from streambound.boundedness.codes import CODES
 from streambound.boundedness.verdict import Reason
@@ -23,14 +22,14 @@ FINALS = {
 
 
 def verdict_text(
-    report: Report, sql: str, whole: bool = False, job: Planned | None = None, path: Path | None = None
+    report: Report, sql: str, whole: bool = False, job: Planned | None = None, said: str | None = None
 ) -> str:
     """A report as a few lines: the verdict, its size, each reason with the SQL underlined, suggestions.
 
     Args:
         whole: each reason of several with one code, and suggestions with their whole SQL.
         job: the query as it was compiled, which an engine may be given rewritten.
-        path: its file, by which commands are told to read it; None: by its name.
+        said: the query as commands are told to read it; None: by its name.
     """
     if report.error is not None:
         return f"invalid    {report.query}\n{_indented(_error_text(report.error))}"
@@ -62,15 +61,15 @@ def verdict_text(
         lines.append(f"  {final}")
     if report.refused is not None:
         lines.append(f"  run refuses its histories: {report.refused}")
-    said = ", ".join(f"{key}: {verdict}" for key, verdict in report.published.items())
+    published = ", ".join(f"{key}: {verdict}" for key, verdict in report.published.items())
     opposite = {"bounded": "unbounded", "unbounded": "bounded"}.get(report.verdict)
     if opposite in report.published.values():
-        lines.append(f"  published criteria say otherwise: {said}")
+        lines.append(f"  published criteria say otherwise: {published}")
     if report.engine is not None:
         from streambound.report.engine import engine_lines, rewrite_lines
 
         lines.extend(engine_lines(report.engine, sql))
-        lines.extend(rewrite_lines(report, job, path))
+        lines.extend(rewrite_lines(report, job, said))
     lines.extend(suggestion_lines(report.suggestions, whole))
     return "\n".join(lines)
 

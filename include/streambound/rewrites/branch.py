@@ -37,7 +37,8 @@ class Branch:
 
     ``columns`` are the names of the answer columns, ``further`` those of columns beside them that tell rows
     apart which are added up; ``number`` is the name of how often a row is an answer, None where it is one at
-    all. ``keys`` are the names of the columns that a changed row is found by.
+    all. ``keys`` are the names of the columns that a changed row is found by. ``merged`` is how it is made of
+    one GROUP BY, where it is.
     """
 
     select: exp.Query
@@ -49,6 +50,25 @@ class Branch:
     # Whether rows only come, and are neither changed nor taken back.
     appends: bool = False
     keys: tuple[str, ...] = ()
+    merged: Merged | None = None
+
+
+@dataclass(frozen=True)
+class Merged:
+    """One GROUP BY of a UNION ALL, with the rows that it gives.
+
+    ``by`` are the columns that are grouped by, each with those of the streams that it stands for; ``inner``
+    are the rows that are grouped, whose other columns have ``nulls`` where they have no value. In a group the
+    ``aggregates`` hold; where the ``conditions`` do, its ``columns`` are a row, ``number`` times.
+    """
+
+    by: tuple[tuple[str, frozenset[Attribute]], ...]
+    inner: exp.Query
+    nulls: tuple[tuple[str, exp.Expr], ...]
+    aggregates: tuple[tuple[str, exp.Expr], ...]
+    conditions: tuple[exp.Expr, ...]
+    columns: tuple[exp.Expr, ...]
+    number: exp.Expr
 
 
 def shown(

@@ -1,14 +1,15 @@
 """Groups on top of a rewrite: what is summed of rows that come with how often each is an answer.
 
 Over one stream an engine keeps a row for each group as it is, unless a time is in the key: such groups go
-where the key is a window that the engine knows (R7). Over a join the rows below are those of the plan's leaf,
-so COUNT is a sum of their numbers and SUM one of products.
+where the key is a window that the engine knows (R7). Over a join the rows below are those of the plan's
+leaves, so COUNT is a sum of their numbers and SUM one of products, or of the numbers of a leaf whose rows
+weigh what is summed; what is read of different leaves stands in different columns of a UNION ALL (R9).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 from sqlglot import exp
@@ -16,9 +17,11 @@ from sqlglot import exp
 from streambound.errors import PlanError
 from streambound.query.model import Attribute, Constant, Query
 from streambound.query.operators import Aggregate, Kind, Shown
+from streambound.query.values import Type
 from streambound.rewrites.branch import Branch, Kept
 from streambound.rewrites.clauses import Clauses, Names, formula_of, interval
 from streambound.rewrites.intervals import window_table
+from streambound.rewrites.sides import product_of
 from streambound.rewrites.targets import Target
 from streambound.synopsis.flow import (
     Applied,
@@ -31,6 +34,7 @@ from streambound.synopsis.flow import (
     LookedUp,
     Operation,
     Ranked,
+    Reads,
 )
 from streambound.synopsis.plan import Plan
 
@@ -40,11 +44,11 @@ _FIXED = ("SECOND", "MINUTE", "HOUR")
 _PLAIN = (Kind.COUNT, Kind.SUM, Kind.MEAN, Kind.LEAST, Kind.GREATEST)
 
 
-def single_leaf(node: Applied) -> tuple[Grouped, Leaf]:
-    """A grouping of the rows of one join with filters.
+def leaves_of(node: Applied) -> tuple[Grouped, list[Leaf]]:
+    """A grouping of the rows of joins with filters.
 
     Raises:
-        PlanError: it is another operation, or its aggregates are computed from different rows.
+        PlanError: it is another operation, or of other rows.
     """
     operation = node.operation
     if not isinstance(operation, Grouped):
@@ -52,9 +56,9 @@ def single_leaf(node: Applied) -> tuple[Grouped, Leaf]:
     if operation.then.session is not None:
         raise PlanError("sessions are kept, which is not rewritten yet")
     leaves = [one for one in node.inputs if isinstance(one, Leaf) and not one.fed]
-    if len(leaves) != len(node.inputs) or len(node.inputs) != 1:
-        raise PlanError("aggregates are computed from different joins, which is not rewritten yet")
-    return operation, leaves[0]
+    if len(leaves) != len(node.inputs):
+        raise PlanError("rows that change are grouped, which is not rewritten yet")
+    return operation, leaves
 
 
 # How SQL calls what is done to rows.
@@ -74,55 +78,246 @@ def named_operation(operation: Operation) -> str:
     return _CALLED[type(operation)]
 
 
-def counted(operation: Grouped, build: Clauses, below: Branch, once: bool) -> Branch:
-    """The groups of rows of a rewrite.
+@dataclass(frozen=True)
+class _Read:
+    """The columns of what is grouped: of the keys, and of each input its others and how often a row is there.
+
+    Where there are several inputs, those of the others are NULL in the rows of one.
+    """
+
+    source: exp.Query
+    keys: tuple[exp.Expr, ...]
+    others: Mapping[int, tuple[exp.Expr, ...]]
+    numbers: Mapping[int, exp.Expr]
+    conditions: tuple[exp.Expr, ...] = ()
+    # How many values its own GROUP BY keeps of each group, if there is one.
+    width: int | None = None
+
+    def columns(self, operation: Grouped, read: Reads) -> dict[int, exp.Expr]:
+        """Those of the outputs that an aggregate reads."""
+        width = len(self.keys)
+        found = dict(zip(operation.keys, self.keys, strict=True))
+        for position, at in read.positions.items():
+            found[position] = self.keys[at] if at < width else self.others[read.input][at - width]
+        return found
+
+
+def counted(
+    operation: Grouped, build: Clauses, below: Sequence[Branch], kinds: Sequence[Sequence[Type]], whole: int
+) -> Branch:
+    """The groups of rows of rewrites, one for each input.
 
     Args:
         below: the rows, each with the number of times that it is an answer.
-        once: whether a group has one row at most, so that nothing is grouped again.
+        kinds: the types of their columns.
+        whole: the input that has all rows, and so all groups.
 
     Raises:
         PlanError: an aggregate is not a sum, a mean, an extremum or a number of rows.
     """
+    once = not build.target.chained
     reads = operation.reads
-    of = {p: build.column(below.columns[at], "g") for read in reads[:1] for p, at in read.positions.items()}
-    of |= {p: build.column(below.columns[at], "g") for at, p in enumerate(operation.keys)}
-    number = build.column(below.number, "g") if below.number is not None else exp.Literal.number(1)
-    values = [_value(one, of, number, once, bool(operation.keys)) for one in operation.then.aggregates]
+    others = {n for one in reads for n in (one.input, *(n for _, n in one.terms))} - {whole}
+    used = [whole, *sorted(others)]
+    make = _in_one if once else _side_by_side
+    read = make(build, len(operation.keys), below, kinds, used)
+    keyed = bool(operation.keys)
+    values = [
+        _value(one, each, read.columns(operation, each), read.numbers, once, keyed and each.input == whole)
+        for one, each in zip(operation.then.aggregates, reads, strict=True)
+    ]
+    of = dict(zip(operation.keys, read.keys, strict=True))
     columns = _shown(operation.then.shown, build, Names(), of, values)
-    source = exp.Subquery(this=below.select, alias=exp.TableAlias(this=build.name("g")))
+    source = exp.Subquery(this=read.source, alias=exp.TableAlias(this=build.name("g")))
     select = exp.select(*(build.aliased(node, name) for name, node in columns)).from_(source)
-    by = [of[p].copy() for p in operation.keys]
+    select = select.where(*read.conditions) if read.conditions else select
     if operation.then.having is not None:
         if once:
             raise PlanError(
                 "HAVING may take a group back, and an update says nothing of groups that it drops"
             )
         select = select.having(_formula(operation.then.having.formula, of, values))
-    kept = below.kept
+    chosen = [below[n] for n in used]
+    kept = tuple(kept for one in chosen for kept in one.kept)
+    if read.width is not None:
+        kept = (Kept("GROUP BY", kept[0].rows, read.width),)
     if not once:
         # A literal in GROUP BY would be a position.
-        select = select.group_by(*by) if by else select
+        select = select.group_by(*(node.copy() for node in read.keys)) if keyed else select
         kept = (*kept, Kept("GROUP BY", None, formula="a row for each group"))
     told = tuple(name for (name, _), one in zip(columns, operation.then.shown, strict=True) if one.outputs)
-    return replace(
-        below,
-        select=select,
-        columns=tuple(name for name, _ in columns),
-        further=(),
-        number=None,
-        kept=kept,
-        appends=False,
+    return Branch(
+        select,
+        tuple(name for name, _ in columns),
+        (),
+        None,
+        kept,
+        tuple(dict.fromkeys(rule for one in chosen for rule in one.rules)),
         keys=told,
     )
 
 
-def _value(one: Aggregate, of: Mapping[int, exp.Expr], number: exp.Expr, once: bool, keyed: bool) -> exp.Expr:
-    """An aggregate over rows that come ``number`` times each.
+def _side_by_side(
+    build: Clauses,
+    width: int,
+    below: Sequence[Branch],
+    kinds: Sequence[Sequence[Type]],
+    used: Sequence[int],
+) -> _Read:
+    """What is grouped: the rows of one input, or the UNION ALL of several, each with columns of its own."""
+
+    def number(one: Branch) -> exp.Expr:
+        return exp.Literal.number(1) if one.number is None else build.column(one.number, "g")
+
+    if len(used) == 1:
+        (n,) = used
+        columns = tuple(build.column(name, "g") for name in below[n].columns)
+        return _Read(below[n].select, columns[:width], {n: columns[width:]}, {n: number(below[n])})
+    names = Names()
+    keys = [names.fresh(name) for name in below[used[0]].columns[:width]]
+    others = {n: [names.fresh(name) for name in below[n].columns[width:]] for n in used}
+    numbers = {n: names.fresh("n") for n in used}
+    source: exp.Query | None = None
+    for n in used:
+        one = below[n]
+        select = exp.select(
+            *(build.aliased(build.column(c, "g"), k) for c, k in zip(one.columns, keys, strict=False))
+        )
+        for m in used:
+            own = [build.column(c, "g") for c in below[m].columns[width:]]
+            nulls = [exp.cast(exp.null(), kind.name) for kind in kinds[m][width:]]
+            found = zip(others[m], own if m == n else nulls, strict=True)
+            select = select.select(*(build.aliased(node, name) for name, node in found))
+            weight = number(one) if m == n else exp.cast(exp.null(), "INT")
+            select = select.select(build.aliased(weight, numbers[m]))
+        select = select.from_(exp.Subquery(this=one.select, alias=exp.TableAlias(this=build.name("g"))))
+        source = select if source is None else exp.union(source, select, distinct=False)
+    assert source is not None
+    return _Read(
+        source,
+        tuple(build.column(name, "g") for name in keys),
+        {n: tuple(build.column(name, "g") for name in found) for n, found in others.items()},
+        {n: build.column(name, "g") for n, name in numbers.items()},
+    )
+
+
+def _in_one(
+    build: Clauses,
+    width: int,
+    below: Sequence[Branch],
+    kinds: Sequence[Sequence[Type]],
+    used: Sequence[int],
+) -> _Read:
+    """What groups are read from where no aggregate stands above another: one GROUP BY for all inputs, each
+    with aggregates of its own there.
+
+    Raises:
+        PlanError: a group of the answer has several groups of an input.
+    """
+    found = [below[n].merged for n in used]
+    first = found[0]
+    shown = [] if first is None else [node.name for node in first.columns[:width]]
+    if first is None or not {name for name, _ in first.by} <= {*shown}:
+        raise PlanError(f"groups are made of groups, and {build.target.title} chains no aggregates")
+    keys = {own: name for name, own in first.by}
+    names = Names(keys.values())
+    # By the rows that are read, the columns of each aggregate; what is the same of them is there once.
+    rows: dict[tuple[str, ...], tuple[list[exp.Select], dict[str, list[exp.Expr]]]] = {}
+    made: dict[tuple[str, ...], tuple[str, exp.Expr, exp.Expr]] = {}
+    tables: list[dict[str, str]] = []
+    for one in found:
+        if one is None or {own for _, own in one.by} != set(keys):
+            raise PlanError("aggregates are computed from groups with different keys")
+        table = {name: keys[own] for name, own in one.by}
+        parts = [_keyed(build, part, table) for part in _parts(one.inner)]
+        read = tuple(part.sql() for part, _ in parts)
+        _, columns = rows.setdefault(read, ([part for part, _ in parts], {}))
+        nulls = dict(one.nulls)
+        for name, aggregate in one.aggregates:
+            each = [others[name] for _, others in parts]
+            told = (*read, type(aggregate).__name__, *(node.sql() for node in each))
+            if told not in made:
+                made[told] = (names.fresh(name), aggregate, nulls[name])
+                columns[made[told][0]] = each
+            table[name] = made[told][0]
+        tables.append(table)
+    every = [(name, null) for name, _, null in made.values()]
+    selects = [
+        part.select(*(build.aliased(own[n][at] if n in own else null.copy(), n) for n, null in every))
+        for parts, own in rows.values()
+        for at, part in enumerate(parts)
+    ]
+    union: exp.Query = selects[0]
+    for select in selects[1:]:
+        union = exp.union(union, select, distinct=False)
+    source = exp.select(*(build.column(name, "g") for name in keys.values()))
+    for name, aggregate, _ in made.values():
+        source = source.select(build.aliased(type(aggregate)(this=build.column(name, "g")), name))
+    source = source.from_(exp.Subquery(this=union, alias=exp.TableAlias(this=build.name("g"))))
+    source = source.group_by(*(build.column(name, "g") for name in keys.values())) if keys else source
+
+    def named(node: exp.Expr, n: int) -> exp.Expr:
+        return node.transform(
+            lambda one: build.column(tables[n][one.name], "g") if isinstance(one, exp.Column) else one
+        )
+
+    merges = [one for one in found if one is not None]
+    # Groups are those of the first input; without keys there is one, whatever comes.
+    always = [named(node, 0) for node in first.conditions] if width else []
+
+    def value(node: exp.Expr, n: int) -> exp.Expr:
+        node = named(node, n)
+        asked = [one for c in merges[n].conditions if (one := named(c, n)) not in always]
+        # NULL is what a value of NULL gives anyway.
+        asked = [
+            one for one in asked if not (isinstance(one, exp.Is) and one.this in [*node.find_all(exp.Column)])
+        ]
+        return exp.Case().when(exp.and_(*asked), node) if asked else node
+
+    return _Read(
+        source,
+        tuple(named(node, 0) for node in first.columns[:width]),
+        {
+            n: tuple(value(c, at) for c in one.columns[width:])
+            for at, (n, one) in enumerate(zip(used, merges, strict=True))
+        },
+        {n: value(one.number, at) for at, (n, one) in enumerate(zip(used, merges, strict=True))},
+        tuple(always),
+        len(made),
+    )
+
+
+def _parts(query: exp.Query) -> list[exp.Select]:
+    """The SELECTs of a UNION ALL."""
+    if isinstance(query, exp.SetOperation):
+        return [*_parts(query.left), *_parts(query.right)]
+    assert isinstance(query, exp.Select)
+    return [query]
+
+
+def _keyed(
+    build: Clauses, part: exp.Select, table: Mapping[str, str]
+) -> tuple[exp.Select, dict[str, exp.Expr]]:
+    """A SELECT of its keys alone, under their names in a table, and its other columns."""
+    found = {one.alias_or_name: one.unalias() for one in part.expressions}
+    keys = [build.aliased(found.pop(name), new) for name, new in table.items()]
+    return part.select(*sorted(keys, key=lambda one: one.alias_or_name), append=False), found
+
+
+def _value(
+    one: Aggregate,
+    read: Reads,
+    of: Mapping[int, exp.Expr],
+    numbers: Mapping[int, exp.Expr],
+    once: bool,
+    keyed: bool,
+) -> exp.Expr:
+    """An aggregate over rows that come some number of times each.
 
     Args:
-        keyed: whether groups have keys; else there is one, also without a row.
+        keyed: whether every group has a row; else there may be one without.
     """
+    number = numbers[read.input]
 
     def total(node: exp.Expr) -> exp.Expr:
         return node if once else exp.Sum(this=node)
@@ -131,42 +326,68 @@ def _value(one: Aggregate, of: Mapping[int, exp.Expr], number: exp.Expr, once: b
         found = total(node)
         return found if keyed else exp.Coalesce(this=found, expressions=[exp.Literal.number(0)])
 
-    def times(node: exp.Expr) -> exp.Expr:
-        return exp.Mul(this=node, expression=number.copy())
+    def mean(found: exp.Expr, of_number: exp.Expr) -> exp.Expr:
+        some = exp.Nullif(this=of_number, expression=exp.Literal.number(0))
+        return exp.Div(this=exp.cast(found, "DOUBLE"), expression=some)
 
+    refused = PlanError(f"{one.text} over a join is not rewritten yet")
+    if one.kind not in _PLAIN or one.by is not None or read.measures:
+        raise refused
+    if read.weighed:
+        if one.function == "COUNT":
+            return count(number.copy())
+        if one.function not in ("SUM", "AVG") or not read.terms:
+            raise refused
+        totals = {n: total(numbers[n].copy()) for _, n in read.terms}
+        found = _sum_of([(factor, (n,)) for factor, n in read.terms], totals)
+        return found if one.function == "SUM" else mean(found, total(number.copy()))
     # Rows that are keys alone are counted where what COUNT reads of them is never NULL.
     if one.counts_rows or (one.function == "COUNT" and not one.distinct and not set(one.arguments) & set(of)):
         return count(number.copy())
-    if not set(one.arguments) <= set(of):
-        raise PlanError(f"{one.text} over a join is not rewritten yet")
-    whole = ((Fraction(1), one.arguments),)
-    if (
-        one.kind not in _PLAIN
-        or len(one.arguments) != 1
-        or one.by is not None
-        or one.polynomial not in (None, whole)
+    summed = one.function in ("SUM", "AVG") and one.polynomial is not None
+    if not set(one.arguments) <= set(of) or not one.arguments:
+        raise refused
+    if not summed and (
+        len(one.arguments) != 1 or one.polynomial not in (None, ((Fraction(1), one.arguments),))
     ):
-        raise PlanError(f"{one.text} over a join is not rewritten yet")
-    argument = of[one.arguments[0]]
-    if one.distinct and one.kind not in (Kind.LEAST, Kind.GREATEST):
-        if once or one.kind is not Kind.COUNT:
-            raise PlanError(f"{one.text} over a join is not rewritten yet")
-        return exp.Count(this=exp.Distinct(expressions=[argument.copy()]))
+        raise refused
+    argument = _sum_of(one.polynomial or (), of) if summed else of[one.arguments[0]]
     if one.kind in (Kind.LEAST, Kind.GREATEST):
         pick = exp.Min if one.kind is Kind.LEAST else exp.Max
         return argument.copy() if once else pick(this=argument.copy())
+    if one.distinct:
+        if once or one.kind is not Kind.COUNT:
+            raise refused
+        return exp.Count(this=exp.Distinct(expressions=[argument.copy()]))
     there = exp.Is(this=argument.copy(), expression=exp.Not(this=exp.null()))
     present = exp.Case().when(there, number.copy()).else_(exp.Literal.number(0))
     if one.kind is Kind.COUNT:
         return count(present)
+    product = exp.Mul(this=argument.copy(), expression=number.copy())
     if one.kind is Kind.SUM and one.function == "SUM":
-        return total(times(argument.copy()))
+        return total(product)
     if one.function == "AVG":
-        if once:
-            return exp.cast(argument.copy(), "DOUBLE")
-        some = exp.Nullif(this=total(present), expression=exp.Literal.number(0))
-        return exp.Div(this=exp.cast(total(times(argument.copy())), "DOUBLE"), expression=some)
-    raise PlanError(f"{one.text} over a join is not rewritten yet")
+        return exp.cast(argument.copy(), "DOUBLE") if once else mean(total(product), total(present))
+    raise refused
+
+
+def _sum_of(polynomial: Sequence[tuple[Fraction, tuple[int, ...]]], of: Mapping[int, exp.Expr]) -> exp.Expr:
+    """A sum of products of columns.
+
+    Raises:
+        PlanError: a factor is no whole number.
+    """
+    terms = []
+    for factor, positions in polynomial:
+        if factor.denominator != 1:
+            raise PlanError(f"a factor of a sum is {factor}, which is not rewritten yet")
+        node = product_of([of[p].copy() for p in positions])
+        one = exp.Literal.number(factor.numerator)
+        terms.append(node if factor == 1 else exp.Mul(this=one, expression=node))
+    found = terms[0]
+    for node in terms[1:]:
+        found = exp.Add(this=found, expression=node)
+    return found if len(terms) == 1 else exp.paren(found)
 
 
 def _shown(

@@ -18,7 +18,7 @@ from streambound.constraints.closure import Closure
 from streambound.errors import PlanError
 from streambound.query.model import Attribute, Join, Op
 from streambound.query.values import Value
-from streambound.rewrites.branch import Branch, Kept, shown
+from streambound.rewrites.branch import Branch, Kept, Merged, shown
 from streambound.rewrites.clauses import NODES, Clauses, Names, literal, null_test
 from streambound.rewrites.sides import Side, comparison, end_of, product_of
 from streambound.synopsis.facts import Facts, facts_of
@@ -67,12 +67,16 @@ def merged(plan: Plan, build: Clauses, sides: Sequence[Side]) -> Branch:
         inner = exp.union(inner, other, distinct=False)
     by = [build.column(one.name, UNION) for one in common]
     grouped = exp.select(*by).from_(_table(build, inner, UNION))
+    aggregates: list[tuple[str, exp.Expr]] = []
+    nulls: list[tuple[str, exp.Expr]] = []
     for side in renamed:
-        for name, _, keep in side.ends:
-            grouped = grouped.select(build.aliased(end_of(build.column(name, UNION), keep), name))
+        for name, node, keep in side.ends:
+            aggregates.append((name, end_of(build.column(name, UNION), keep)))
+            nulls.append((name, _null(build, node, side, name)))
         if side.number is not None:
-            own = build.column(side.number, UNION)
-            grouped = grouped.select(build.aliased(_total(side, own), side.number))
+            aggregates.append((side.number, _total(side, build.column(side.number, UNION))))
+            nulls.append((side.number, exp.cast(exp.null(), "INT")))
+    grouped = grouped.select(*(build.aliased(node.copy(), name) for name, node in aggregates))
     grouped = grouped.group_by(*(node.copy() for node in by)) if by else grouped
     conditions = [
         node
@@ -98,10 +102,11 @@ def merged(plan: Plan, build: Clauses, sides: Sequence[Side]) -> Branch:
         kept.append(Kept("DISTINCT", kept[0].rows))
     outer = outer.select(*(build.aliased(build.column(own, UNION), name) for name, own in further))
     number = None
+    factors = [build.column(side.number, UNION) for side in renamed if side.number]
+    weight = exp.Literal.number(1) if query.ring.idempotent else product_of(factors)
     if not query.ring.idempotent:
         number = more.fresh("n")
-        factors = [build.column(side.number, UNION) for side in renamed if side.number]
-        outer = outer.select(build.aliased(product_of(factors), number))
+        outer = outer.select(build.aliased(weight.copy(), number))
     outer = outer.from_(_table(build, grouped, UNION)).where(*conditions)
     replicated = any(set(one.own) != {side.alias for side in sides} for one in common)
     return Branch(
@@ -111,6 +116,15 @@ def merged(plan: Plan, build: Clauses, sides: Sequence[Side]) -> Branch:
         number,
         tuple(kept),
         () if len(sides) == 1 else ("R3",) if replicated else ("R2",),
+        merged=Merged(
+            tuple((one.name, frozenset(one.attributes)) for one in common),
+            inner,
+            tuple(nulls),
+            tuple(aggregates),
+            tuple(conditions),
+            tuple(node for _, node in columns),
+            weight,
+        ),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from streambound.compiler import Planned
 from streambound.errors import PlanError
+from streambound.query.registry import Mentions
 
 _PROGRAM = '''\
 """{name} on Spark Structured Streaming: the plan keeps {size}.
@@ -16,23 +17,27 @@ The state lies in one transformWithState of the query that ``live`` starts; answ
 with ``into`` to a table (docs/live.md of streambound). It needs streambound[spark] and Java.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
-from streambound.query.catalog import load_catalog
+from streambound.query.catalog import Catalog, NamedQuery, load_catalog
 from streambound.query.registry import RegisteredQuery
 from streambound.spark.live.query import Pace, live
 from streambound.spark.session import session
 
-CATALOG = Path({catalog})
 OUTPUT = Path("answers")
 SQL = {sql}
+# The queries that it reads.
+QUERIES = ({queries})
+# A micro-batch every ten seconds, until the process is stopped.
+PACE = Pace(seconds=10)
 
 
 def main() -> None:
-    query = RegisteredQuery({quoted}, SQL, path=Path(__file__), dialect={dialect})
+    query = RegisteredQuery({quoted}, SQL, path=Path(__file__), dialect={dialect}, query={asked!r})
+    catalog = replace({catalog}, queries=QUERIES)
     with session({quoted}) as spark:
-        # A micro-batch every ten seconds, until the process is stopped.
-        live(spark, query, load_catalog(CATALOG), output=OUTPUT, pace=Pace(seconds=10))
+        live(spark, query, catalog, output=OUTPUT, pace=PACE)
 
 
 if __name__ == "__main__":
@@ -54,10 +59,13 @@ def program(job: Planned) -> str:
     return _PROGRAM.format(
         name=job.name.replace("\\", "/").replace('"', "'"),
         size=size,
-        catalog=repr(job.catalog.source or "streams.yml"),
+        # A script may declare all its streams itself.
+        catalog=f"load_catalog(Path({job.catalog.source!r}))" if job.catalog.relations else "Catalog(())",
         sql=_literal(job.sql),
         quoted=repr(job.name),
+        queries="".join(f"{one!r}, " for one in Mentions(job.catalog.queries).of(job.sql)),
         dialect=repr(job.dialect),
+        asked=job.asked,
     )
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from shlex import quote
 from typing import Any
 
 from sqlglot import exp
 
 from streambound.boundedness.exact import exact
-from streambound.compiler import Planned
+from streambound.compiler import Planned, on_engine
 from streambound.errors import PlanError, UnsupportedError
 from streambound.query.model import Attribute, Op, Query
 from streambound.rewrites.branch import Branch, Kept
 from streambound.rewrites.clauses import Clauses, Names, identifier
-from streambound.rewrites.groups import counted, named_operation, single_leaf, windowed
+from streambound.rewrites.groups import counted, leaves_of, named_operation, windowed
 from streambound.rewrites.intervals import dated, implied_bounds, within
 from streambound.rewrites.joined import joined
 from streambound.rewrites.merged import merged
@@ -67,11 +68,12 @@ class Rewrite:
         return {**asdict(self), "kept": kept, "units": self.units}
 
 
-def rewrite(job: Planned, engine: str | Target) -> Rewrite:
+def rewrite(job: Planned, engine: str | Target, said: str | None = None) -> Rewrite:
     """The SQL that keeps the bound of a query on an engine.
 
     Args:
         engine: its name (see ``targets.TARGETS``).
+        said: the query as commands are told to read it; without it by its name.
 
     Raises:
         QueryError: there is no such engine.
@@ -80,7 +82,9 @@ def rewrite(job: Planned, engine: str | Target) -> Rewrite:
     try:
         return _written(job, to)
     except (PlanError, UnsupportedError) as error:
-        return _refused(job, to, error.message)
+        if job.verdict.bounded and _constant(job, to):
+            return _unchanged(job, to, f"what {to.title} keeps of it as it is written is constant")
+        return _refused(job, to, error.message, said or quote(job.name))
 
 
 def _written(job: Planned, to: Target) -> Rewrite:
@@ -96,12 +100,18 @@ def _written(job: Planned, to: Target) -> Rewrite:
         raise PlanError("no rewrite is derived from its plan yet")
     if not job.planned_parts:
         raise PlanError("its answer is always empty")
-    if why := _as_written(job, to):
+    if (why := _as_written(job, to)) and _constant(job, to):
         return _unchanged(job, to, why)
     numbers = dict.fromkeys(part.block for part in job.planned_parts)
     blocks = [[part for part in job.planned_parts if part.block == number] for number in numbers]
     every = [[branch for part in block for branch in _branches(part, to)] for block in blocks]
     return _together(job, to, [one for branches in every for one in _summands(branches, to)])
+
+
+def _constant(job: Planned, to: Target) -> bool:
+    """Whether the rules of the engine say that it keeps no more and more of the query as it is written."""
+    found = on_engine(job, to.name)
+    return found is not None and found.constant
 
 
 def _plan(part: PlannedPart) -> Plan:
@@ -225,26 +235,48 @@ def _grouped(job: Planned, node: Applied, to: Target) -> Rewrite:
     """Groups: as they are over one stream, unless a time is in their key; else over what a join keeps."""
     if _streams(node) == 1:
         return _over_stream(job, node, to)
-    operation, leaf = single_leaf(node)
-    (part, *others) = leaf.parts
-    plan = _plan(part)
-    if to.merging and all(_finite(_plan(one)) for one in leaf.parts):
+    operation, leaves = leaves_of(node)
+    plans = [_plan(part) for leaf in leaves for part in leaf.parts]
+    if to.merging and all(map(_finite, plans)) and _constant(job, to):
         return _unchanged(job, to, "a join keeps equal rows once there, and a group has one row")
-    if others or plan.query.ring.idempotent or plan.query.weight:
-        raise PlanError(
-            "aggregates are computed from weighed or from different rows, which is not rewritten yet"
-        )
-    branches = _branches(part, to)
-    if len(branches) != 1:
-        raise PlanError("its answer is always empty" if not branches else "alternatives are grouped together")
-    (below,) = branches
-    once = not to.chained
-    if once and (
-        below.further or set(leaf.statement.outputs) != set(leaf.statement.outputs[: len(operation.keys)])
-    ):
-        raise PlanError(f"groups are made of groups, and {to.title} chains no aggregates")
-    found = counted(operation, Clauses(plan.query, to), below, once)
-    return _together(job, to, [found])
+    if any(plan.query.is_time(term) for plan in plans for term in _keys(operation, plan)):
+        raise PlanError(f"a time is in the key, and when {to.title} forgets such a group is not known")
+    below = [_rows(leaf, to) for leaf in leaves]
+    kinds = [[kind for _, kind in leaf.statement.outputs] for leaf in leaves]
+    found = counted(operation, Clauses(plans[0].query, to), below, kinds, _whole(leaves))
+    return _together(job, to, [replace(found, rules=("R9", *found.rules)) if len(leaves) > 1 else found])
+
+
+def _whole(leaves: Sequence[Leaf]) -> int:
+    """The leaf that has all rows: the others ask for more, that what is aggregated is there.
+
+    Raises:
+        PlanError: there is none.
+    """
+    asked = [{*leaf.parts[0].query.where} for leaf in leaves]
+    for number, leaf in enumerate(leaves):
+        if not leaf.parts[0].query.weight and all(asked[number] <= other for other in asked):
+            return number
+    raise PlanError("aggregates are computed from joins of which none has all rows")
+
+
+def _keys(operation: Grouped, plan: Plan) -> list[Attribute]:
+    terms = (one.term for one in plan.query.select[: len(operation.keys)])
+    return [one for one in terms if isinstance(one, Attribute)]
+
+
+def _rows(leaf: Leaf, to: Target) -> Branch:
+    """The rows of a join with filters.
+
+    Raises:
+        PlanError: there is none, or its alternatives would be rows of their own.
+    """
+    branches = [one for part in leaf.parts for one in _branches(part, to)]
+    if not branches:
+        raise PlanError("its answer is always empty")
+    if len(branches) > 1:
+        raise PlanError("alternatives are grouped together")
+    return branches[0]
 
 
 def _streams(node: Node) -> int:
@@ -395,10 +427,10 @@ def _note(made: Rewrite, to: Target) -> str:
     return "; ".join(told) or "the answer is the same set of rows"
 
 
-def _refused(job: Planned, to: Target, why: str) -> Rewrite:
+def _refused(job: Planned, to: Target, why: str, said: str) -> Rewrite:
     instead = []
     if job.verdict.bounded and job.unplanned is None:
-        instead.append(f"streambound run {job.name} --live")
+        instead.append(f"streambound run {said} --live")
         if to.program:
-            instead.append(f"streambound rewrite {job.name} --for {to.name} --as pyspark")
+            instead.append(f"streambound rewrite {said} --for {to.name} --as pyspark")
     return Rewrite(job.name, to.name, refused=why, instead=tuple(instead))
