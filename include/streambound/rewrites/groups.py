@@ -26,6 +26,7 @@ from streambound.synopsis.flow import (
     Grouped,
     Guarded,
     Hopped,
+    Irredundant,
     Joined,
     Leaf,
     LookedUp,
@@ -66,6 +67,7 @@ _CALLED: dict[type[Operation], str] = {
     LookedUp: "as-of joins",
     Joined: "joins of rows that change",
     Hopped: "windows that overlap",
+    Irredundant: "joins of which irredundant tuples are kept",
 }
 
 
