@@ -378,9 +378,12 @@ def test_the_same_values_that_differ_are_kept_however_cut(tmp_path: Path) -> Non
     assert boundaries[0] == boundaries[1] == boundaries[2]
 
 
-def test_a_sub_query_that_never_has_a_row_is_read_for_what_is_promised(tmp_path: Path) -> None:
-    given = catalog_from_mapping({"S": {"columns": {"K": "int", "B": "int"}, "not_null": ["K"]}})
+def test_an_extremum_over_groups_of_what_is_null(tmp_path: Path) -> None:
+    given = catalog_from_mapping({"S": {"columns": {"K": "int", "B": "int"}}})
     sql = "SELECT MAX(m) AS c FROM (SELECT K, SUM(B) AS m FROM S WHERE K IS NULL GROUP BY K) AS q"
-    histories.write(given.relations[0], [{"K": 1, "B": 2}], tmp_path, 0)
+    for part, number in enumerate((1, 2)):
+        histories.write(given.relations[0], [{"K": None, "B": number}], tmp_path, part)
     answer = night([Registered("q", sql)], histories.placed(given, tmp_path), tmp_path / "nightly")["q"]
     assert answer.error is None, answer.error
+    rows = pq.read_table(tmp_path / "nightly" / "answers" / "q" / TOTAL).to_pylist()
+    assert [tuple(row.values()) for row in rows] == [(3, 1)]
