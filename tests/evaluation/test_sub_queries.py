@@ -35,6 +35,7 @@ QUERIES = {
         "SELECT ts, n FROM (SELECT ts, COUNT(*) AS n, ROW_NUMBER() OVER (ORDER BY COUNT(*) DESC, ts DESC)"
         " AS rn FROM S GROUP BY ts) q WHERE rn <= 2"
     ),
+    "numbers of different times": "SELECT K, COUNT(DISTINCT ts) AS n, MAX(A) AS m FROM S GROUP BY K",
     "extrema of windows": f"SELECT MAX(c) AS m, MIN(c) AS n, COUNT(*) AS k FROM {counted('S')}",
     "extrema of windows by key": f"SELECT K, MAX(c) AS m FROM {counted('S', 'K')} GROUP BY K",
     "windows joined": f"SELECT a.w, a.c, b.c AS d FROM {counted('S')} a JOIN {counted('T')} b ON a.w = b.w",
