@@ -790,8 +790,6 @@ def _retold(world: _World) -> str:
             f"SELECT k, SUM(a) AS m FROM ({inner}) q GROUP BY k",
             f"SELECT q.t, q.a FROM ({inner}) q JOIN {other} s0 ON {time} = q.t",
             f"SELECT k, COUNT(*) OVER () AS n, SUM(k) OVER (ORDER BY k) AS m FROM ({different}) q",
-            f"SELECT s0.A, (SELECT COUNT(*) FROM {other} t0 WHERE t0.{TIME} = {time} AND t0.K = s0.K) AS n"
-            f" FROM {one} s0",
         ]
     )
 
