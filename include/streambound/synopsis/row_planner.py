@@ -104,11 +104,7 @@ def _times_of_fed(statement: Statement, nodes: Mapping[str, Node]) -> Times:
 def times_of(parts: Sequence[PlannedPart]) -> Times:
     """The times of the rows of several parts: those of the streams that complete each match."""
     found = [times for part in parts if (times := _of_part(part)) is not None]
-    if not found:
-        return Times()
-    # What is NULL in all rows is no time.
-    told = {p for part in parts for p, o in enumerate(part.query.select) if isinstance(o.term, Attribute)}
-    return Times.of_any(found).among({p: p for p in told})
+    return Times.of_any(found) if found else Times()
 
 
 def _of_part(part: PlannedPart) -> Times | None:
