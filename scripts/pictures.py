@@ -140,7 +140,7 @@ def _units(sql: str) -> int:
 
 def _kept(rows: int) -> tuple[list[int], list[int]]:
     """After each row, the tuples that counting keeps, and the values that the DISTINCT plan keeps."""
-    random = Random(1)
+    random = Random(1)  # noqa: S311
     events: list[dict[str, Any]] = [
         {"stream": "S", "A": random.randint(5, 25), "B": random.randint(1000, 9999)}
         if random.random() < 0.5

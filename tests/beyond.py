@@ -166,7 +166,7 @@ class _World:
 
     def __init__(self, r: Random, kind: str) -> None:
         self.r = r
-        timed = kind in ("windows", "sessions", "as-of", "closing")
+        timed = kind in ("windows", "sessions", "as-of", "closing", "retold")
         self.time = (
             "timestamp"
             if kind == "present"
@@ -762,6 +762,38 @@ def _ranged(world: _World, rows: str) -> str:
     return f"RANGE BETWEEN {re.sub('[0-9]', lambda m: world.span(int(m[0])), rows)}"
 
 
+def _retold(world: _World) -> str:
+    """What is told of ranks, of functions that look ahead, and of different rows, with the times of rows."""
+    r, time = world.r, f"s0.{TIME}"
+    one, other = r.choice(list(world.streams)), r.choice(list(world.streams))
+    order = f"ORDER BY s0.A{r.choice(['', ' DESC'])}, s0.B, s0.K, {time}"
+    parted = r.choice(["", "PARTITION BY s0.K "])
+    groups = f"SELECT {time} AS t, s0.K AS k, COUNT(*) AS a FROM {one} s0 GROUP BY {time}, s0.K"
+    rank = r.choice(["<= 1", "<= 2", "= 2"])
+    inner = r.choice(
+        [
+            f"SELECT t, k, a FROM (SELECT {time} AS t, s0.K AS k, s0.A AS a, ROW_NUMBER() OVER"
+            f" ({parted}{order}) AS rn FROM {one} s0) p WHERE rn {rank}",
+            "SELECT t, k, a FROM (SELECT t, k, a, ROW_NUMBER() OVER"
+            f" (PARTITION BY k ORDER BY a DESC, t) AS rn FROM ({groups}) g) p WHERE rn {rank}",
+            f"SELECT {time} AS t, s0.K AS k, LEAD(s0.A) OVER (PARTITION BY s0.K ORDER BY {time}, s0.A, s0.B)"
+            f" AS a FROM {one} s0",
+            f"SELECT t, k, SUM(a) OVER (ORDER BY t, k ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING) AS a"
+            f" FROM ({groups}) g",
+        ]
+    )
+    different = f"SELECT DISTINCT s0.K AS k FROM {one} s0"
+    return r.choice(
+        [
+            f"SELECT t, COUNT(*) AS n, MAX(a) AS m FROM ({inner}) q GROUP BY t",
+            f"SELECT DISTINCT t FROM ({inner}) q",
+            f"SELECT k, SUM(a) AS m FROM ({inner}) q GROUP BY k",
+            f"SELECT q.t, q.a FROM ({inner}) q JOIN {other} s0 ON {time} = q.t",
+            f"SELECT k, COUNT(*) OVER () AS n, SUM(k) OVER (ORDER BY k) AS m FROM ({different}) q",
+        ]
+    )
+
+
 KINDS: dict[str, Callable[[_World], str]] = {
     "groups": _groups,
     "windows": _windows,
@@ -775,6 +807,7 @@ KINDS: dict[str, Callable[[_World], str]] = {
     "sub-queries": _sub_queries,
     "closing": _closing,
     "present": _present,
+    "retold": _retold,
 }
 
 

@@ -59,3 +59,16 @@ def test_no_other_error_than_our_own_is_met(argument: str, given: Any) -> None:
         CALLS[argument](given)
     except StreamboundError as error:
         assert error.message
+
+
+def test_what_is_bounded_and_has_no_plan_is_not_called_unbounded() -> None:
+    catalog = streambound.catalog(
+        {"S": {"columns": {"A": "int", "K": "boolean"}}, "T": {"columns": {"B": "int"}}}
+    )
+    sql = "SELECT S.K FROM S, T WHERE S.A < T.B GROUP BY S.K HAVING COUNT(*) < 3"
+    with pytest.raises(StreamboundError) as raised:
+        streambound.evaluate(sql, catalog, [])
+    said = "bounded, but it cannot be evaluated yet: no plan was found: its rows alone are unbounded: "
+    assert raised.value.message.startswith(said)
+    with pytest.raises(StreamboundError, match=r"^query: the query is unbounded: "):
+        streambound.evaluate(UNBOUNDED, CATALOG, [])

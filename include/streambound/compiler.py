@@ -222,16 +222,14 @@ def planned(job: Decided) -> Planned:
         return known
     if (why := unplanned(job)) is not None:
         return replace(known, unplanned=why)
-    if not job.statement.plain:
+    if not job.statement.plain or job.decision.operators:
         try:
             if job.statement.final:
                 require_final(job.name, job.verdict)
             node = flow(job.statement)
         except PlanError as error:
             if not _planned_with_statics(job.statement):
-                # What is not bounded alone is a part, and the query is.
-                alone = error.message.replace("the query is", "no plan was found: its rows alone are", 1)
-                return replace(known, unplanned=alone)
+                return replace(known, unplanned=error.message)
             names = ", ".join(dict.fromkeys(o.relation.name for o in job.statement.statics))
             return replace(known, units_formula=f"keys x classes of the static values of {names}")
         return replace(known, node=node, units_formula=formula_of(node))
@@ -248,7 +246,9 @@ def planned(job: Decided) -> Planned:
 
 def unplanned(job: Decided) -> str | None:
     """Why a bounded query has no plan, whatever static relations hold; None if it may have one."""
-    decided = job.decision.unplanned if job.statement.plain else None
+    # Operations on rows of plain streams are planned by what they are.
+    operated = job.decision.operators and not job.statement.statics
+    decided = job.decision.unplanned if job.statement.plain and not operated else None
     return job.statement.unevaluated or decided
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
-from tests.beyond import Beyond, answer_by_duckdb, comparable, statements_beyond
+from hypothesis import strategies as st
+from tests.beyond import Beyond, answer_by_duckdb, beyond, comparable, statements_beyond
 
 from streambound.evaluation.corpus import evaluated
 from streambound.evaluation.events import batches
@@ -47,9 +49,18 @@ def total(case: Beyond) -> Counter[tuple[Any, ...]]:
     return +found
 
 
-@given(statements_beyond())
+@given(st.one_of(statements_beyond(), statements_beyond("retold")))
 def test_the_changes_add_up_to_the_answer_of_duckdb(case: Beyond) -> None:
     assert total(case) == answer_by_duckdb(case), f"{case}\n{case.judge}"
+
+
+def test_a_number_of_no_rows_is_not_null() -> None:
+    number = "SELECT COUNT(*) FROM S t0 WHERE t0.ts = s0.ts AND t0.K = s0.K AND t0.A > 0"
+    sql = f"SELECT s0.A, ({number}) AS n FROM S s0"
+    for seed in range(5):
+        case = beyond(seed, "retold")
+        asked = replace(case, line=replace(case.line, sql=sql), judge=sql)
+        assert total(asked) == answer_by_duckdb(asked), asked
 
 
 TICKS = {"columns": {"K": "int", "A": "int", "ts": "int"}, "timestamp": "ts"}

@@ -25,7 +25,17 @@ def counted(stream: str, key: str = "") -> str:
     return f"(SELECT {shown}window(ts, 10).start AS w, COUNT(*) AS c FROM {stream} GROUP BY {groups})"
 
 
+BEST = "(SELECT ts, A, ROW_NUMBER() OVER (ORDER BY A DESC, K, ts) AS rn FROM S) q WHERE rn <= 2"
+NEXT = "(SELECT ts, K, LEAD(A) OVER (PARTITION BY K ORDER BY ts, A) AS a FROM S) q"
 QUERIES = {
+    "groups of the times of the best rows": f"SELECT ts, COUNT(*) AS n FROM {BEST} GROUP BY ts",
+    "sums over time of the best rows": f"SELECT ts, SUM(A) OVER (ORDER BY ts) AS s FROM {BEST}",
+    "groups of the times of rows that look ahead": f"SELECT ts, MAX(a) AS m FROM {NEXT} GROUP BY ts",
+    "the best of groups of times": (
+        "SELECT ts, n FROM (SELECT ts, COUNT(*) AS n, ROW_NUMBER() OVER (ORDER BY COUNT(*) DESC, ts DESC)"
+        " AS rn FROM S GROUP BY ts) q WHERE rn <= 2"
+    ),
+    "numbers of different times": "SELECT K, COUNT(DISTINCT ts) AS n, MAX(A) AS m FROM S GROUP BY K",
     "extrema of windows": f"SELECT MAX(c) AS m, MIN(c) AS n, COUNT(*) AS k FROM {counted('S')}",
     "extrema of windows by key": f"SELECT K, MAX(c) AS m FROM {counted('S', 'K')} GROUP BY K",
     "windows joined": f"SELECT a.w, a.c, b.c AS d FROM {counted('S')} a JOIN {counted('T')} b ON a.w = b.w",

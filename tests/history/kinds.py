@@ -38,6 +38,8 @@ SQL = {
     "weighed": "SELECT S.A, SUM(S.B * T.B) AS b, COUNT(*) AS n FROM S, T"
     " WHERE S.A = T.A AND S.A BETWEEN 1 AND 5 GROUP BY S.A",
     "global": "SELECT COUNT(*) AS n, SUM(B) AS b FROM S WHERE A > 3",
+    "irredundant": "SELECT DISTINCT 1 AS one FROM S, T"
+    " WHERE S.A <= T.A - 1 AND S.B <= T.A - 7 AND S.A <= T.B - 5 AND S.B <= T.B",
     "cached": "SELECT S.A FROM S, T WHERE S.A = T.A",
 }
 KINDS = [Registered(name, sql) for name, sql in SQL.items()]

@@ -376,3 +376,9 @@ def test_the_same_values_that_differ_are_kept_however_cut(tmp_path: Path) -> Non
         assert answer.error is None, answer.error
         boundaries.append(last_boundary(folder / "nightly"))
     assert boundaries[0] == boundaries[1] == boundaries[2]
+
+
+def test_an_extremum_over_groups_of_what_is_null_is_not_one_of_tuples() -> None:
+    given = catalog_from_mapping({"S": {"columns": {"K": "int", "B": "int"}}})
+    sql = "SELECT MAX(m) AS c FROM (SELECT K, SUM(B) AS m FROM S WHERE K IS NULL GROUP BY K) AS q"
+    assert compile(sql, given).unplanned == "no plan was made of MAX(m)"

@@ -30,7 +30,7 @@ from streambound.query.ring import INTEGERS
 from streambound.query.statement import Block, Selection, Statement
 
 TOO_MANY = f"OR splits into more than {CASE_LIMIT:,} cases, or more comparisons than a table holds"
-NO_ENGINE = "its rows change, and are no join with filters"
+NO_ENGINE = "it is no join with filters that tables of counts and extrema answer"
 UNPLANNED = f"OR splits what makes the answer into more than {PART_LIMIT:,} parts"
 
 

@@ -21,7 +21,7 @@ from streambound.boundedness.finals import final_of
 from streambound.boundedness.guards import guarded, judged
 from streambound.boundedness.limits import within_limits
 from streambound.boundedness.ordered import ranked
-from streambound.boundedness.present import criterion_of, ends_in_part, leaves
+from streambound.boundedness.present import PRESENT, criterion_of, ends_in_part, leaves
 from streambound.boundedness.questions import filtered
 from streambound.boundedness.ranges import with_ranges
 from streambound.boundedness.reflexive import with_own_tuples
@@ -29,6 +29,7 @@ from streambound.boundedness.times import with_plain_times
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.boundedness.window_functions import over_window_functions
 from streambound.constraints.search import SearchLimit
+from streambound.query.clock import CLOCK
 from streambound.query.formula import AllOf, atoms_of
 from streambound.query.model import Attribute, Join, Kind, NullTest, Relation
 from streambound.query.operators import Framing, Grouping, Ranking
@@ -115,7 +116,8 @@ def _of_the_text(statement: Statement, verdict: Verdict) -> Verdict:
 
     def named(reason: Reason) -> Reason:
         kept = tuple(a for a in reason.attributes if (a.occurrence, a.column) in known)
-        return reason if kept == reason.attributes else replace(reason, attributes=kept)
+        said = reason.message.replace(str(PRESENT), CLOCK.name)
+        return replace(reason, attributes=kept, message=said)
 
     return replace(verdict, reasons=tuple(map(named, verdict.reasons)))
 

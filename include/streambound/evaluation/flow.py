@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
+from streambound.errors import PlanError
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.onepass import static_values
 from streambound.evaluation.promises import require_units
@@ -27,7 +28,7 @@ from streambound.synopsis.flow_planner import flow
 from streambound.synopsis.joined import changing
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.row_join import static_sources
-from streambound.synopsis.statement import require_bounded
+from streambound.synopsis.statement import not_evaluated, require_bounded
 
 Given = TypeVar("Given", contravariant=True)
 
@@ -252,4 +253,9 @@ def statement_pass(statement: Statement, static: Mapping[str, list[Encoded]]) ->
     if statement.final or not statement.plain or changing(statement.occurrences):
         # Of any other the plan asks the same.
         require_bounded(statement)
-    return FlowPass(statement, flow(statement, partial(static_values, static=static)), static)
+    try:
+        node = flow(statement, partial(static_values, static=static))
+    except PlanError as error:
+        require_bounded(statement)
+        raise not_evaluated(statement.name, error.message, error) from None
+    return FlowPass(statement, node, static)

@@ -33,7 +33,7 @@ from streambound.storage.partitions import (
 )
 from streambound.synopsis.flow import Node
 from streambound.synopsis.flow_planner import flow
-from streambound.synopsis.statement import PlannedPart, planned_parts
+from streambound.synopsis.statement import PlannedPart, not_evaluated, planned_parts
 from streambound.tasks.cogroup import CoGroup, SegmentCoGroup, WindowCoGroup, cogroup_name, cogroup_of
 from streambound.tasks.plans import StatementPlan, memory_statement_plan, statement_plan, timeless
 from streambound.tasks.readers import Reader, Static, statement_readers
@@ -161,11 +161,7 @@ def draft(
     # Static values are part of a plan, and are not read yet.
     made = None if found.statement.statics else planned(found)
     if without := unplanned(found) if made is None else made.unplanned:
-        raise PlanError(
-            f"bounded, but it cannot be evaluated yet: {without}",
-            subject=name,
-            fix="choose other queries; of many run --engine reference evaluates small inputs",
-        )
+        raise not_evaluated(name, without)
     return drafted if made is None else replace(drafted, planned=made.planned_parts, node=made.node)
 
 

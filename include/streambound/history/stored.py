@@ -27,7 +27,7 @@ from streambound.storage.files import footers, parquet_file
 from streambound.storage.partitions import Partition, refuse_promises
 from streambound.synopsis.flow_planner import flow
 from streambound.synopsis.row_join import Row
-from streambound.synopsis.statement import planned_parts
+from streambound.synopsis.statement import not_evaluated, planned_parts
 from streambound.tasks.engine import Engine, opened
 from streambound.tasks.plans import StatementPlan, statement_plan
 from streambound.tasks.promises import faults
@@ -88,10 +88,11 @@ def stored(
     found = judge(sql, catalog, name, dialect=dialect, query=query)
     made = None if found.statement.statics else planned(found)
     without = unplanned(found) if made is None else made.unplanned
-    if not found.verdict.bounded or without is not None:
-        why = without or found.verdict.reasons[0].message
-        outcome = found.verdict.outcome.value
-        raise PlanError(f"the query is {outcome}: {why}", subject=name, fix="see streambound check")
+    if found.verdict.bounded and without is not None:
+        raise not_evaluated(name, without)
+    if not found.verdict.bounded:
+        said = f"{found.verdict.outcome.value}: {found.verdict.reasons[0].message}"
+        raise PlanError(f"the query is {said}", subject=name, fix="see streambound check")
     statement = found.statement
     relations = {relation.name: relation for relation in statement.scanned}
     files = {name: _files(folder, name) for name in relations}

@@ -6,6 +6,7 @@ from streambound.operators.frames import Frames
 from streambound.operators.groups import Groups
 from streambound.operators.guards import Guards
 from streambound.operators.hops import Hops
+from streambound.operators.irredundant import Irredundants
 from streambound.operators.joins import Joins, Meetings
 from streambound.operators.operator import Operator
 from streambound.operators.ranks import Ranks
@@ -20,6 +21,7 @@ from streambound.synopsis.flow import (
     Grouped,
     Guarded,
     Hopped,
+    Irredundant,
     Joined,
     LookedUp,
     Ranked,
@@ -39,6 +41,8 @@ def operator_of(node: Applied) -> Operator:
         return LastVersions(operation, times)
     if isinstance(operation, Hopped):
         return Hops(operation)
+    if isinstance(operation, Irredundant):
+        return Irredundants(operation, times)
     if isinstance(operation, TimeFiltered):
         return TimeFilters(operation)
     if isinstance(operation, Joined):

@@ -4,7 +4,8 @@ See "Top-n" in docs/theory.md. Where rows only come, a rank only grows. So of ea
 the last rank that is told from later ones are kept; what is displaced from them leaves for good: it is
 answered (``rn > n``) or is taken back, and is forgotten. RANK and DENSE_RANK keep all rows of a tie. Where
 rows are taken back, or later ranks are shown, any row can come to have any rank, so all of a partition are
-kept: these must be finitely many, or the partition must end.
+kept: these must be finitely many, or the partition must end. Or rows have a time, and once it is over they
+are not taken back: of these the first ones are kept.
 
 The order is that of the columns named, NULL first ascending and last descending (as in Spark); rows that tie
 are in the order of all their values from left to right, NULL first. So neither arrival nor cuts of history
@@ -25,6 +26,7 @@ from streambound.operators.projection import Projection
 from streambound.query.operators import Ranking
 from streambound.query.values import NAN, Type, parse_type
 from streambound.synopsis.flow import Times
+from streambound.synopsis.looking import settles_rows
 from streambound.synopsis.serial import decoded, plain
 
 RANK = parse_type("bigint")
@@ -49,6 +51,8 @@ class Ranks(Operator):
         self._shown = Projection(then.shown, list(enumerate(types)), [RANK] if then.ranked else [])
         # All rows of a partition, or those up to a rank.
         self._most = None if then.keeps_all(retracts) else then.last
+        self._settles = settles_rows(then, times, retracts)
+        self._seen: int | None = None
         self._times, self._parted = times, times.among({p: n for n, p in enumerate(then.partition)})
         self._closing = Closing(self._times, self._parted)
         # No row comes before one whose time is over, if they are in order of time.
@@ -74,7 +78,22 @@ class Ranks(Operator):
             self._change(key, rows, found)
         for key in self._closing.over():
             self._partitions.pop(key, None)
+        if self._settles:
+            self._settle(inputs)
         return self._answers(found)
+
+    def _settle(self, inputs: Sequence[Changes]) -> None:
+        """Drop rows that are not taken back any more, and have so many before them that are not either."""
+        moments = [m for changes in inputs for row in changes if (m := self._times.seen(row)) is not None]
+        self._seen = max((m for m in (self._seen, *moments) if m is not None), default=None)
+        for key, kept in self._partitions.items():
+            ends = [self._times.end(row) for _, row, _ in kept]
+            over = [end is not None and self._seen is not None and end < self._seen for end in ends]
+            settled, _ = self._cut(
+                [one for one, past in zip(kept, over, strict=True) if past], self.then.last
+            )
+            rest = [one for one, past in zip(kept, over, strict=True) if not past]
+            self._partitions[key] = merged([*rest, *settled])
 
     def _change(self, key: Row, arrived: list[Ranked], found: dict[Row, int]) -> None:
         """Take rows into a partition; ``found`` are rows with their ranks, as they change."""
@@ -157,13 +176,13 @@ class Ranks(Operator):
         """The rows that are kept in their order, partition by partition, and the time that was seen."""
         parts = (self._partitions[key] for key in sorted(self._partitions, key=ordering))
         rows = [[*map(plain, row), count] for part in parts for _, row, count in part]
-        return {"rows": rows, "seen": self._closing.seen}
+        return {"rows": rows, "seen": self._seen if self._settles else self._closing.seen}
 
     def load(self, document: Any) -> None:
         """Take up rows."""
         self._partitions = {}
         self._closing = Closing(self._times, self._parted)
-        self._closing.seen = document["seen"]
+        self._closing.seen = self._seen = document["seen"]
         for *values, count in document["rows"]:
             row = decoded(values)
             key = tuple(row[p] for p in self.then.partition)

@@ -15,9 +15,9 @@ from sqlglot import expressions as exp
 from streambound.query.model import Column, Kind, Relation
 from streambound.query.values import parse_type
 
-# A name that no stream has.
+# A name that no stream has, and as the user writes it.
 CLOCK = Relation(
-    "now()",
+    "NOW()",
     Kind.STREAM,
     (Column("time", parse_type("timestamp"), nullable=False),),
     timestamp="time",

@@ -17,6 +17,7 @@ from streambound.synopsis.flow import (
     Grouped,
     Guarded,
     Hopped,
+    Irredundant,
     Joined,
     LookedUp,
     Node,
@@ -165,6 +166,11 @@ def _of_hops(node: Applied, operation: Hopped) -> tuple[str, tuple[str, ...]]:
     return f"nothing, for each row is in up to {windows:,} windows", ()
 
 
+def _of_irredundant(node: Applied, operation: Irredundant) -> tuple[str, tuple[str, ...]]:
+    note = "A tuple is dropped when others, or the rows that there are, serve wherever it does."
+    return "the tuples that what comes may need, and the rows that there are", (note,)
+
+
 def _of_time_filters(node: Applied, operation: TimeFiltered) -> tuple[str, tuple[str, ...]]:
     leaves = any(moment.op in (Op.GT, Op.GE) for moment in operation.moments)
     note = "A row is dropped when it has left the answer." if leaves else "A row that is shown is not kept."
@@ -186,6 +192,7 @@ _SAID: dict[type, Callable[[Applied, Any], tuple[str, tuple[str, ...]]]] = {
     Guarded: _of_guards,
     Joined: _of_joins,
     Hopped: _of_hops,
+    Irredundant: _of_irredundant,
     LookedUp: _of_versions,
     Settled: _of_settled,
     TimeFiltered: _of_time_filters,

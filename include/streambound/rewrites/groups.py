@@ -29,6 +29,7 @@ from streambound.synopsis.flow import (
     Grouped,
     Guarded,
     Hopped,
+    Irredundant,
     Joined,
     Leaf,
     LookedUp,
@@ -70,6 +71,7 @@ _CALLED: dict[type[Operation], str] = {
     LookedUp: "as-of joins",
     Joined: "joins of rows that change",
     Hopped: "windows that overlap",
+    Irredundant: "joins of which irredundant tuples are kept",
 }
 
 

@@ -40,6 +40,9 @@ def extreme_rows(
         PlanError: there are none of bounded size.
     """
     unplanned = PlanError(f"no plan was made of {aggregate.text}", subject=statement.name)
+    if any(o.relation.fed is not None for s in selections for o in s.occurrences):
+        # Rows of a sub-query may be taken back.
+        raise unplanned
     found = [(s, top, argument(s, aggregate, len(keys))) for s, top in by_top(selections)]
     if len({waits.order for _, _, waits in found}) != 1 or any(waits.selection != s for s, _, waits in found):
         raise unplanned

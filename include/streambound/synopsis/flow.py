@@ -21,7 +21,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from streambound.query.formula import Formula
-from streambound.query.model import Attribute, Op, Term
+from streambound.query.model import Attribute, Filter, Join, Op, Term
 from streambound.query.operators import Framing, Grouping, Kind, Ranking
 from streambound.query.statement import Statement
 from streambound.query.values import Type, Value
@@ -449,6 +449,27 @@ class Hopped:
 
 
 @dataclass(frozen=True)
+class Irredundant:
+    """The different rows of a join: see ``operators.irredundant``.
+
+    ``occurrences`` are its aliases, each with the input whose rows are its tuples; ``places`` has for each
+    column a position there, and what is added to the value. Of each input ``stamps`` is the position of a
+    time that is compared, with offsets below ``longest``. Numbers are multiples of ``step`` (None: of
+    nothing); by input and position, values may be ``nullable``, or lie ``within`` (None: open on that side).
+    """
+
+    occurrences: tuple[tuple[str, int], ...]
+    atoms: tuple[Filter | Join, ...]
+    select: tuple[Term, ...]
+    places: Mapping[Attribute, tuple[int, int]]
+    stamps: tuple[int | None, ...]
+    longest: int
+    step: Fraction | None
+    nullable: frozenset[tuple[int, int]]
+    within: Mapping[tuple[int, int], tuple[Value | None, Value | None]]
+
+
+@dataclass(frozen=True)
 class Settled:
     """The rows of the first input, each once: when nothing takes it back any more (see
     ``operators.settled``). The rows of the others have their times alone, and tell how far time is.
@@ -476,7 +497,7 @@ class TimeFiltered:
 
 
 Operation: TypeAlias = (
-    Grouped | Ranked | Framed | Guarded | LookedUp | Joined | Hopped | TimeFiltered | Settled
+    Grouped | Ranked | Framed | Guarded | LookedUp | Joined | Hopped | TimeFiltered | Irredundant | Settled
 )
 
 

@@ -21,11 +21,13 @@ from streambound.synopsis.flow import (
     nodes,
 )
 from streambound.synopsis.group_planner import different, grouped
+from streambound.synopsis.irredundant import irredundant
 from streambound.synopsis.order_planner import framed, ranked, shown_alone
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import AnyPlan
 from streambound.synopsis.row_planner import Planning, changes, leaf, rows
 from streambound.synopsis.settled import settled
+from streambound.synopsis.statement import PART, WHOLE
 from streambound.synopsis.table_planner import StaticValues, window
 
 
@@ -38,7 +40,7 @@ def flow(statement: Statement, values: Callable[[Query], StaticValues] | None = 
     Raises:
         PlanError: something of it has no plan.
     """
-    planning = Planning(_flow, values, statement.scanned)
+    planning = Planning(_flow, values, statement.scanned, WHOLE if statement.plain else PART)
     asked = replace(with_final_rows(statement), final=False) if statement.final else statement
     node = _flow(with_ranges(asked), planning)
     if all(one.known for one in nodes(node) if isinstance(one, Leaf)):
@@ -79,9 +81,19 @@ def _flow(statement: Statement, planning: Planning) -> Node:
     plain = tuple(b for b in plain if not (_over_changes(b) or any(map(changes, b.selections))))
     found: list[Node] = []
     if plain:
-        found.append(leaf(replace(statement, blocks=plain), planning))
+        found.append(_plain(replace(statement, blocks=plain), planning))
     found += [_block(statement, b, planning) for b in statement.blocks if b not in plain]
     return found[0] if len(found) == 1 else Sum(tuple(found))
+
+
+def _plain(statement: Statement, planning: Planning) -> Node:
+    """Joins with filters."""
+    try:
+        return leaf(statement, planning)
+    except PlanError:
+        if (found := irredundant(statement, planning)) is None:
+            raise
+        return found
 
 
 def _over_changes(block: Block) -> bool:

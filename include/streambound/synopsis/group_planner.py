@@ -103,6 +103,9 @@ def _grouped(
         # One of the inputs has a row of each group.
         number = max((groups(node, times, range(len(keys))) for node in inputs), key=_extent)
     opens = [_open(node) for node in inputs]
+    then = replace(
+        then, aggregates=tuple(_plainly(one, inputs[r.input], r) for one, r in _pairs(then, reads))
+    )
     reads = [_retracting(one, r, inputs, opens[r.input][1]) for one, r in _pairs(then, reads)]
     edges = 2 if then.session is not None else len(inputs)
     sizes = [number.times(edges + sum(_width(one, r, kinds)[0] for one, r in _pairs(then, reads)))]
@@ -114,8 +117,10 @@ def _grouped(
             with suppress(PlanError):
                 sizes.append(each_of(number, groups(node, Times(), further)).times(each))
                 continue
-            # Rows that are not taken back any more are one value.
-            lasting = inputs[r.input].times if r.retracts or r.input else times
+            # Rows that are not taken back any more are one value; but different values are many.
+            lasting = inputs[r.input].times
+            if one.distinct or not r.retracts:
+                lasting = lasting.among({p: p for p in range(len(keys))}) if r.input else times
             wanted = range(len(node.outputs)) if r.retracts else (*range(len(keys)), *further)
             sizes.append(groups(node, lasting, wanted).times(each))
     for place, (node, (may_go, nulls)) in enumerate(zip(inputs, opens, strict=True)):
@@ -191,6 +196,13 @@ def _retracting(aggregate: Aggregate, reads: Reads, inputs: Sequence[Node], null
     passed = any(reads.positions.get(p) in nulls for p in _passing(aggregate))
     retracts = inputs[reads.input].retracts and not passed
     return replace(reads, retracts=retracts)
+
+
+def _plainly(aggregate: Aggregate, node: Node, reads: Reads) -> Aggregate:
+    """An aggregate of different values, of rows that each come once, as one of all."""
+    once = isinstance(node, Leaf) and not node.retracts and node.statement.projection == "eliminating"
+    whole = set(reads.positions.values()) == set(range(len(node.outputs)))
+    return replace(aggregate, distinct=False) if once and whole and aggregate.distinct else aggregate
 
 
 def _passing(aggregate: Aggregate) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from streambound.query.operators import Frame, Framing, Over
+from streambound.query.operators import Frame, Framing, Over, Ranking
 from streambound.query.values import Family, Type
 from streambound.synopsis.flow import Times
 
@@ -29,6 +29,14 @@ def _settles(over: Over, times: Times) -> bool:
         # They count from the last row.
         return False
     return over.name in SHIFTS or ascending(over).frame.after is not None
+
+
+def settles_rows(then: Ranking, times: Times, retracts: bool) -> bool:
+    """Whether ranks keep of the rows that are not taken back any more the first ones alone."""
+    told = then.last > 0 and not (then.ranked and then.beyond)
+    return (
+        told and then.keeps_all(retracts) and bool(times) and not times.among({p: p for p in then.partition})
+    )
 
 
 def ascending(over: Over) -> Over:

@@ -8,7 +8,7 @@ from typing import Any
 
 from streambound.errors import PlanError
 from streambound.query.model import Op
-from streambound.query.operators import Framing, Over, Ranking
+from streambound.query.operators import Framing, Over, Ranking, Shown
 from streambound.query.statement import Block
 from streambound.synopsis import widths
 from streambound.synopsis.flow import (
@@ -22,7 +22,7 @@ from streambound.synopsis.flow import (
     Times,
     together,
 )
-from streambound.synopsis.looking import ascending, looks, settles
+from streambound.synopsis.looking import ascending, looks, settles, settles_rows
 from streambound.synopsis.sizes import each_of, groups, rows_within
 
 
@@ -48,7 +48,12 @@ def shown_alone(block: Block, then: Ranking) -> Block:
 def ranked(node: Node, then: Ranking) -> Node:
     each, every = widths.ranked(then, len(node.outputs), node.retracts)
     sizes = [groups(node, node.times, then.partition).times(each)] if each else []
-    if every:
+    if settles_rows(then, node.times, node.retracts):
+        # Rows that may be taken back, and the first of those that are not.
+        sizes.append(groups(node, node.times, range(len(node.outputs))).times(every))
+        lasting = then.partition if then.function == "ROW_NUMBER" else range(len(node.outputs))
+        sizes.append(groups(node, Times(), lasting).times(every * then.last))
+    elif every:
         # So many different values has the order of the rows that tie for one of the first ranks.
         ties = 1 if then.keeps_all(node.retracts) else then.last
         free = set() if then.keeps_all(node.retracts) else {p for p, _ in then.order}
@@ -61,8 +66,17 @@ def ranked(node: Node, then: Ranking) -> Node:
         # Where a partition never ends nothing is told by rows that are left out.
         node = replace(node, first=First(then.partition, then.order, then.last))
     outputs = tuple((shown.name, shown.type) for shown in then.shown)
-    times = node.times.among({s.outputs[0]: n for n, s in enumerate(then.shown) if s.plain and s.outputs})
-    return Applied(Ranked(then), (node,), outputs, times, True, size.number, size.formula, size)
+    # A row may be displaced until no row comes before it, or its partition is over.
+    in_time = any(p in node.times.spans and not descends for p, descends in then.order[:1])
+    shown = {p: n for p, n in _places(then.shown).items() if in_time or p in then.partition}
+    return Applied(
+        Ranked(then), (node,), outputs, node.times.among(shown), True, size.number, size.formula, size
+    )
+
+
+def _places(shown: Sequence[Shown]) -> dict[int, int]:
+    """Where outputs are shown as they are."""
+    return {s.outputs[0]: n for n, s in enumerate(shown) if s.plain and s.outputs}
 
 
 def _tied(node: Node, then: Ranking, kept: Sequence[int]) -> Size:
@@ -87,9 +101,21 @@ def framed(node: Node, then: Framing) -> Node:
     size = together(sizes)
     stamps = (p for p, span in node.times.spans.items() if span == (0, 0))
     outputs = tuple((shown.name, shown.type) for shown in then.shown)
-    times = node.times.among({s.outputs[0]: n for n, s in enumerate(then.shown) if s.plain and s.outputs})
+    times = _told(node, then, settled)
     operation = Framed(then, settled, next(stamps, None))
     return Applied(operation, (node,), outputs, times, True, size.number, size.formula, size)
+
+
+def _told(node: Node, then: Framing, settled: bool) -> Times:
+    """The times of rows with what functions say of them, which changes with the rows ahead of them."""
+    kinds, shown = [kind for _, kind in node.outputs].__getitem__, _places(then.shown)
+    found = [looks(ascending(over), kinds) for over in then.functions] if settled else []
+    if settled and not any(ahead for ahead, _, _, _ in found):
+        times, after = node.times.among(shown), max(after for _, _, after, _ in found)
+        scale = max((node.times.scales.get(over.order[0][0], 1) for over in then.functions), default=1)
+        return replace(times, delay=times.delay + after * scale)
+    shared = set.intersection(*(set(over.partition) for over in then.functions))
+    return node.times.among({p: n for p, n in shown.items() if p in shared})
 
 
 def _require_alike(node: Node, then: Framing) -> None:

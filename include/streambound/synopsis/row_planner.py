@@ -29,7 +29,7 @@ from streambound.synopsis.flow import (
 from streambound.synopsis.guarded import guarded
 from streambound.synopsis.joined import changing, guarded_rows, joined_rows
 from streambound.synopsis.sizes import groups
-from streambound.synopsis.statement import PlannedPart, bounded_parts, planned_parts
+from streambound.synopsis.statement import WHOLE, PlannedPart, bounded_parts, planned_parts
 from streambound.synopsis.table_planner import StaticValues
 from streambound.synopsis.time_filters import present_of, time_filtered
 
@@ -45,6 +45,8 @@ class Planning:
     values: Callable[[Query], StaticValues] | None = None
     # The relations of the whole statement: their tuples tell what the present time is.
     scanned: tuple[Relation, ...] = ()
+    # How errors call what is planned.
+    called: str = WHOLE
 
 
 def leaf(statement: Statement, planning: Planning) -> Leaf:
@@ -56,10 +58,10 @@ def leaf(statement: Statement, planning: Planning) -> Leaf:
     relations = {o.relation.name: o.relation for o in statement.occurrences if o.relation.fed is not None}
     nodes = {name: planning.flow(r.fed, planning) for name, r in relations.items() if r.fed is not None}
     if not nodes:
-        parts = planned_parts(bounded_parts(statement), planning.values)
+        parts = planned_parts(bounded_parts(statement, planning.called), planning.values)
         return Leaf(statement, parts, times_of(parts))
     statement = _arriving(statement)
-    parts = planned_parts(bounded_parts(statement), planning.values)
+    parts = planned_parts(bounded_parts(statement, planning.called), planning.values)
     return Leaf(statement, parts, _times_of_fed(statement, nodes), tuple(nodes.items()))
 
 

@@ -14,8 +14,11 @@ from streambound.synopsis.plan import sum_of
 from streambound.synopsis.planner import AnyPlan, plan_of
 from streambound.synopsis.table_planner import StaticValues
 
+# How a statement is called where it is all that was asked, and where it is a part of that.
+WHOLE, PART = "the query is", "no plan was found: its rows alone are"
 
-def require_bounded(statement: Statement) -> Decision:
+
+def require_bounded(statement: Statement, called: str = WHOLE) -> Decision:
     """The decision on a statement that is bounded, in the mode that is asked for.
 
     Raises:
@@ -26,7 +29,7 @@ def require_bounded(statement: Statement) -> Decision:
         require_final(statement.name, decision.verdict)
     elif not decision.verdict.bounded:
         raise PlanError(
-            f"the query is {decision.verdict.outcome.value}: {decision.verdict.reasons[0].message}",
+            f"{called} {decision.verdict.outcome.value}: {decision.verdict.reasons[0].message}",
             subject=statement.name,
             fix="see streambound check",
         )
@@ -55,7 +58,16 @@ def require_final(name: str, verdict: Verdict) -> None:
     )
 
 
-def bounded_parts(statement: Statement) -> tuple[Part, ...]:
+def not_evaluated(name: str, why: str, told: PlanError | None = None) -> PlanError:
+    """What is said of a bounded query without a plan; ``told`` may know the place, and a fix for it."""
+    message = f"bounded, but it cannot be evaluated yet: {why}"
+    if told is not None and told.place is not None:
+        return PlanError(message, subject=name, place=told.place, fix=told.fix)
+    fix = "choose other queries; of many run --engine reference evaluates small inputs"
+    return PlanError(message, subject=name, fix=fix)
+
+
+def bounded_parts(statement: Statement, called: str = WHOLE) -> tuple[Part, ...]:
     """The conjunctions of a statement, each bounded; none if its answer is always empty.
 
     In a block of bags no match is in two of them. So the answer of a block is the sum of its parts', or
@@ -64,7 +76,7 @@ def bounded_parts(statement: Statement) -> tuple[Part, ...]:
     Raises:
         PlanError: the statement, or a part of it, is not bounded.
     """
-    decision = require_bounded(statement)
+    decision = require_bounded(statement, called)
     if decision.unplanned is not None:
         raise PlanError(f"no plan was made: {decision.unplanned}", subject=statement.name)
     return decision.parts

@@ -185,6 +185,9 @@ def _typed(name: str, kind: Type) -> exp.Expr:
     if kind.family is Family.TIMESTAMP:
         # Files may hold it with a time zone.
         return exp.Anonymous(this="MAKE_TIMESTAMP", expressions=[ordered.normal(found, kind)])
+    if kind.family is Family.NUMBER and kind.step is None:
+        # Statistics of files leave NaN out: nothing computed of the column may rest on them.
+        return exp.Paren(this=ordered.normal(found, kind))
     return typed(found, kind)
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from streambound.approximate.plan import MemoryPlan
-from streambound.query.model import Attribute, Query, Relation
+from streambound.query.model import Attribute, Occurrence, Query, Relation
+from streambound.query.ring import INTEGERS
 from streambound.query.statement import Statement
 from streambound.synopsis.flow import First, Partial
 from streambound.synopsis.plan import Cell, Plan, StreamSynopsis
@@ -92,17 +93,11 @@ def statement_readers(
 def _checking(plan: StatementPlan) -> Iterator[tuple[str, Reader]]:
     """Readers of what no part needs: they have only the catalog's promises checked."""
     for key, relation in plan.checked.items():
-        query, alias = next(
-            (base, o.alias)
-            for statement in (plan.statement, *(leaf.statement for leaf in plan.leaves))
-            for s in statement.selections
-            for base in (s.base, *(guard.base for guard in s.guards))
-            for o in base.occurrences
-            if o.relation.name == relation.name
-        )
+        name, alias = plan.statement.name, relation.name
+        query = Query(name, plan.statement.sql, INTEGERS, (), (Occurrence(alias, relation),), ())
         columns = tuple(sorted(plan.statement.reads(relation)))
         whole = StreamSynopsis(alias, (), (), (), (), tuple(Attribute(alias, column) for column in columns))
-        reader = Reader(replace(query, name=plan.statement.name), key, columns, whole, ())
+        reader = Reader(query, key, columns, whole, ())
         yield relation.name, replace(reader, columns=_read(plan.statement, reader))
 
 

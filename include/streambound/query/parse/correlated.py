@@ -80,13 +80,17 @@ def without_scalars(
         valued.set("expressions", [value])
         found = joined(valued, name, around, columns)
         counts = any(isinstance(part, exp.Count) for part in plain.walk())
-        if found is None or found.latest or (clause == "where" and counts and found.on):
-            # A number of rows is 0 where there is none: a condition may ask for that.
+        if found is None or found.latest:
+            continue
+        if counts and found.on and (clause == "where" or not isinstance(plain, exp.Count)):
+            # A number of rows is 0 where there is none: what is computed of it may not be NULL, nor fail.
             continue
         on = exp.and_(*found.on, copy=True) if found.on else None
         side = "LEFT" if on is not None and clause != "where" else None
         joins.append(exp.Join(this=found.table, side=side, **({} if on is None else {"on": on})))
         column: exp.Expr = at_place(column_of(name, "value"), node)
+        if counts and found.on:
+            column = at_place(exp.Coalesce(this=column, expressions=[exp.Literal.number(0)]), node)
         node.replace(exp.AnyValue(this=column) if grouped and clause != "where" else column)
     return (made, joins) if joins else (select, [])
 

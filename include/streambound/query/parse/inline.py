@@ -394,8 +394,11 @@ class Inliner:
         if not grouped and not framed and (merged := as_one(self, select, names, items, where)) is not None:
             return merged
         where = without_ranks(names, where)
+        # What is told of several rows depends on how often each is there.
+        counted = grouped or framed or any(select.args.get(part) for part in ("group", "qualify"))
         names.sources = [
-            self.readable(source, names, select, number) for number, source in enumerate(names.sources)
+            self.readable(source, names, select, number, counted)
+            for number, source in enumerate(names.sources)
         ]
         number = 1
         for source in names.sources:
@@ -487,17 +490,18 @@ class Inliner:
 
     # Relations of their own
 
-    def readable(self, source: Source, names: Names, select: exp.Select, number: int) -> Source:
+    def readable(
+        self, source: Source, names: Names, select: exp.Select, number: int, counted: bool
+    ) -> Source:
         """A source as joins with filters: what is more is a relation of its own."""
         outer = names.sides[number] not in ("", GROUPED) or any(
             side in ("RIGHT", "FULL") for side in names.sides[number + 1 :]
         )
         united = any(rows.distinct for rows in source.blocks)
         distinct = select.args.get("distinct") is not None
-        grouped = select.args.get("group") is not None
-        passes = len(names.sources) == 1 and not grouped and names.passes(select)
+        passes = len(names.sources) == 1 and names.passes(select)
         whole = all(rows.plain for rows in source.blocks) and (not outer or len(source.parts) == 1)
-        if whole and (not united or (distinct and not grouped) or passes):
+        if whole and (not united or (not counted and (distinct or passes))):
             return source
         fed = self.fed(source.blocks, source.key)
         columns = tuple(

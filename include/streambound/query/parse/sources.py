@@ -118,7 +118,9 @@ class Sources:
         if source.names is None:
             return ()
         names = Names.of(self._inliner, source)
-        names.sources = [self._inliner.readable(source, names, exp.Select(expressions=[exp.Star()]), 0)]
+        names.sources = [
+            self._inliner.readable(source, names, exp.Select(expressions=[exp.Star()]), 0, False)
+        ]
         stamp = window.stamp if window.stamp is not None else names.stamp(window.node)
         made = []
         for rows in names.sources[0].blocks:

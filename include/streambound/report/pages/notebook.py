@@ -52,7 +52,7 @@ def run_html(job: Planned, answer: pa.Table, state: Sequence[tuple[Any, int]], p
         head,
         table("Answer", answer.column_names, rows, "answers"),
         element("p", None, text(f"and {more:,} more")) if more else Markup(),
-        Markup(state_chart(points, job.units, large=True, name=job.name)),
+        Markup(state_chart(points, job.units, name=job.name)),
         _more("the plan", Markup(plan_picture(job))),
     )
 
