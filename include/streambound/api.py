@@ -71,8 +71,8 @@ def check(
     Raises:
         QueryError: sql is no text, or catalog none.
     """
-    found = compiler.check(sql, catalog, name, criterion, suggest, dialect, query, engine)
-    return Checked(**vars(found), sql=sql)
+    report = compiler.check(sql, catalog, name, criterion, suggest, dialect, query, engine)
+    return Checked(**vars(report), sql=sql)
 
 
 def compile(
@@ -159,8 +159,8 @@ def witness(sql: str, catalog: Catalog, size: int) -> Witness:
         StreamboundError: it cannot be read.
     """
     _require(isinstance(size, int), "size", size, "a whole number of slots")
-    found = statement(sql, catalog, "query")
-    return statement_witness(found, decide(found), size)
+    found_statement = statement(sql, catalog, "query")
+    return statement_witness(found_statement, decide(found_statement), size)
 
 
 def verify(sql: str, catalog: Catalog, witness: Witness) -> Verification:

@@ -124,8 +124,8 @@ def parsed(
         StreamboundError: the query cannot be read or is not supported.
     """
     text = read(sql, catalog, name, dialect, query)
-    found = text.statement
-    for selection in found.selections:
+    statement = text.statement
+    for selection in statement.selections:
         if all(o.relation.kind is Kind.STATIC for o in selection.occurrences):
             raise UnsupportedError(
                 "only static relations are queried, so the answer never changes",
@@ -134,7 +134,7 @@ def parsed(
                 text=sql,
                 fix="add a stream to FROM",
             )
-    return Parsed(sql, text.catalog, name, found, text.dialect, text.guessed, query, text.span)
+    return Parsed(sql, text.catalog, name, statement, text.dialect, text.guessed, query, text.span)
 
 
 def published(query: Query | None) -> dict[str, Verdict]:
@@ -155,10 +155,10 @@ def published(query: Query | None) -> dict[str, Verdict]:
     return {key: verdict for key, verdict in said.items() if verdict.outcome is not Outcome.UNKNOWN}
 
 
-def decided(found: Parsed, criterion: str = "exact", compared: bool = False) -> Decided:
+def decided(found_parsed: Parsed, criterion: str = "exact", compared: bool = False) -> Decided:
     """The verdict of a criterion; if ``compared``, with what the published criteria say."""
-    decision = decide(found.statement)
-    said = published(found.query) if compared or criterion != "exact" else {}
+    decision = decide(found_parsed.statement)
+    said = published(found_parsed.query) if compared or criterion != "exact" else {}
     if criterion == "exact":
         verdict = _beside(decision.verdict, said)
     else:
@@ -167,7 +167,9 @@ def decided(found: Parsed, criterion: str = "exact", compared: bool = False) -> 
         verdict = next(mine, None) or _silent(criterion)
         if verdict.outcome is Outcome.NO_VERDICT:
             verdict = replace(verdict, outcome=Outcome.UNKNOWN)
-    return Decided(**vars(found), criterion=criterion, decision=decision, verdict=verdict, published=said)
+    return Decided(
+        **vars(found_parsed), criterion=criterion, decision=decision, verdict=verdict, published=said
+    )
 
 
 def _beside(verdict: Verdict, published: Mapping[str, Verdict]) -> Verdict:
@@ -217,11 +219,11 @@ def in_mode(job: Decided, mode: str | None) -> Decided:
 
 def planned(job: Decided) -> Planned:
     """The compact plan of each part of a bounded query; a formula where static values decide its size."""
-    known = Planned(**vars(job))
+    known_planned = Planned(**vars(job))
     if not job.verdict.bounded:
-        return known
+        return known_planned
     if (why := unplanned(job)) is not None:
-        return replace(known, unplanned=why)
+        return replace(known_planned, unplanned=why)
     if not job.statement.plain or job.decision.operators:
         try:
             if job.statement.final:
@@ -229,19 +231,21 @@ def planned(job: Decided) -> Planned:
             node = flow(job.statement)
         except PlanError as error:
             if not _planned_with_statics(job.statement):
-                return replace(known, unplanned=error.message)
+                return replace(known_planned, unplanned=error.message)
             names = ", ".join(dict.fromkeys(o.relation.name for o in job.statement.statics))
-            return replace(known, units_formula=f"keys x classes of the static values of {names}")
-        return replace(known, node=node, units_formula=formula_of(node))
+            return replace(known_planned, units_formula=f"keys x classes of the static values of {names}")
+        return replace(known_planned, node=node, units_formula=formula_of(node))
     if sized := [query for query in job.parts if _sized_by_statics(query)]:
         named = dict.fromkeys(str(a) for query in sized for a in query.mentioned if query.is_static(a))
-        return replace(known, units_formula=f"keys x classes of the static values of {', '.join(named)}")
+        return replace(
+            known_planned, units_formula=f"keys x classes of the static values of {', '.join(named)}"
+        )
     try:
         parts = planned_parts(job.decision.parts)
     except PlanError as error:
         # Bounded, but beyond a named limit of the planner: the verdict stands without a size.
-        return replace(known, unplanned=error.message)
-    return replace(known, planned_parts=parts, units_formula=sizing([part.plan for part in parts]))
+        return replace(known_planned, unplanned=error.message)
+    return replace(known_planned, planned_parts=parts, units_formula=sizing([part.plan for part in parts]))
 
 
 def unplanned(job: Decided) -> str | None:
@@ -321,10 +325,10 @@ def suggested(job: Decided) -> tuple[Suggestion, ...]:
         return ()
     from streambound.certificate import suggestions as rechecked
 
-    found = rechecked.suggestions(job.statement, job.verdict, job.catalog, partial(_again, job.name))
-    whole = [_in_own_words(job, one) for one in found]
+    suggestions = rechecked.suggestions(job.statement, job.verdict, job.catalog, partial(_again, job.name))
+    whole = [_in_own_words(job, suggestion) for suggestion in suggestions]
     # What is done to rows is said in words of a dialect that may mean something else in Spark's.
-    return tuple(one for one in whole if one.whole is not None or job.statement.plain)
+    return tuple(suggestion for suggestion in whole if suggestion.whole is not None or job.statement.plain)
 
 
 def _in_own_words(job: Decided, suggestion: Suggestion) -> Suggestion:
@@ -377,8 +381,8 @@ def _again(name: str, sql: str, catalog: Catalog) -> rechecked.Decided | None:
 def _size(job: Decided) -> rechecked.Size:
     from streambound.certificate import suggestions as rechecked
 
-    found = planned(job)
-    return rechecked.Size(found.units, found.units_formula, found.unplanned)
+    found_planned = planned(job)
+    return rechecked.Size(found_planned.units, found_planned.units_formula, found_planned.unplanned)
 
 
 @dataclass(frozen=True)
@@ -436,7 +440,9 @@ class Report:
         further["refused"] = self.refused
         further |= {"dialect": self.dialect, "guessed": self.guessed}
         if isinstance(self.error, UnsupportedError):
-            found["blockers"] = [_blocker_json(one) for one in self.error.blockers]
+            found["blockers"] = [
+                _blocker_json(unsupported_error) for unsupported_error in self.error.blockers
+            ]
         if self.causes:
             found["causes"] = [_cause_json(cause) for cause in self.causes]
         if self.assumes:
@@ -446,14 +452,22 @@ class Report:
         return {**found, **{key: text for key, text in further.items() if text is not None}}
 
 
-def _blocker_json(one: UnsupportedError) -> dict[str, Any]:
-    where = None if one.place is None else {"line": one.place.line, "column": one.place.column}
-    return {"construct": one.construct or one.message, "message": one.message, "where": where}
+def _blocker_json(unsupported_error: UnsupportedError) -> dict[str, Any]:
+    where = (
+        None
+        if unsupported_error.place is None
+        else {"line": unsupported_error.place.line, "column": unsupported_error.place.column}
+    )
+    return {
+        "construct": unsupported_error.construct or unsupported_error.message,
+        "message": unsupported_error.message,
+        "where": where,
+    }
 
 
-def _cause_json(one: Cause) -> dict[str, Any]:
-    where = None if one.place is None else {"line": one.place.line, "column": one.place.column}
-    return {"message": one.message, "fix": one.fix, "where": where}
+def _cause_json(cause: Cause) -> dict[str, Any]:
+    where = None if cause.place is None else {"line": cause.place.line, "column": cause.place.column}
+    return {"message": cause.message, "fix": cause.fix, "where": where}
 
 
 def _reason_json(reason: Reason, projection: str | None) -> dict[str, Any]:
@@ -464,9 +478,9 @@ def _reason_json(reason: Reason, projection: str | None) -> dict[str, Any]:
     return {**found, **{key: text for key, text in further.items() if text}}
 
 
-def _refused(found: Statement) -> str | None:
+def _refused(statement: Statement) -> str | None:
     try:
-        one_key(found)
+        one_key(statement)
     except DataError as error:
         return f"{error.message}; {error.fix}"
     return None
@@ -556,14 +570,19 @@ def _causes(job: Decided) -> tuple[Cause, ...]:
     if job.criterion != "exact":
         return ()
     mine = (part for part in job.decision.deciding if part.verdict.reasons == job.verdict.reasons)
-    found = next(mine, None)
-    lacking = () if found is None else causes(found.query, found.verdict, partial(_reread, job))
+    found_part = next(mine, None)
+    lacking = (
+        () if found_part is None else causes(found_part.query, found_part.verdict, partial(_reread, job))
+    )
     return tuple(replace(cause, fix=_said(job, cause.fix, cause.added)) for cause in lacking)
 
 
 def _reread(job: Decided, stamps: Mapping[str, str]) -> Query | None:
     """The query where relations of some names have timestamps; None where its text is no conjunction then."""
-    relations = (replace(one, timestamp=stamps.get(one.name, one.timestamp)) for one in job.catalog.relations)
+    relations = (
+        replace(relation, timestamp=stamps.get(relation.name, relation.timestamp))
+        for relation in job.catalog.relations
+    )
     catalog = replace(job.catalog, relations=tuple(relations))
     try:
         return parsed(job.statement.bare or job.sql, catalog, job.name, "spark").query

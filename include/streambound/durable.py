@@ -129,8 +129,8 @@ def drop_drafts(folder: Path) -> None:
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    with suppress(FileNotFoundError), os.scandir(folder) as found:
-        return list(found)
+    with suppress(FileNotFoundError), os.scandir(folder) as scandir_iterator:
+        return list(scandir_iterator)
     return []
 
 

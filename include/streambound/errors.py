@@ -159,15 +159,24 @@ class UnsupportedError(QueryError):
 
     def one_line(self) -> str:
         """The error as one line; of several constructs each."""
-        further = (f"{one.place}: {one.message}" if one.place else one.message for one in self.others)
+        further = (
+            f"{unsupported_error.place}: {unsupported_error.message}"
+            if unsupported_error.place
+            else unsupported_error.message
+            for unsupported_error in self.others
+        )
         return "; ".join((super().one_line(), *further))
 
     def __str__(self) -> str:
         lines = [super().__str__()]
-        for one in self.others:
-            lines.append(f"  and {one.place}: {one.message}" if one.place else f"  and {one.message}")
-            if one.place and (text := one.text or self.text):
-                lines.extend(underlined(text, one.place))
+        for unsupported_error in self.others:
+            lines.append(
+                f"  and {unsupported_error.place}: {unsupported_error.message}"
+                if unsupported_error.place
+                else f"  and {unsupported_error.message}"
+            )
+            if unsupported_error.place and (text := unsupported_error.text or self.text):
+                lines.extend(underlined(text, unsupported_error.place))
         return "\n".join(lines)
 
 
@@ -187,15 +196,19 @@ def named(construct: str, message: str, place: Place | None) -> UnsupportedError
     return error
 
 
-def together(found: Iterable[UnsupportedError]) -> UnsupportedError:
+def together(unsupported_errors: Iterable[UnsupportedError]) -> UnsupportedError:
     """Several as one: each construct once at a place, in the order of the text."""
-    flat = {(str(e.place), e.message): e for one in found for e in one.blockers}
+    flat = {
+        (str(e.place), e.message): e
+        for unsupported_error in unsupported_errors
+        for e in unsupported_error.blockers
+    }
     first, *others = sorted(
         flat.values(), key=lambda e: (e.place.line, e.place.column) if e.place else (0, 0)
     )
     first.others = tuple(others)
-    for one in others:
-        one.others = ()
+    for error in others:
+        error.others = ()
     return first
 
 

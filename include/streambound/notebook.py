@@ -98,12 +98,16 @@ def run(
     from streambound.tasks.emit import answer_table
 
     given = _tables(tables)
-    known = catalog if isinstance(catalog, Catalog) else described(given, catalog or {})
-    job = planned(in_mode(judge(sql, known, dialect=dialect), mode))
+    known_catalog = catalog if isinstance(catalog, Catalog) else described(given, catalog or {})
+    job = planned(in_mode(judge(sql, known_catalog, dialect=dialect), mode))
     query = job.statement
     fixed = {relation.name for relation in query.scanned if relation.kind is Kind.STATIC}
-    static = encode_static(query, rows_of({name: given[name] for name in fixed if name in given}, known))
-    arriving = events_of(query, {name: rows for name, rows in given.items() if name not in fixed}, known)
+    static = encode_static(
+        query, rows_of({name: given[name] for name in fixed if name in given}, known_catalog)
+    )
+    arriving = events_of(
+        query, {name: rows for name, rows in given.items() if name not in fixed}, known_catalog
+    )
     evaluation = statement_pass(query, static)
     total: Counter[tuple[Any, ...]] = Counter(evaluation.initial)
     told = answers(query, None, evaluation.initial)
@@ -169,4 +173,4 @@ def _marked(table: pa.Table, told: Sequence[Answer]) -> pa.Table:
     """The answers with the marker at which each was told."""
     import pyarrow as pa
 
-    return table.append_column("marker", pa.array([one.marker for one in told]))
+    return table.append_column("marker", pa.array([answer.marker for answer in told]))

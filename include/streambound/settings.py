@@ -149,9 +149,9 @@ def require_named(path: str, odd: re.Pattern[str], kept: str, fix: str) -> None:
     Raises:
         DataError: naming what is odd about it.
     """
-    if found := odd.search(path):
+    if match := odd.search(path):
         raise DataError(
-            f"{kept} cannot be kept in a folder with {found[0]!r} in its name",
+            f"{kept} cannot be kept in a folder with {match[0]!r} in its name",
             subject=ascii(path)[1:-1],
             accepted="letters, digits, spaces and most other characters",
             fix=fix,

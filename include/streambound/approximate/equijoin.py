@@ -91,7 +91,7 @@ def cacheable(statement: Statement, size: int, bounded: bool, exact: int | None)
         PlanError: it is no equijoin, or evaluated exactly in as much memory; the reason is named.
     """
     try:
-        found = equijoin(statement)
+        found_equijoin = equijoin(statement)
     except PlanError:
         if not bounded:
             raise
@@ -100,7 +100,7 @@ def cacheable(statement: Statement, size: int, bounded: bool, exact: int | None)
             subject=statement.name,
             fix="evaluate it without a memory",
         ) from None
-    most = size * width(synopses(found))
+    most = size * width(synopses(found_equijoin))
     if exact is not None and exact <= most:
         raise PlanError(
             f"it fits: its plan keeps at most {exact} units, and {size} tuples take {most}: it is evaluated"
@@ -108,7 +108,7 @@ def cacheable(statement: Statement, size: int, bounded: bool, exact: int | None)
             subject=statement.name,
             fix="evaluate it without a memory, or give it less",
         )
-    return found
+    return found_equijoin
 
 
 def synopses(join: Equijoin) -> tuple[StreamSynopsis, StreamSynopsis]:

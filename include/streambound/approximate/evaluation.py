@@ -83,8 +83,8 @@ class MemoryPass:
 
         None if it cannot be told: the sample has no results, or stands for fewer than were found.
         """
-        found = self.sample.estimate
-        return None if found is None or found.results < self.results else found
+        found_estimate = self.sample.estimate
+        return None if found_estimate is None or found_estimate.results < self.results else found_estimate
 
     def run(self, batches: Iterable[Batch]) -> Iterator[list[Answer]]:
         """The new answers at each marker; a DISTINCT row may come again at a later one."""
@@ -98,14 +98,14 @@ class MemoryPass:
 
     def accepted(self, batch: Batch) -> list[Tuple]:
         """The tuples of a batch that count."""
-        found = []
+        tuples = []
         for side, synopsis in enumerate(self.plan.streams):
             name = self.query.occurrence(synopsis.alias).relation.name
             accepted = (row for row in batch.tuples.get(name, ()) if accepts(synopsis, row))
             values = (tuple(row[a.column] for a in synopsis.carried) for row in accepted)
             # In canonical order: which tuples of one moment are kept must not depend on how they came.
-            found += [Tuple(side, batch.moment, one) for one in sorted(values, key=_nulls_last)]
-        return found
+            tuples += [Tuple(side, batch.moment, one) for one in sorted(values, key=_nulls_last)]
+        return tuples
 
     def advance(self, arriving: list[Tuple]) -> dict[Row, int]:
         """Take in accepted tuples, in order of time and after all that were taken in before."""

@@ -113,29 +113,29 @@ def learn(keys: Sequence[str], rate: float, numbers: Integers | None = None) -> 
     """
     cut = max(int(len(keys) * TRAINING_SHARE), 1)
     by_shares = _model_of_shares(keys[:cut], rate).likelihood(keys[cut:])
-    found = _model_of_shares(keys, rate, by_shares)
+    key_model = _model_of_shares(keys, rate, by_shares)
     if numbers is None or len(numbers) < LEAST_STEPS or not _in_narrow_band(numbers[-LATEST:]):
-        return found
+        return key_model
     latest = numbers[-LATEST:]
     kind = fit(latest, MOVING).kind
     cut = max(int(len(latest) * TRAINING_SHARE), 2)
-    early = _moving(found, kind, latest[:cut])
+    early = _moving(key_model, kind, latest[:cut])
     if early is None or by_shares is None:
-        return found
+        return key_model
     held_out = early.likelihood(keys[-len(latest) :][cut:], latest[cut:])
     if held_out is None or held_out <= by_shares:
-        return found
-    return replace(_moving(found, kind, latest) or early, held_out=held_out)
+        return key_model
+    return replace(_moving(key_model, kind, latest) or early, held_out=held_out)
 
 
-def _moving(found: KeyModel, kind: str, numbers: Integers) -> KeyModel | None:
+def _moving(key_model: KeyModel, kind: str, numbers: Integers) -> KeyModel | None:
     """The model with a trend or a walk; None if the kind is none or does not fit."""
     model = KINDS[kind](numbers)
     if isinstance(model, Walk):
-        return replace(found, moving=_model_json(model), centre=float(numbers[-1]))
+        return replace(key_model, moving=_model_json(model), centre=float(numbers[-1]))
     if isinstance(model, Trend):
         centre = model.slope * (len(numbers) - 1) + model.intercept
-        return replace(found, moving=_model_json(model), centre=centre)
+        return replace(key_model, moving=_model_json(model), centre=centre)
     return None
 
 

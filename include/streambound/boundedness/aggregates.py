@@ -55,14 +55,16 @@ _EXTREMA, _SUMS = (Kind.LEAST, Kind.GREATEST), (Kind.COUNT, Kind.SUM, Kind.MEAN)
 def grouped(statement: Statement, selections: tuple[Selection, ...], then: Grouping, judge: Judge) -> Verdict:
     """The verdict on the groups of some selections, in changes and in final mode."""
     if then.session is not None:
-        selections = tuple(s for one, top in by_top(selections) for s in _in_session(one, top, then.keys))
+        selections = tuple(
+            s for selection, top in by_top(selections) for s in _in_session(selection, top, then.keys)
+        )
         then = then.with_key()
     groups = _Groups(statement, by_top(selections), then)
     if groups.having.never and then.keys:
         message = "no number of rows meets HAVING: the answer is always empty"
         return Verdict(Outcome.BOUNDED, NAME, (Reason("unsatisfiable", message),), "bounded")
-    found = worst(groups.questions(), judge, OPEN)
-    return replace(found, final=groups.final(found, judge))
+    verdict = worst(groups.questions(), judge, OPEN)
+    return replace(verdict, final=groups.final(verdict, judge))
 
 
 @dataclass(frozen=True)
@@ -115,8 +117,8 @@ class _Groups:
             yield from self._of(self.then.aggregates[number], visible and number in plain)
         for number, op, value in self.having.extrema:
             aggregate = self.then.aggregates[number]
-            found = [_where(s, aggregate, op, value) for s in self.selections]
-            yield Question(distinct(self.statement, found, self.keys), f"HAVING {aggregate.text}", alone)
+            selections = [_where(s, aggregate, op, value) for s in self.selections]
+            yield Question(distinct(self.statement, selections, self.keys), f"HAVING {aggregate.text}", alone)
 
     def _of(self, aggregate: Aggregate, settles: bool) -> Iterator[Question]:
         if aggregate.kind in _EXTREMA:
@@ -126,11 +128,11 @@ class _Groups:
             by = replace(aggregate, kind=kind, arguments=(aggregate.by,), polynomial=None)
             yield self._extremum(by, settles)
         elif aggregate.kind in _SUMS and aggregate.distinct:
-            found = (
+            selections = (
                 [without(s, self.keys, top) for s, top in self.tops] if self.then.session else self.selections
             )
             positions = (*self.keys, *aggregate.arguments)
-            yield Question(distinct(self.statement, found, positions), aggregate.text, settles)
+            yield Question(distinct(self.statement, selections, positions), aggregate.text, settles)
         elif aggregate.kind in _SUMS:
             yield from self._number(aggregate, settles)
         elif aggregate.kind is Kind.SKETCH:
@@ -145,30 +147,30 @@ class _Groups:
 
     def _extremum(self, aggregate: Aggregate, settles: bool) -> Question:
         """Theorem M."""
-        found, sure = [], True
+        selections, sure = [], True
         for selection, top in self.tops:
             timely = top if shows_time(selection, top, self.keys) else frozenset[str]()
             waits = argument(selection, aggregate, self.then.keys)
             sure = sure and waits.sure
             waiting = pending(waits.selection, aggregate, waits.order, timely, summed=True)
-            found.append(without(waiting, self.keys, timely))
-        return Question(distinct(self.statement, found, self.keys), aggregate.text, settles and sure)
+            selections.append(without(waiting, self.keys, timely))
+        return Question(distinct(self.statement, selections, self.keys), aggregate.text, settles and sure)
 
     def _number(self, aggregate: Aggregate, settles: bool) -> Iterator[Question]:
         """Theorem L, of the selections where what is summed shows more than that there is a row."""
-        found, sure = [], True
+        selections, sure = [], True
         for selection in self.selections:
             shows = nature(selection, aggregate, self.then.keys)
             sure = sure and shows is not Nature.OPEN
             if shows is not Nature.EXISTENCE:
-                found.append(filtered(selection, _counted(selection, aggregate)))
-        if found:
-            asks = of_rows(self.statement, found, GROUPS, self.keys)
+                selections.append(filtered(selection, _counted(selection, aggregate)))
+        if selections:
+            asks = of_rows(self.statement, selections, GROUPS, self.keys)
             yield Question(asks, aggregate.text, settles and sure)
 
-    def final(self, found: Verdict, judge: Judge) -> str | None:
+    def final(self, verdict: Verdict, judge: Judge) -> str | None:
         """The verdict where a row is answered once, when its group cannot change any more."""
-        outcome = None if found.outcome is Outcome.UNKNOWN else found.outcome.value
+        outcome = None if verdict.outcome is Outcome.UNKNOWN else verdict.outcome.value
         if self._ended or not any(s.base.streams for s in self.selections):
             return outcome
         finals = [self._final(self.then.aggregates[number], judge) for number in self.shown]
@@ -212,8 +214,10 @@ class _Groups:
             return "never-final"
         if len(ends) != 1 or aggregate.polynomial not in (None, ((Fraction(1), (place,)),)):
             return None
-        found = [_where(s, aggregate, Op.EQ, end) for end in ends if end is not None for s in self.selections]
-        asked = judge(distinct(self.statement, found, self.keys)).outcome
+        selections = [
+            _where(s, aggregate, Op.EQ, end) for end in ends if end is not None for s in self.selections
+        ]
+        asked = judge(distinct(self.statement, selections, self.keys)).outcome
         return None if asked is Outcome.UNKNOWN else asked.value
 
 

@@ -45,16 +45,16 @@ def causes(query: Query, verdict: Verdict, reread: Reread) -> tuple[Cause, ...]:
     """What lacks of time in an unbounded conjunction; nothing where that changes no finding."""
     if verdict.outcome is not Outcome.UNBOUNDED:
         return ()
-    least, found = len(verdict.reasons), tuple[Cause, ...]()
+    least, found_causes = len(verdict.reasons), tuple[Cause, ...]()
     remedies: tuple[_Remedy, ...] = (partial(_declared, reread=reread), _within, _shown)
     for number in range(1, len(remedies) + 1):
         for chosen in combinations(remedies, number):
             left, lacking = _tried(query, chosen, verdict)
             if left < least:
-                least, found = left, lacking
+                least, found_causes = left, lacking
         if not least:
             break
-    return found
+    return found_causes
 
 
 def _tried(query: Query, chosen: tuple[_Remedy, ...], verdict: Verdict) -> tuple[int, tuple[Cause, ...]]:
@@ -81,8 +81,8 @@ def _tried(query: Query, chosen: tuple[_Remedy, ...], verdict: Verdict) -> tuple
 def _declared(query: Query, reread: Reread) -> tuple[Query, Cause] | None:
     """As if the streams that have a column of moments, and no timestamp, had it for one."""
     timeless = [o for o in query.streams if o.relation.kind is Kind.STREAM and o.relation.timestamp is None]
-    told = [(one, column) for one in timeless if (column := _moment(one)) is not None]
-    stamps = {one.relation.name: column for one, column in told}
+    told = [(occurrence, column) for occurrence in timeless if (column := _moment(occurrence)) is not None]
+    stamps = {occurrence.relation.name: column for occurrence, column in told}
     made = reread(stamps) if stamps else None
     if made is None:
         return None
@@ -100,21 +100,27 @@ def _declared(query: Query, reread: Reread) -> tuple[Query, Cause] | None:
 
 def _at_places_of(query: Query, reread: Query) -> Query:
     """A query that was read from another text, with the places of the user's."""
-    places = {one.alias: one.place for one in query.occurrences}
+    places = {occurrence.alias: occurrence.place for occurrence in query.occurrences}
     select = (replace(new, place=old.place) for new, old in zip(reread.select, query.select, strict=True))
-    occurrences = (replace(one, place=places[one.alias]) for one in reread.occurrences)
+    occurrences = (replace(occurrence, place=places[occurrence.alias]) for occurrence in reread.occurrences)
     return replace(reread, select=tuple(select), occurrences=tuple(occurrences))
 
 
-def _moment(one: Occurrence) -> str | None:
-    columns = [column.name for column in one.relation.columns if column.type.family is Family.TIMESTAMP]
+def _moment(occurrence: Occurrence) -> str | None:
+    columns = [
+        column.name for column in occurrence.relation.columns if column.type.family is Family.TIMESTAMP
+    ]
     return columns[0] if columns else None
 
 
 def _within(query: Query) -> tuple[Query, Cause] | None:
     """As if the streams with timestamps were kept within a window of each other."""
     time = TimeOrder(system(query))
-    stamps = {one.alias: stamp for one in query.occurrences if (stamp := _stamp(one)) is not None}
+    stamps = {
+        occurrence.alias: stamp
+        for occurrence in query.occurrences
+        if (stamp := _stamp(occurrence)) is not None
+    }
     apart = [stamps[alias] for alias in _first_of_each(time) if alias in stamps]
     if len(apart) < 2 or len({query.type_of(stamp).family for stamp in apart}) > 1:
         return None
@@ -122,8 +128,11 @@ def _within(query: Query) -> tuple[Query, Cause] | None:
     width = 2 * _most(query) + TICKS
     added = [
         atom
-        for one, other in pairwise(apart)
-        for atom in (Join(other, Op.LE, one, offset=width), Join(one, Op.LE, other, offset=width))
+        for attribute, other_attribute in pairwise(apart)
+        for atom in (
+            Join(other_attribute, Op.LE, attribute, offset=width),
+            Join(attribute, Op.LE, other_attribute, offset=width),
+        )
     ]
     names = f"{', '.join(map(str, apart[:-1]))} and {apart[-1]}"
     earlier = [(a, b) for a, b in combinations(apart, 2) if time.precedes(a.occurrence, b.occurrence)]
@@ -134,7 +143,10 @@ def _within(query: Query) -> tuple[Query, Cause] | None:
         said = " and ".join(f"{late} may be any time after {early}" for early, late in earlier)
         said += ": no condition says how long a row waits"
     family = query.type_of(apart[0]).family
-    text = " AND ".join(window(query, str(one), str(other), family) for one, other in pairwise(apart))
+    text = " AND ".join(
+        window(query, str(attribute), str(other_attribute), family)
+        for attribute, other_attribute in pairwise(apart)
+    )
     fix = f"keep them within a window, such as {text}"
     cause = Cause(said, fix, query.occurrence(apart[1].occurrence).place, (text,))
     return replace(query, where=(*query.where, *added)), cause
@@ -165,8 +177,12 @@ def _first_of_each(time: TimeOrder) -> list[str]:
     return sorted(found, key=order.index)
 
 
-def _stamp(one: Occurrence) -> Attribute | None:
-    return None if one.relation.timestamp is None else Attribute(one.alias, one.relation.timestamp)
+def _stamp(occurrence: Occurrence) -> Attribute | None:
+    return (
+        None
+        if occurrence.relation.timestamp is None
+        else Attribute(occurrence.alias, occurrence.relation.timestamp)
+    )
 
 
 def _shown(query: Query) -> tuple[Query, Cause] | None:
@@ -174,7 +190,9 @@ def _shown(query: Query) -> tuple[Query, Cause] | None:
     if not query.ring.idempotent:
         return None
     time = TimeOrder(system(query))
-    stamps = {one.alias: stamp for one in query.streams if (stamp := _stamp(one)) is not None}
+    stamps = {
+        occurrence.alias: stamp for occurrence in query.streams if (stamp := _stamp(occurrence)) is not None
+    }
     last = [stamps[alias] for alias in time.infinite if alias in stamps and time.completes(alias)][:1]
     if not last or last[0] in query.projected:
         return None

@@ -83,20 +83,20 @@ def as_streams(query: Query) -> Query:
             return replace(attribute, occurrence=names[attribute.occurrence])
         return attribute
 
-    def output(found: Output) -> Output:
-        if not isinstance(found.term, Attribute) or found.term.occurrence not in names:
-            return found
-        moved = of(found.term)
-        if moved != found.term:
-            return replace(found, term=moved)
-        return replace(found, term=Constant(None, "NULL", query.type_of(found.term)))
+    def output(found_output: Output) -> Output:
+        if not isinstance(found_output.term, Attribute) or found_output.term.occurrence not in names:
+            return found_output
+        moved = of(found_output.term)
+        if moved != found_output.term:
+            return replace(found_output, term=moved)
+        return replace(found_output, term=Constant(None, "NULL", query.type_of(found_output.term)))
 
     occurrences = [o for o in query.occurrences if o.alias not in names]
     alone = not any(o.relation.kind is Kind.STREAM for o in occurrences)
     for table in tables:
         relation = table.relation
-        known = replace(relation, name=f"{relation.name}, keys", kind=Kind.FINITE, timestamp=None)
-        occurrences.append(Occurrence(names[table.alias], known, table.place))
+        known_relation = replace(relation, name=f"{relation.name}, keys", kind=Kind.FINITE, timestamp=None)
+        occurrences.append(Occurrence(names[table.alias], known_relation, table.place))
         kind = Kind.FINITE if alone else Kind.STREAM
         occurrences.append(replace(table, relation=_stamped(relation, kind, len(tables) > 1)))
     together = (

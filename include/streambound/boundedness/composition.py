@@ -52,29 +52,31 @@ def inherited(
         return verdict
     flat = flattened(statement, relation)
     if flat is not None:
-        found = decide(flat)
-        if found.outcome is not Outcome.UNKNOWN:
-            return found
+        found_verdict = decide(flat)
+        if found_verdict.outcome is not Outcome.UNKNOWN:
+            return found_verdict
     narrowed = _narrowed(statement, relation)
     if narrowed is not None:
-        found = decide(narrowed)
-        if found.outcome is Outcome.UNBOUNDED:
-            return found
+        found_verdict = decide(narrowed)
+        if found_verdict.outcome is Outcome.UNBOUNDED:
+            return found_verdict
     counted = _counted(statement, relation)
     counted = counted or _climbing(statement, relation)
     if counted is not None and decide(counted).outcome is Outcome.UNBOUNDED:
         return replace(verdict, outcome=Outcome.UNBOUNDED, final="never-final")
     if relation.fed is not None and _remembered(relation.fed):
         alike = unfolded(statement, relation)
-        if alike is not None and (found := decide(alike)).outcome is Outcome.UNBOUNDED:
-            return replace(found, final=_final(statement, relation, decide))
+        if alike is not None and (found_verdict := decide(alike)).outcome is Outcome.UNBOUNDED:
+            return replace(found_verdict, final=_final(statement, relation, decide))
     if relation.fed is not None and _seen_once(relation.fed):
-        found = decide(_over_keys(statement, relation))
-        if found.outcome is Outcome.UNBOUNDED and _columns(statement, relation) <= set(relation.primary_key):
+        found_verdict = decide(_over_keys(statement, relation))
+        if found_verdict.outcome is Outcome.UNBOUNDED and _columns(statement, relation) <= set(
+            relation.primary_key
+        ):
             if _stays(relation.fed):
-                return found
+                return found_verdict
             # What groups leave again can be final without them.
-            return replace(found, final=_final(statement, relation, decide))
+            return replace(found_verdict, final=_final(statement, relation, decide))
     if verdict.outcome is Outcome.UNBOUNDED and _told_by_the_last(statement, relation):
         free = decide(_over_keys(statement, relation))
         if free.bounded and all(reason.code != "unsatisfiable" for reason in free.reasons):
@@ -106,9 +108,13 @@ def _narrowed(statement: Statement, relation: Relation) -> Statement | None:
     if any(name not in places for name in shown) or not shown:
         return None
 
-    def of(found: Selection) -> Selection:
-        kept = tuple(found.base.select[places[name]] for name in shown)
-        return found if block.then is not None else replace(found, base=replace(found.base, select=kept))
+    def of(selection: Selection) -> Selection:
+        kept = tuple(selection.base.select[places[name]] for name in shown)
+        return (
+            selection
+            if block.then is not None
+            else replace(selection, base=replace(selection.base, select=kept))
+        )
 
     types = dict(made.outputs)
     outputs = (
@@ -159,7 +165,7 @@ def _climbing(statement: Statement, relation: Relation) -> Statement | None:
     aggregate = inner.aggregates[shown.values[0]]
     summed = aggregate.kind is Aggregated.SUM and not aggregate.distinct
     counted = aggregate.kind is Aggregated.COUNT and not aggregate.distinct and descends
-    if not counted and not (summed and all(free(one, aggregate, inner.keys) for one in filters)):
+    if not counted and not (summed and all(free(selection, aggregate, inner.keys) for selection in filters)):
         return None
     return replace(made, blocks=(replace(made.blocks[0], selections=filters),))
 
@@ -178,7 +184,7 @@ def _filters(statement: Statement, relation: Relation, made: Statement) -> tuple
     filters = [atom for atom in atoms if isinstance(atom, Filter)]
     if len(filters) < len(atoms) or any(atom.attribute.column not in places for atom in filters):
         return None
-    found = []
+    selections = []
     for selection in made.blocks[0].selections:
         terms = [selection.base.select[places[atom.attribute.column]].term for atom in filters]
         if not all(isinstance(term, Attribute) for term in terms):
@@ -188,8 +194,8 @@ def _filters(statement: Statement, relation: Relation, made: Statement) -> tuple
             for atom, term in zip(filters, terms, strict=True)
             if isinstance(term, Attribute)
         ]
-        found.append(replace(selection, formula=all_of((selection.formula, *asked))))
-    return tuple(found)
+        selections.append(replace(selection, formula=all_of((selection.formula, *asked))))
+    return tuple(selections)
 
 
 def _places(relation: Relation, made: Statement) -> Iterator[tuple[str, int]]:
@@ -272,8 +278,8 @@ def _without_group(statement: Statement, relation: Relation) -> Statement | None
     atoms = conjunction(compared[0]) if len(compared) == 1 else None
     if atoms is None or len(inner) != len(guard.base.occurrences):
         return None
-    equal = [one for one in atoms if isinstance(one, Join) and one.op is Op.EQ]
-    keys = {a.column for one in equal for a in one.attributes if a.occurrence in inner}
+    equal = [join for join in atoms if isinstance(join, Join) and join.op is Op.EQ]
+    keys = {a.column for join in equal for a in join.attributes if a.occurrence in inner}
     if len(equal) < len(atoms) or len(equal) != len(relation.primary_key) or keys != {*relation.primary_key}:
         return None
     met = replace(guard, formula=compared[0], negated=False, outer=False)
@@ -322,9 +328,9 @@ def _over_keys(statement: Statement, relation: Relation) -> Statement:
         )
         return replace(query, occurrences=tuple(occurrences))
 
-    def selection(found: Selection) -> Selection:
-        guards = tuple(replace(g, base=of(g.base)) for g in found.guards)
-        return replace(found, base=of(found.base), guards=guards)
+    def selection(found_selection: Selection) -> Selection:
+        guards = tuple(replace(g, base=of(g.base)) for g in found_selection.guards)
+        return replace(found_selection, base=of(found_selection.base), guards=guards)
 
     blocks = tuple(replace(b, selections=tuple(map(selection, b.selections))) for b in statement.blocks)
     return replace(statement, blocks=blocks)

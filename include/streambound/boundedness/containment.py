@@ -15,21 +15,21 @@ from streambound.query.model import Query
 from streambound.query.renaming import renamed, renamed_atom
 
 
-def contained(part: Query, other: Query) -> bool:
-    """Whether every row of ``part`` is one of ``other``, by a map of occurrences."""
-    return any(_maps(part, other, names) for names in maps_of(part, other))
+def contained(part: Query, query: Query) -> bool:
+    """Whether every row of ``part`` is one of ``query``, by a map of occurrences."""
+    return any(_maps(part, query, names) for names in maps_of(part, query))
 
 
-def maps_of(part: Query, other: Query) -> Iterator[Mapping[str, str]]:
-    """The maps of the occurrences of ``other`` to those of ``part`` with the same relation."""
-    targets = [[p.alias for p in part.occurrences if p.relation == o.relation] for o in other.occurrences]
+def maps_of(part: Query, query: Query) -> Iterator[Mapping[str, str]]:
+    """The maps of the occurrences of ``query`` to those of ``part`` with the same relation."""
+    targets = [[p.alias for p in part.occurrences if p.relation == o.relation] for o in query.occurrences]
     for choice in product(*targets):
-        yield dict(zip((o.alias for o in other.occurrences), choice, strict=True))
+        yield dict(zip((o.alias for o in query.occurrences), choice, strict=True))
 
 
-def _maps(part: Query, other: Query, names: Mapping[str, str]) -> bool:
-    if [renamed(o.term, names) for o in other.select] != [o.term for o in part.select]:
+def _maps(part: Query, query: Query, names: Mapping[str, str]) -> bool:
+    if [renamed(o.term, names) for o in query.select] != [o.term for o in part.select]:
         return False
-    wanted = [renamed_atom(atom, names) for atom in other.where]
+    wanted = [renamed_atom(atom, names) for atom in query.where]
     facts = within(part, wanted)
     return all(entailed(facts, atom) for atom in wanted)

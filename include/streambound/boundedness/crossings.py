@@ -51,7 +51,7 @@ def infinite_attributes(time: TimeOrder) -> list[Attribute]:
 def crossings(time: TimeOrder) -> list[Crossing]:
     """All crossings of a satisfiable query that have a zone, in order of attributes."""
     attributes = infinite_attributes(time)
-    return [found for low in attributes for high in attributes if (found := _crossing(time, low, high))]
+    return [crossing for low in attributes for high in attributes if (crossing := _crossing(time, low, high))]
 
 
 def shared_zones(

@@ -49,9 +49,9 @@ def decide(statement: Statement) -> Decision:
     With free columns in place of expressions "bounded" is sound. "Unbounded" is where they are free indeed,
     or where they are only shown, and the rest is unbounded without them.
     """
-    found = _decide(statement)
-    if found.verdict.bounded or not derives(statement) or independent(statement):
-        return found
+    decision = _decide(statement)
+    if decision.verdict.bounded or not derives(statement) or independent(statement):
+        return decision
     flat = level(statement)
     if flat is not None:
         without = _decide(flat)
@@ -63,12 +63,12 @@ def decide(statement: Statement) -> Decision:
         without = _decide(less)
         if without.verdict.outcome is Outcome.UNBOUNDED:
             return without
-    first = found.verdict.reasons[0]
+    first = decision.verdict.reasons[0]
     what = (
         "an expression and what it is computed from are both used, or not every value of it is known to occur"
     )
     reason = replace(first, code="derived-column", message=f"{what}; if it were a column: {first.message}")
-    return replace(found, verdict=Verdict(Outcome.UNKNOWN, NAME, (reason,)))
+    return replace(decision, verdict=Verdict(Outcome.UNKNOWN, NAME, (reason,)))
 
 
 def _decide(statement: Statement) -> Decision:
@@ -127,9 +127,9 @@ class Decision:
             return self.deciding
         try:
             parts = (
-                Part(one.block, query, self.verdict)
-                for one in self.judged
-                for case in (refined if one.refined else cases)(one.selection, whole=True)
+                Part(judged.block, query, self.verdict)
+                for judged in self.judged
+                for case in (refined if judged.refined else cases)(judged.selection, whole=True)
                 for query in case.parts
             )
             return (*self.deciding, *parts)
@@ -175,26 +175,30 @@ def _possible(statement: Statement) -> Iterator[Block]:
             yield replace(block, selections=selections)
 
 
-def _refinable(one: _Judged) -> bool:
-    return any(not case.exact and not all(v.bounded for v in verdicts) for case, verdicts in one.cases)
+def _refinable(judged: _Judged) -> bool:
+    return any(not case.exact and not all(v.bounded for v in verdicts) for case, verdicts in judged.cases)
 
 
-def _finer(one: _Judged) -> _Judged:
+def _finer(judged: _Judged) -> _Judged:
     """A SELECT with its cases split further; as it is where they are too many, which depends on the text."""
     try:
-        return _judged(one.block, one.selection, True)
+        return _judged(judged.block, judged.selection, True)
     except SearchLimit:
-        return one
+        return judged
 
 
 def _needed(judged: list[_Judged]) -> list[_Judged]:
     """Without the SELECTs of duplicate-free blocks whose rows another SELECT gives as well."""
     found = list(judged)
     for one in judged:
-        rest = [other for other in found if other is not one and other.block == one.block]
-        queries = [part.query for other in rest for part in other.parts]
+        rest = [
+            other_judged
+            for other_judged in found
+            if other_judged is not one and other_judged.block == one.block
+        ]
+        queries = [part.query for other_judged in rest for part in other_judged.parts]
         if all(wide.ring.idempotent and any(contained(wide, q) for q in queries) for wide in one.relaxed):
-            found = [other for other in found if other is not one]
+            found = [other_judged for other_judged in found if other_judged is not one]
     return found
 
 
@@ -204,8 +208,10 @@ def _reasons(parts: tuple[Part, ...]) -> tuple[Reason, ...]:
 
 
 def _judged(block: int, selection: Selection, finer: bool) -> _Judged:
-    found = (refined if finer else cases)(selection)
-    return _Judged(block, selection, tuple((case, tuple(map(exact, case.parts))) for case in found), finer)
+    found_cases = (refined if finer else cases)(selection)
+    return _Judged(
+        block, selection, tuple((case, tuple(map(exact, case.parts))) for case in found_cases), finer
+    )
 
 
 def _proof(judged: list[_Judged]) -> Verdict | None:
@@ -221,7 +227,9 @@ def _proof(judged: list[_Judged]) -> Verdict | None:
                 continue
             (mine,), (wide,) = case.parts, case.relaxed
             own = _filters(mine)
-            others = ((q, theirs, other is one and not one.refined) for other, q, theirs in filters)
+            others = (
+                (q, theirs, other_judged is one and not one.refined) for other_judged, q, theirs in filters
+            )
             if not any(_lives(mine, own, q, theirs, same) for q, theirs, same in others if q is not wide):
                 return verdicts[0]
     return None
@@ -244,26 +252,26 @@ _filter = lru_cache(maxsize=4096)(_Filter)
 
 
 def _lives(
-    mine: Query, own: tuple[_Filter, ...], other: Query, theirs: tuple[_Filter, ...], same: bool
+    mine: Query, own: tuple[_Filter, ...], query: Query, theirs: tuple[_Filter, ...], same: bool
 ) -> bool:
-    """Whether ``other`` has answer rows of ``mine`` among tuples that pass the filters of ``mine``.
+    """Whether ``query`` has answer rows of ``mine`` among tuples that pass the filters of ``mine``.
 
     The filters are the conditions on single tuples. Of ``same``, other cases of one SELECT, a match whose
     tuples pass the filters of ``mine`` each in its own place is one of ``mine``.
     """
-    rows = _same_rows(mine, other)
+    rows = _same_rows(mine, query)
     if rows is None:
         return False
     ways = []
     for there in theirs:
         found = [(here.occurrence.alias, _passing(here, there)) for here in own]
         ways.append([(alias, atoms) for alias, atoms in found if atoms is not None])
-    aliases = tuple(o.alias for o in other.occurrences)
+    aliases = tuple(o.alias for o in query.occurrences)
     for choice in product(*ways):
         if same and tuple(alias for alias, _ in choice) == aliases:
             continue
-        where = (*other.where, *rows, *(atom for _, atoms in choice for atom in atoms))
-        if system(replace(other, where=where)).satisfiable():
+        where = (*query.where, *rows, *(atom for _, atoms in choice for atom in atoms))
+        if system(replace(query, where=where)).satisfiable():
             return True
     return False
 
@@ -283,20 +291,20 @@ def _met(occurrence: Occurrence, atoms: tuple[Atom, ...]) -> bool:
     return system(Query("", "", INTEGERS, (), (occurrence,), atoms)).satisfiable()
 
 
-def _same_rows(mine: Query, other: Query) -> tuple[Atom, ...] | None:
-    """What makes a row of ``other`` one of ``mine``, as far as constants tell; None if none ever is."""
+def _same_rows(mine: Query, query: Query) -> tuple[Atom, ...] | None:
+    """What makes a row of ``query`` one of ``mine``, as far as constants tell; None if none ever is."""
     found: list[Atom] = []
-    for one, two in zip(mine.select, other.select, strict=True):
-        if isinstance(one.term, Attribute) and isinstance(two.term, Attribute):
+    for output, two in zip(mine.select, query.select, strict=True):
+        if isinstance(output.term, Attribute) and isinstance(two.term, Attribute):
             continue
-        if isinstance(one.term, Constant) and isinstance(two.term, Constant):
-            if one.term.value != two.term.value:
+        if isinstance(output.term, Constant) and isinstance(two.term, Constant):
+            if output.term.value != two.term.value:
                 return None
         elif isinstance(two.term, Attribute):
-            assert isinstance(one.term, Constant)
-            found.append(_equal(two.term, one.term))
-        elif isinstance(one.term, Attribute):
-            with_value = replace(mine, where=(*mine.where, _equal(one.term, two.term)))
+            assert isinstance(output.term, Constant)
+            found.append(_equal(two.term, output.term))
+        elif isinstance(output.term, Attribute):
+            with_value = replace(mine, where=(*mine.where, _equal(output.term, two.term)))
             if not system(with_value).satisfiable():
                 return None
     return tuple(found)
@@ -329,45 +337,49 @@ def _unknown(judged: list[_Judged], parts: list[Part]) -> Verdict:
 
 def _merged(selections: tuple[Selection, ...]) -> tuple[Selection, ...]:
     """Selections of one block, those with the same FROM and SELECT as one with OR."""
-    found: list[Selection] = []
+    found_selections: list[Selection] = []
     for selection in selections:
-        for number, other in enumerate(found):
-            if (renamed := _as(selection, other)) is not None:
-                found[number] = replace(other, formula=any_of((other.formula, renamed)))
+        for number, other_selection in enumerate(found_selections):
+            if (renamed := _as(selection, other_selection)) is not None:
+                found_selections[number] = replace(
+                    other_selection, formula=any_of((other_selection.formula, renamed))
+                )
                 break
         else:
-            found.append(selection)
-    return tuple(found)
+            found_selections.append(selection)
+    return tuple(found_selections)
 
 
 def _joined(blocks: Iterable[Block]) -> tuple[Block, ...]:
     """The blocks of a statement, bags of the same FROM and SELECT that share no match as one with OR."""
-    found: list[Block] = []
+    found_blocks: list[Block] = []
     for block in blocks:
-        place = None if block.ring.idempotent else next((p for p in _partners(found, block)), None)
+        place = None if block.ring.idempotent else next((p for p in _partners(found_blocks, block)), None)
         if place is None:
-            found.append(block)
+            found_blocks.append(block)
         else:
             number, formula = place
-            mine = found[number].selections[0]
-            found[number] = Block(block.ring, (replace(mine, formula=any_of((mine.formula, formula))),))
-    return tuple(found)
+            mine = found_blocks[number].selections[0]
+            found_blocks[number] = Block(
+                block.ring, (replace(mine, formula=any_of((mine.formula, formula))),)
+            )
+    return tuple(found_blocks)
 
 
 def _partners(blocks: list[Block], block: Block) -> Iterator[tuple[int, Formula]]:
-    for number, other in enumerate(blocks):
-        mine = other.selections[0]
-        renamed = None if other.ring.idempotent else _as(block.selections[0], mine)
+    for number, other_block in enumerate(blocks):
+        mine = other_block.selections[0]
+        renamed = None if other_block.ring.idempotent else _as(block.selections[0], mine)
         if renamed is not None and not cases(replace(mine, formula=all_of((mine.formula, renamed)))):
             yield number, renamed
 
 
-def _as(selection: Selection, other: Selection) -> Formula | None:
+def _as(selection: Selection, other_selection: Selection) -> Formula | None:
     """The conditions of a selection under the aliases of another with the same FROM and SELECT."""
-    mine, theirs = _by_relation(selection.base), _by_relation(other.base)
+    mine, theirs = _by_relation(selection.base), _by_relation(other_selection.base)
     if {name: len(aliases) for name, aliases in mine.items()} != {n: len(a) for n, a in theirs.items()}:
         return None
-    wanted = [o.term for o in other.base.select]
+    wanted = [o.term for o in other_selection.base.select]
     for orders in product(*(permutations(aliases) for aliases in mine.values())):
         names = {
             alias: partner

@@ -118,8 +118,8 @@ def _obstructing(time: TimeOrder) -> list[Reason]:
     if not time.numbered:
         return [*projected_reasons(time), *told(time, None)]
     further = (reason for alias in time.infinite for reason in told(time.beside(alias), alias))
-    found = (*projected_reasons(time), *further)
-    return list({(reason.code, frozenset(reason.attributes)): reason for reason in found}.values())
+    reasons = (*projected_reasons(time), *further)
+    return list({(reason.code, frozenset(reason.attributes)): reason for reason in reasons}.values())
 
 
 def _waits(time: TimeOrder, held: str | None, crossing: Crossing) -> bool:
@@ -260,23 +260,25 @@ def _preserving(time: TimeOrder, held: str | None) -> Iterator[Reason]:
             yield Reason("unbounded-disequality", message, atom.attributes, atom.place, where)
 
 
-def _spanning_crossings(facts: System, found: list[Crossing]) -> list[Crossing]:
+def _spanning_crossings(facts: System, found_crossings: list[Crossing]) -> list[Crossing]:
     """The crossings without equalities that follow from others: a class of equal columns is told once.
 
     Of n columns n - 1 are told, if possible those that the query compares.
     """
     assert facts.closure is not None
     compared = {frozenset(atom.attributes) for atom in facts.query.joins}
-    equal = [c for c in found if facts.closure.equates(c.low, c.high)]
+    equal = [c for c in found_crossings if facts.closure.equates(c.low, c.high)]
     classes: dict[Attribute, frozenset[Attribute]] = {}
     kept = set[frozenset[Attribute]]()
     for crossing in sorted(equal, key=lambda c: frozenset((c.low, c.high)) not in compared):
-        one, other = (classes.get(a, frozenset((a,))) for a in (crossing.low, crossing.high))
-        if crossing.high not in one:
+        left, right = (classes.get(a, frozenset((a,))) for a in (crossing.low, crossing.high))
+        if crossing.high not in left:
             kept.add(frozenset((crossing.low, crossing.high)))
-            classes.update(dict.fromkeys(one | other, one | other))
+            classes.update(dict.fromkeys(left | right, left | right))
     implied = {frozenset((c.low, c.high)) for c in equal} - kept
-    return [crossing for crossing in found if frozenset((crossing.low, crossing.high)) not in implied]
+    return [
+        crossing for crossing in found_crossings if frozenset((crossing.low, crossing.high)) not in implied
+    ]
 
 
 def _linked(facts: System, crossing: Crossing) -> Reason:
@@ -297,26 +299,30 @@ def _linked(facts: System, crossing: Crossing) -> Reason:
 def _eliminating(time: TimeOrder, held: str | None) -> Iterator[Reason]:
     facts = time.facts
     assert facts.closure is not None
-    found = crossings(time)
+    found_crossings = crossings(time)
     equal = [
-        c for c in found if c.low < c.high and facts.closure.equates(c.low, c.high) and _waits(time, held, c)
+        c
+        for c in found_crossings
+        if c.low < c.high and facts.closure.equates(c.low, c.high) and _waits(time, held, c)
     ]
     if equal:
         yield from (_linked(facts, crossing) for crossing in _spanning_crossings(facts, equal))
         return
     for alias in time.infinite if held is None else (held,):
-        pair = next(two_groups(facts, found, time.down(alias), {alias}), None)
+        pair = next(two_groups(facts, found_crossings, time.down(alias), {alias}), None)
         if pair is not None:
             yield _pending(facts, alias, *pair)
 
 
-def _pending(facts: System, alias: str, first: Crossing, second: Crossing, zone: Zone, other: Zone) -> Reason:
+def _pending(
+    facts: System, alias: str, first: Crossing, second: Crossing, zone: Zone, other_zone: Zone
+) -> Reason:
     chains = [evidence(facts.query, c.low, c.high) for c in (first, second)]
     said = [
         " and ".join(map(str, chain)) or f"{c.low} <= {c.high}"
         for chain, c in zip(chains, (first, second), strict=True)
     ]
-    ends = (lacks(facts, zone, first.low, first.high), lacks(facts, other, second.low, second.high))
+    ends = (lacks(facts, zone, first.low, first.high), lacks(facts, other_zone, second.low, second.high))
     message = (
         f"two comparisons wait for each tuple of {alias}: {said[0]} ({ends[0]}) and {said[1]} ({ends[1]}); "
         "one extremum cannot serve both, so tuples that trade one against the other must all be kept"
@@ -328,5 +334,5 @@ def _pending(facts: System, alias: str, first: Crossing, second: Crossing, zone:
         )
     attributes = tuple(dict.fromkeys((first.low, first.high, second.low, second.high)))
     place = next((chain[0].place for chain in chains if chain), None)
-    where = (branch(facts, zone, first.low, first.high), branch(facts, other, second.low, second.high))
+    where = (branch(facts, zone, first.low, first.high), branch(facts, other_zone, second.low, second.high))
     return Reason("two-pending-groups", message, attributes, place, "; ".join(dict.fromkeys(where)))

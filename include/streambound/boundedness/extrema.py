@@ -57,10 +57,10 @@ def pending(
         if isinstance(term, Constant):
             continue
         name = "known" if summed or len(order) == 1 else f"known {number + 1}"
-        known = Attribute(text, name if greatest or not summed else "negated")
-        if known.column not in [column.name for column in columns]:
-            columns.append(Column(known.column, base.type_of(term), None, False))
-        low, high = (known, term) if greatest else (term, known)
+        attribute = Attribute(text, name if greatest or not summed else "negated")
+        if attribute.column not in [column.name for column in columns]:
+            columns.append(Column(attribute.column, base.type_of(term), None, False))
+        low, high = (attribute, term) if greatest else (term, attribute)
         joins.append(Join(low, Op.LE, high) if place is None else Join(low, Op.LE, high, place))
     if not columns:
         return selection

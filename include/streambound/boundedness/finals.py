@@ -19,7 +19,7 @@ from streambound.query.statement import Block, Guard, Selection, Statement
 NEVER = "never-final"
 
 
-def final_of(statement: Statement, found: Verdict) -> str | None:
+def final_of(statement: Statement, verdict: Verdict) -> str | None:
     """The verdict where a row is answered once, when nothing can change it (docs/theory.md).
 
     A row without a match is final when none can be completed any more. Of the streams inside, J are those
@@ -27,7 +27,7 @@ def final_of(statement: Statement, found: Verdict) -> str | None:
     final; else it is NOT EXISTS of J alone, where the others are not compared.
     """
     finals = [_final(statement, s) for b in statement.blocks for s in b.selections]
-    if found.outcome is Outcome.UNKNOWN or None in finals:
+    if verdict.outcome is Outcome.UNKNOWN or None in finals:
         return None
     for word in ("unbounded", "bounded"):
         if word in finals:
@@ -127,10 +127,10 @@ def _excludes(selection: Selection, query: Query) -> bool:
             alone = system(replace(part, select=select)).closure
             if alone is None or both is None:
                 continue
-            known = [a for a in mine if a in alone.index]
+            attributes = [a for a in mine if a in alone.index]
             if any(
                 both.upper(a) != alone.upper(a) or both.lower(a) != alone.lower(a)
-                for a in known
+                for a in attributes
                 if not query.is_time(a)
             ):
                 return True

@@ -48,8 +48,10 @@ def folded(query: Query) -> Query:
 def _alike(query: Query) -> Query:
     """The query whose occurrences of one stream all have what is computed of the columns of any."""
     known: dict[str, Relation] = {}
-    for one in query.occurrences:
-        known[one.relation.name] = known.get(one.relation.name, one.relation).with_computed(one.relation)
+    for occurrence in query.occurrences:
+        known[occurrence.relation.name] = known.get(
+            occurrence.relation.name, occurrence.relation
+        ).with_computed(occurrence.relation)
     occurrences = (
         replace(o, relation=o.relation.with_computed(known[o.relation.name])) for o in query.occurrences
     )
@@ -79,10 +81,10 @@ def _folds(facts: System, query: Query, gone: str, kept: str) -> bool:
 
 
 def _agrees(facts: System, attribute: Attribute, gone: str, kept: str) -> bool:
-    other = renamed(attribute, {gone: kept})
-    if other not in facts.query.mentioned:
+    other_attribute = renamed(attribute, {gone: kept})
+    if other_attribute not in facts.query.mentioned:
         return False
-    return all(not facts.satisfiable(shifted(attribute, op, other, 0)) for op in (Op.LT, Op.GT))
+    return all(not facts.satisfiable(shifted(attribute, op, other_attribute, 0)) for op in (Op.LT, Op.GT))
 
 
 def _substituted(query: Query, gone: str, kept: str) -> Query:
@@ -141,12 +143,12 @@ def _broken(facts: System, atom: Filter | Join) -> list[list[Difference]]:
 
 def _against(attribute: Attribute, op: Op, number: int) -> list[Difference]:
     strict = op in (Op.LT, Op.GT)
-    found = []
+    differences = []
     if op in (Op.LT, Op.LE, Op.EQ):
-        found.append(at_most(attribute, number, strict))
+        differences.append(at_most(attribute, number, strict))
     if op in (Op.GT, Op.GE, Op.EQ):
-        found.append(at_least(attribute, number, strict))
-    return found
+        differences.append(at_least(attribute, number, strict))
+    return differences
 
 
 def filters_apart(query: Query) -> bool:

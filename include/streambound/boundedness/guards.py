@@ -59,15 +59,15 @@ def guarded(statement: Statement) -> bool:
 
 def _judged(statement: Statement) -> Verdict:
     asked = [verdict for s in statement.selections for verdict in versions(s)]
-    found = _without_filters(statement, asked, True)
+    found_verdict = _without_filters(statement, asked, True)
     positive = any(not g.negated for s in statement.selections for g in s.guards)
-    if found.bounded:
+    if found_verdict.bounded:
         said = dict.fromkeys(
-            [*_as_filters(statement), *(r for r in found.reasons if r.message != ONE_STREAM)]
+            [*_as_filters(statement), *(r for r in found_verdict.reasons if r.message != ONE_STREAM)]
         )
-        return replace(found, reasons=tuple(said) or found.reasons)
+        return replace(found_verdict, reasons=tuple(said) or found_verdict.reasons)
     # Without a filter more rows pass: that is sound for bounded, and exact where no tuples inside need come.
-    return found if not positive else _without_filters(statement, asked, False)
+    return found_verdict if not positive else _without_filters(statement, asked, False)
 
 
 def _as_filters(statement: Statement) -> Iterator[Reason]:
@@ -94,13 +94,13 @@ def _without_filters(statement: Statement, asked: list[Verdict], positive: bool)
     plain = replace(statement, blocks=blocks)
     if not any(s.guards for s in plain.selections):
         return _all([*asked, decide(plain).verdict], True)
-    found = [
+    verdicts = [
         _selection(replace(statement, blocks=(replace(b, selections=(s,)),)), s)
         for b in blocks
         for s in b.selections
     ]
-    settles = len(found) == 1 or any(g.outer for s in statement.selections for g in s.guards)
-    return _all([*asked, *found], settles)
+    settles = len(verdicts) == 1 or any(g.outer for s in statement.selections for g in s.guards)
+    return _all([*asked, *verdicts], settles)
 
 
 def _split(block: Block, positive: bool) -> Iterator[Block]:
@@ -113,9 +113,9 @@ def _split(block: Block, positive: bool) -> Iterator[Block]:
         yield from (replace(block, selections=(s,)) for s in selections)
 
 
-def _all(found: list[Verdict], settles: bool) -> Verdict:
-    unbounded = [v for v in found if v.outcome is Outcome.UNBOUNDED]
-    unknown = [v for v in found if v.outcome is Outcome.UNKNOWN]
+def _all(verdicts: list[Verdict], settles: bool) -> Verdict:
+    unbounded = [v for v in verdicts if v.outcome is Outcome.UNBOUNDED]
+    unknown = [v for v in verdicts if v.outcome is Outcome.UNKNOWN]
     if unbounded and settles:
         return replace(unbounded[0], final=None)
     if unbounded:
@@ -125,7 +125,7 @@ def _all(found: list[Verdict], settles: bool) -> Verdict:
         return Verdict(Outcome.UNKNOWN, NAME, (reason,))
     if unknown:
         return unknown[0]
-    return Verdict(Outcome.BOUNDED, NAME, tuple(dict.fromkeys(r for v in found for r in v.reasons)))
+    return Verdict(Outcome.BOUNDED, NAME, tuple(dict.fromkeys(r for v in verdicts for r in v.reasons)))
 
 
 def simpler(selection: Selection, idempotent: bool, positive: bool = True) -> Selection:
@@ -170,9 +170,9 @@ def _selection(statement: Statement, selection: Selection) -> Verdict:
     negative = tuple(g for g in selection.guards if g.negated)
     if not ring.idempotent:
         positive = tuple(g for g in selection.guards if not g.negated)
-        found = [_exists(selection, positive) if positive else outer]
-        found.extend(_exists(selection, (*positive, guard)) for guard in negative)
-        return _all(found, True)
+        verdicts = [_exists(selection, positive) if positive else outer]
+        verdicts.extend(_exists(selection, (*positive, guard)) for guard in negative)
+        return _all(verdicts, True)
     if outer.outcome is not Outcome.BOUNDED:
         return outer
     both = decide(of_one(statement, joined(selection))).verdict
@@ -237,16 +237,16 @@ def _exists(selection: Selection, guards: tuple[Guard, ...]) -> Verdict:
     """Theorem S on a SELECT, with duplicates or under GROUP BY."""
     outer = frozenset(o.alias for o in selection.base.occurrences)
     shared = _shared(selection)
-    found: list[Verdict] = []
+    found_verdicts: list[Verdict] = []
     for case in cases(joined(selection, guards)):
         verdicts = [semijoin(query, outer) for query in case.parts]
         if not case.exact or shared:
             verdicts = [_opened(v) for v in verdicts]
-        found.extend(verdicts)
-    if not found:
+        found_verdicts.extend(verdicts)
+    if not found_verdicts:
         message = "no tuples can meet the conditions of the sub-query: no row has a match"
         return Verdict(Outcome.BOUNDED, NAME, (Reason("unsatisfiable", message),))
-    return _all(found, True)
+    return _all(found_verdicts, True)
 
 
 def _opened(verdict: Verdict) -> Verdict:

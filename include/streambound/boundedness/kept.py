@@ -17,13 +17,13 @@ NAMED = 8
 BETTER = "rows that may be better"
 
 
-def kept(time: TimeOrder, found: Iterable[Crossing]) -> str:
+def kept(time: TimeOrder, crossings: Iterable[Crossing]) -> str:
     """What is kept of each column of a bounded query.
 
     Args:
-        found: the comparisons that wait for later tuples, of which extrema are kept.
+        crossings: the comparisons that wait for later tuples, of which extrema are kept.
     """
-    waiting = tuple(found)
+    waiting = tuple(crossings)
     said = [text for a in time.facts.query.mentioned if (text := _kept(time, waiting, a)) is not None]
     if not said:
         return "only whether tuples came is kept, or how many"
@@ -31,7 +31,7 @@ def kept(time: TimeOrder, found: Iterable[Crossing]) -> str:
     return "; ".join([*said[:NAMED], *([f"and {more} more columns"] if more > 0 else [])])
 
 
-def _kept(time: TimeOrder, found: tuple[Crossing, ...], attribute: Attribute) -> str | None:
+def _kept(time: TimeOrder, crossings: tuple[Crossing, ...], attribute: Attribute) -> str | None:
     facts, query = time.facts, time.facts.query
     assert facts.closure is not None
     if query.occurrence(attribute.occurrence).relation.description == BETTER:
@@ -45,7 +45,7 @@ def _kept(time: TimeOrder, found: tuple[Crossing, ...], attribute: Attribute) ->
     beside = time.beside(attribute.occurrence)
     if beside.kept and unbounded_zone(beside, attribute) is None:
         return f"{attribute} has few different values, as is declared"
-    sides = list(_extrema(found, attribute))
+    sides = list(_extrema(crossings, attribute))
     if sides:
         return f"of {attribute} only the {' and the '.join(sides)} value is kept"
     if time.completes(attribute.occurrence):
@@ -56,10 +56,10 @@ def _kept(time: TimeOrder, found: tuple[Crossing, ...], attribute: Attribute) ->
     return f"{attribute} is read when its row comes"
 
 
-def _extrema(found: tuple[Crossing, ...], attribute: Attribute) -> Iterator[str]:
-    if any(crossing.low == attribute for crossing in found):
+def _extrema(crossings: tuple[Crossing, ...], attribute: Attribute) -> Iterator[str]:
+    if any(crossing.low == attribute for crossing in crossings):
         yield "least"
-    if any(crossing.high == attribute for crossing in found):
+    if any(crossing.high == attribute for crossing in crossings):
         yield "greatest"
 
 

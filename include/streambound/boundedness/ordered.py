@@ -42,8 +42,8 @@ _OPEN = "the rank is a part of what is computed, and whether it can be told from
 def ranked(statement: Statement, selections: tuple[Selection, ...], then: Ranking, judge: Judge) -> Verdict:
     """The verdict on the rows of some selections with such a rank, in changes and in final mode."""
     ranks = _Ranks(statement, by_top(selections), then)
-    found = worst(ranks.questions(), judge, _OPEN)
-    return replace(found, final=ranks.final(found))
+    verdict = worst(ranks.questions(), judge, _OPEN)
+    return replace(verdict, final=ranks.final(verdict))
 
 
 @dataclass(frozen=True)
@@ -78,14 +78,14 @@ class _Ranks:
             for selection, top in self.tops
             for order in _waiting(selection, self.then.order)
         ]
-        found = []
+        selections = []
         for selection, top, (conditions, order) in ordered:
             timely = top if shows_time(selection, top, self.keys) else frozenset[str]()
             waiting = pending(filtered(selection, conditions), "the best", order, timely)
-            found.append(without(waiting, self.keys, timely))
-        if found:
+            selections.append(without(waiting, self.keys, timely))
+        if selections:
             one = len(ordered) == 1 or all(len(order) == 1 for _, _, (_, order) in ordered)
-            groups = [found] if one else [[selection] for selection in found]
+            groups = [selections] if one else [[selection] for selection in selections]
             for group in groups:
                 yield Question(distinct(self.statement, group, self.keys), "ORDER BY", True)
         if self.ties and not self._batch():
@@ -114,9 +114,9 @@ class _Ranks:
         """Whether a tie is of few rows: those of one moment of one stream."""
         return bool(self.then.order) and all(_is_stamp(s, self.then.order[0][0]) for s in self.selections)
 
-    def final(self, found: Verdict) -> str | None:
+    def final(self, verdict: Verdict) -> str | None:
         """The verdict where a row is answered once, when its rank cannot change any more."""
-        outcome = None if found.outcome is Outcome.UNKNOWN else found.outcome.value
+        outcome = None if verdict.outcome is Outcome.UNKNOWN else verdict.outcome.value
         if self.closing or not any(s.base.streams for s in self.selections):
             return outcome
         if self.then.op in (Op.GT, Op.GE) and not self.then.ranked and not self.ties:
@@ -183,8 +183,8 @@ def _waiting(
             rest.append((conditions, tuple(more), [*found, (position, descends)]))
 
 
-def _same_stream(selection: Selection, one: int, other: int) -> bool:
-    first, second = (selection.base.select[p].term for p in (one, other))
+def _same_stream(selection: Selection, number: int, other: int) -> bool:
+    first, second = (selection.base.select[p].term for p in (number, other))
     return (
         isinstance(first, Attribute)
         and isinstance(second, Attribute)

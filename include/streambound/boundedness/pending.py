@@ -23,15 +23,15 @@ Clash = tuple[Crossing, Crossing, Zone, Zone]
 
 
 def two_groups(
-    facts: System, found: Iterable[Crossing], side: Collection[str], own: Collection[str]
+    facts: System, crossings: Iterable[Crossing], side: Collection[str], own: Collection[str]
 ) -> Iterator[Clash]:
     """Pairs of crossings out of (into) the streams ``side``, the first at ``own``, of two groups.
 
     Each comes with zones in which it can hold.
     """
-    found = list(found)
-    ups = [c for c in found if c.low.occurrence in side and c.high.occurrence not in side]
-    downs = [c for c in found if c.high.occurrence in side and c.low.occurrence not in side]
+    crossings = list(crossings)
+    ups = [c for c in crossings if c.low.occurrence in side and c.high.occurrence not in side]
+    downs = [c for c in crossings if c.high.occurrence in side and c.low.occurrence not in side]
     own_ups = _tightest(facts, [c for c in ups if c.low.occurrence in own])
     own_downs = _tightest(facts, [c for c in downs if c.high.occurrence in own])
     ups, downs = _tightest(facts, ups), _tightest(facts, downs)
@@ -45,11 +45,11 @@ def two_groups(
                 yield from _clash(facts, first, second, None)
 
 
-def _tightest(facts: System, found: list[Crossing]) -> list[Crossing]:
+def _tightest(facts: System, crossings: list[Crossing]) -> list[Crossing]:
     """The crossings with no other between their two attributes: whatever holds of them holds of that one."""
     closure = facts.closure
     assert closure is not None
-    plain = [c for c in found if not c.if_]
+    plain = [c for c in crossings if not c.if_]
     nearest = [
         c
         for mine in _grouped(plain, "low")
@@ -62,20 +62,20 @@ def _tightest(facts: System, found: list[Crossing]) -> list[Crossing]:
         for c in mine
         if not any(_before(closure, c.low, o.low) for o in mine)
     }
-    return [c for c in found if c.if_ or (c.low, c.high) in kept]
+    return [c for c in crossings if c.if_ or (c.low, c.high) in kept]
 
 
-def _grouped(found: list[Crossing], end: str) -> Iterable[list[Crossing]]:
+def _grouped(crossings: list[Crossing], end: str) -> Iterable[list[Crossing]]:
     groups: dict[Attribute, list[Crossing]] = {}
-    for crossing in found:
+    for crossing in crossings:
         groups.setdefault(getattr(crossing, end), []).append(crossing)
     return groups.values()
 
 
-def _before(closure: Closure, one: Attribute, other: Attribute) -> bool:
-    if one == other or not closure.orders(one, other):
+def _before(closure: Closure, left: Attribute, right: Attribute) -> bool:
+    if left == right or not closure.orders(left, right):
         return False
-    return one < other or not closure.orders(other, one)
+    return left < right or not closure.orders(right, left)
 
 
 def apart(facts: System, first: Crossing, second: Crossing) -> list[Difference | None]:
@@ -94,7 +94,7 @@ def _clash(facts: System, first: Crossing, second: Crossing, way: Difference | N
     """The zones in which two crossings can hold, in that way apart."""
     more = [] if way is None else [way]
     for zone in first.zones:
-        for other in second.zones:
-            (one, cuts), (two, further) = first.within(zone), second.within(other)
-            if facts.satisfiable([*one, *two, *more], [*cuts, *further]):
-                yield first, second, zone, other
+        for other_zone in second.zones:
+            (differences, cuts), (two, further) = first.within(zone), second.within(other_zone)
+            if facts.satisfiable([*differences, *two, *more], [*cuts, *further]):
+                yield first, second, zone, other_zone

@@ -36,13 +36,13 @@ def nature(selection: Selection, aggregate: Aggregate, keys: int) -> Nature:
     """What a COUNT, SUM or AVG over a selection shows."""
     if aggregate.kind is Kind.COUNT:
         return Nature.NUMBER if _free(selection, aggregate, keys) else Nature.OPEN
-    found = set[Nature]()
+    natures = set[Nature]()
     for case in cases(selection):
         for part in case.parts:
-            found.add(_shown(part, selection, aggregate, keys))
-    if found == {Nature.EXISTENCE}:
+            natures.add(_shown(part, selection, aggregate, keys))
+    if natures == {Nature.EXISTENCE}:
         return Nature.EXISTENCE
-    return Nature.NUMBER if found == {Nature.NUMBER} and _free(selection, aggregate, keys) else Nature.OPEN
+    return Nature.NUMBER if natures == {Nature.NUMBER} and _free(selection, aggregate, keys) else Nature.OPEN
 
 
 def _shown(part: Query, selection: Selection, aggregate: Aggregate, keys: int) -> Nature:

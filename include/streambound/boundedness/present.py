@@ -85,7 +85,7 @@ def _of_block(block: Block) -> Block:
     elif isinstance(then, Ranking):
         then = replace(then, partition=(*then.partition, place))
     elif isinstance(then, Framing):
-        functions = (replace(one, partition=(*one.partition, place)) for one in then.functions)
+        functions = (replace(over, partition=(*over.partition, place)) for over in then.functions)
         then = replace(then, functions=tuple(functions))
     selections = tuple(_with_present(selection, place) for selection in block.selections)
     return replace(block, selections=selections, then=then)

@@ -46,19 +46,19 @@ def worst(questions: Iterable[Question], judge: Judge, open_: str) -> Verdict:
     open_reasons: list[Reason] = []
     unbounded: Verdict | None = None
     for question in questions:
-        found = judge(question.asks) if isinstance(question.asks, Statement) else question.asks
-        if found.bounded:
-            reasons.extend(found.reasons)
-        elif found.outcome is Outcome.UNBOUNDED and question.settles:
-            said = tuple(_asking(question, reason) for reason in found.reasons)
-            unbounded = unbounded or replace(found, reasons=said, final=None)
-        elif found.outcome is Outcome.UNBOUNDED:
-            first = found.reasons[0]
+        verdict = judge(question.asks) if isinstance(question.asks, Statement) else question.asks
+        if verdict.bounded:
+            reasons.extend(verdict.reasons)
+        elif verdict.outcome is Outcome.UNBOUNDED and question.settles:
+            said = tuple(_asking(question, reason) for reason in verdict.reasons)
+            unbounded = unbounded or replace(verdict, reasons=said, final=None)
+        elif verdict.outcome is Outcome.UNBOUNDED:
+            first = verdict.reasons[0]
             open_reasons.append(
                 replace(first, code="open-question", message=f"{open_}: {_asking(question, first).message}")
             )
         else:
-            open_reasons.extend(_asking(question, reason) for reason in found.reasons)
+            open_reasons.extend(_asking(question, reason) for reason in verdict.reasons)
     if unbounded is not None:
         return unbounded
     if open_reasons:
@@ -90,12 +90,16 @@ def of_rows(
 ) -> Statement:
     """The statement of some outputs of selections: one block, or of bags one of each."""
     kept = tuple(positions)
-    found = tuple(
+    found_selections = tuple(
         replace(s, base=replace(s.base, ring=ring, select=tuple(s.base.select[p] for p in kept)))
         for s in selections
     )
-    blocks = (Block(ring, found),) if ring.idempotent else tuple(Block(ring, (s,)) for s in found)
-    base = found[0].base
+    blocks = (
+        (Block(ring, found_selections),)
+        if ring.idempotent
+        else tuple(Block(ring, (s,)) for s in found_selections)
+    )
+    base = found_selections[0].base
     outputs = tuple((o.name, base.type_of(o.term)) for o in base.select)
     return Statement(statement.name, statement.sql, blocks, outputs)
 
@@ -107,11 +111,11 @@ def filtered(selection: Selection, further: Iterable[Formula]) -> Selection:
 
 def joined(selection: Selection, guards: Iterable[Guard] | None = None) -> Selection:
     """A selection with the occurrences of guards in its FROM: matches of all of them together."""
-    found = selection.guards if guards is None else tuple(guards)
-    if not found:
+    found_guards = selection.guards if guards is None else tuple(guards)
+    if not found_guards:
         return replace(selection, guards=())
-    occurrences = (*selection.base.occurrences, *(o for g in found for o in g.base.occurrences))
-    formula = all_of((selection.formula, *(g.formula for g in found)))
+    occurrences = (*selection.base.occurrences, *(o for g in found_guards for o in g.base.occurrences))
+    formula = all_of((selection.formula, *(g.formula for g in found_guards)))
     base = replace(selection.base, occurrences=tuple(dict.fromkeys(occurrences)))
     return Selection(base, formula, (), selection.as_of)
 

@@ -68,9 +68,9 @@ def _with_years(selection: Selection) -> Selection:
         if match is None or column.domain is not None:
             return column
         of = Attribute(occurrence.alias, match[1])
-        known = [one for one in filters if one.attribute == of]
-        lows = [_year(one.constant) for one in known if one.op in (Op.GE, Op.GT, Op.EQ)]
-        highs = [_year(one.constant) for one in known if one.op in (Op.LE, Op.LT, Op.EQ)]
+        known_filters = [one for one in filters if one.attribute == of]
+        lows = [_year(one.constant) for one in known_filters if one.op in (Op.GE, Op.GT, Op.EQ)]
+        highs = [_year(one.constant) for one in known_filters if one.op in (Op.LE, Op.LT, Op.EQ)]
         if not lows or not highs or max(lows) > min(highs):
             return column
         return replace(column, domain=Domain(max(lows), min(highs)))
@@ -89,8 +89,8 @@ def _with_years(selection: Selection) -> Selection:
 
 def _year(constant: Constant) -> int:
     """The year of a day or a moment."""
-    found: dt.date = constant.type.decode(constant.value)
-    return found.year
+    day: dt.date = constant.type.decode(constant.value)
+    return day.year
 
 
 def _mapped(statement: Statement, of: Callable[[Occurrence], Occurrence]) -> Statement:

@@ -46,12 +46,12 @@ def _fails(selection: Selection, guards: list[Guard], of: list[Occurrence]) -> l
     for guard in guards:
         (inner,) = guard.base.occurrences
         read = {a.column for atom in atoms_of(guard.formula) for a in atom.attributes if _is(a, inner)}
-        for one in of:
-            known = {column.name for column in one.relation.columns}
-            if one.relation.name != inner.relation.name or one.relation.kind is Kind.VERSIONED:
+        for occurrence in of:
+            known = {column.name for column in occurrence.relation.columns}
+            if occurrence.relation.name != inner.relation.name or occurrence.relation.kind is Kind.VERSIONED:
                 continue
             if read <= known:
-                own = renamed_formula(guard.formula, {inner.alias: one.alias})
+                own = renamed_formula(guard.formula, {inner.alias: occurrence.alias})
                 found.append(_untrue(own, _nullable(selection)))
     return found
 

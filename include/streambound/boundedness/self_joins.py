@@ -75,8 +75,8 @@ class _Families:
 
     @property
     def aliases(self) -> tuple[str, str]:
-        one, other = self.query.occurrences
-        return one.alias, other.alias
+        left, right = self.query.occurrences
+        return left.alias, right.alias
 
     def can_wait(self, optional: int) -> bool:
         """Whether the other tuple can come any time after the optional one."""

@@ -32,9 +32,9 @@ def semijoin(query: Query, outer: frozenset[str]) -> Verdict:
     again = exact(replace(query, ring=BOOLEANS, select=()))
     if outer.isdisjoint(o.alias for o in query.streams):
         return again
-    found = _of_streams(query, outer)
-    if again.bounded or not found.bounded:
-        return found
+    verdict = _of_streams(query, outer)
+    if again.bounded or not verdict.bounded:
+        return verdict
     message = f"rows of {min(tables & outer)} change while others wait: {again.reasons[0].message}"
     return replace(again, outcome=Outcome.UNKNOWN, reasons=(Reason("open-question", message),))
 
@@ -79,8 +79,8 @@ _Pairs = list[tuple[Attribute, Attribute]]
 
 def _leaving(time: TimeOrder, streams: frozenset[str]) -> tuple[_Pairs, _Pairs]:
     """Comparisons of some streams, where they are held, with others: those of an order, and ``<>``."""
-    held = time.holding(streams)
-    found = (crossings(held), [c for _, c in unequal_crossings(held)])
+    time_order = time.holding(streams)
+    found = (crossings(time_order), [c for _, c in unequal_crossings(time_order)])
     both, never = (
         [
             (a, b)
@@ -107,9 +107,9 @@ def _seen_values(time: TimeOrder, outer: frozenset[str]) -> bool:
         return False
     if time.precedes(free[0], after[0]):
         return False
-    found = [atom for atom, _ in unequal_crossings(time)]
-    unequal = {frozenset(a.occurrence for a in atom.attributes) for atom in found}
-    return len(set(found)) == 1 and unequal == {frozenset((after[0], free[0]))}
+    joins = [atom for atom, _ in unequal_crossings(time)]
+    unequal = {frozenset(a.occurrence for a in atom.attributes) for atom in joins}
+    return len(set(joins)) == 1 and unequal == {frozenset((after[0], free[0]))}
 
 
 def _closed(time: TimeOrder, outer: frozenset[str]) -> Iterator[frozenset[str]]:

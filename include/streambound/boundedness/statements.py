@@ -48,13 +48,15 @@ def decide(statement: Statement) -> Decision:
     statement = with_ranges(with_plain_times(with_own_tuples(criterion_of(statement))))
     inner = [(relation, decide(made).verdict) for relation, made in fed(statement)]
     if not all(verdict.bounded for _, verdict in inner):
-        return Decision(inherited(statement, inner, lambda other: decide(other).verdict), ())
-    found = _decided(statement)
-    verdict = _over_rows(statement, inner, within_limits(statement, found.verdict))
+        return Decision(
+            inherited(statement, inner, lambda other_statement: decide(other_statement).verdict), ()
+        )
+    decision = _decided(statement)
+    verdict = _over_rows(statement, inner, within_limits(statement, decision.verdict))
     if in_part:
         # Which groups have no rows that leave is not settled.
         verdict = replace(verdict, final=None)
-    return replace(found, verdict=_of_the_text(statement, verdict))
+    return replace(decision, verdict=_of_the_text(statement, verdict))
 
 
 def _over_rows(statement: Statement, inner: Sequence[tuple[Relation, Verdict]], verdict: Verdict) -> Verdict:
@@ -105,8 +107,11 @@ def _passing(relation: Relation) -> bool:
 def _reads_twice(selection: Selection) -> bool:
     """Whether a stream is read beside a sub-query of it, whose rows are then none of any."""
     arriving = [o.relation for o in selection.occurrences if o.relation.kind is not Kind.STATIC]
-    read = [{r.name for r in ((one,) if one.fed is None else one.fed.scanned)} for one in arriving]
-    made = any(one.fed is not None for one in arriving)
+    read = [
+        {r.name for r in ((relation,) if relation.fed is None else relation.fed.scanned)}
+        for relation in arriving
+    ]
+    made = any(relation.fed is not None for relation in arriving)
     return made and len(set().union(*read)) < sum(map(len, read))
 
 
@@ -131,11 +136,11 @@ def _decided(statement: Statement) -> Decision:
         except SearchLimit:
             unknown = Verdict(Outcome.UNKNOWN, NAME, (Reason("search-limit", TOO_MANY),))
             return Decision(unknown, (), (), operators=True)
-    found = decide_plain(statement)
-    final = None if found.verdict.outcome is Outcome.UNKNOWN else found.verdict.outcome.value
+    decision = decide_plain(statement)
+    final = None if decision.verdict.outcome is Outcome.UNKNOWN else decision.verdict.outcome.value
     if final is not None and _takes_back(statement):
         final = "never-final"
-    return replace(found, verdict=replace(found.verdict, final=final))
+    return replace(decision, verdict=replace(decision.verdict, final=final))
 
 
 def _takes_back(statement: Statement) -> bool:
@@ -146,24 +151,24 @@ def _summed(statement: Statement) -> Verdict:
     """The verdict on the blocks together: bounded if each is, and conversely if they share nothing."""
     plain = tuple(b for b in statement.blocks if b.then is None)
     blocks = [(b,) for b in statement.blocks if b.then is not None]
-    found = [_block(replace(statement, blocks=part)) for part in (*([plain] if plain else []), *blocks)]
-    if len(found) == 1:
-        return found[0]
+    verdicts = [_block(replace(statement, blocks=part)) for part in (*([plain] if plain else []), *blocks)]
+    if len(verdicts) == 1:
+        return verdicts[0]
     parts: list[tuple[Block, ...]] = [plain, *blocks] if plain else [*blocks]
-    for number, verdict in enumerate(found):
+    for number, verdict in enumerate(verdicts):
         rest = [part for other, part in enumerate(parts) if other != number]
         if verdict.outcome is Outcome.UNBOUNDED and all(_apart(parts[number], part) for part in rest):
-            return replace(verdict, final=_final(found))
-        if verdict.outcome is Outcome.UNBOUNDED and len(found) <= _SETS:
+            return replace(verdict, final=_final(verdicts))
+        if verdict.outcome is Outcome.UNBOUNDED and len(verdicts) <= _SETS:
             # Where no NULL arrives, what one grouping set leaves out tells its rows from those of the others.
             keyed = [_without_nulls(part, parts) for part in parts]
             apart = all(_apart(keyed[number], part) for n, part in enumerate(keyed) if n != number)
             if apart and _block(replace(statement, blocks=keyed[number])).outcome is Outcome.UNBOUNDED:
-                return replace(verdict, final=_final(found))
-    worse = [v for v in found if not v.bounded]
+                return replace(verdict, final=_final(verdicts))
+    worse = [v for v in verdicts if not v.bounded]
     if not worse:
-        reasons = tuple(dict.fromkeys(r for v in found for r in v.reasons))
-        return Verdict(Outcome.BOUNDED, NAME, reasons, _final(found))
+        reasons = tuple(dict.fromkeys(r for v in verdicts for r in v.reasons))
+        return Verdict(Outcome.BOUNDED, NAME, reasons, _final(verdicts))
     first = worse[0].reasons[0]
     if worse[0].outcome is Outcome.UNKNOWN:
         return replace(worse[0], final=None)
@@ -172,9 +177,9 @@ def _summed(statement: Statement) -> Verdict:
     return Verdict(Outcome.UNKNOWN, NAME, (reason,))
 
 
-def _final(found: list[Verdict]) -> str | None:
+def _final(verdicts: list[Verdict]) -> str | None:
     """In final mode a part without final rows adds none."""
-    finals = {v.final for v in found}
+    finals = {v.final for v in verdicts}
     for word in (None, "unbounded", "bounded"):
         if word in finals:
             return word
@@ -193,14 +198,14 @@ def _without_nulls(part: tuple[Block, ...], parts: Sequence[tuple[Block, ...]]) 
         if isinstance(term := output.term, Attribute) and s.base.nullable(term)
     }
 
-    def of(found: Selection) -> Selection:
+    def of(selection: Selection) -> Selection:
         tests = (
             NullTest(Attribute(o.alias, column), False)
-            for o in found.base.occurrences
+            for o in selection.base.occurrences
             for relation, column in sorted(keys)
             if o.relation.name == relation
         )
-        return filtered(found, tests)
+        return filtered(selection, tests)
 
     groups = [isinstance(block.then, Grouping) for block in part]
     return tuple(
@@ -209,17 +214,17 @@ def _without_nulls(part: tuple[Block, ...], parts: Sequence[tuple[Block, ...]]) 
     )
 
 
-def _apart(one: tuple[Block, ...], other: tuple[Block, ...]) -> bool:
+def _apart(left: tuple[Block, ...], right: tuple[Block, ...]) -> bool:
     """Whether blocks read no stream in common, or show rows that NULL in a column tells apart."""
     mine, theirs = (
         {o.relation.name for b in part for s in b.selections for o in s.base.arriving}
-        for part in (one, other)
+        for part in (left, right)
     )
-    return mine.isdisjoint(theirs) or all(_differ(a, b) for a in one for b in other)
+    return mine.isdisjoint(theirs) or all(_differ(a, b) for a in left for b in right)
 
 
-def _differ(one: Block, other: Block) -> bool:
-    return any(a != b for a, b in zip(_nulls(one), _nulls(other), strict=False) if None not in (a, b))
+def _differ(left: Block, right: Block) -> bool:
+    return any(a != b for a, b in zip(_nulls(left), _nulls(right), strict=False) if None not in (a, b))
 
 
 def _nulls(block: Block) -> list[bool | None]:
@@ -252,10 +257,10 @@ def _present(selection: Selection, attribute: Attribute) -> bool:
 
 
 def _block(statement: Statement) -> Verdict:
-    found = _by_operator(statement)
-    if found.final is not None and found.outcome is not Outcome.UNKNOWN and _takes_back(statement):
-        return replace(found, final="never-final")
-    return found
+    verdict = _by_operator(statement)
+    if verdict.final is not None and verdict.outcome is not Outcome.UNKNOWN and _takes_back(statement):
+        return replace(verdict, final="never-final")
+    return verdict
 
 
 def _by_operator(statement: Statement) -> Verdict:
@@ -266,5 +271,5 @@ def _by_operator(statement: Statement) -> Verdict:
         return ranked(statement, block.selections, block.then, judged)
     if isinstance(block.then, Framing):
         return over_window_functions(statement, block.selections, block.then, judged)
-    found = judged(statement)
-    return replace(found, final=final_of(statement, found))
+    verdict = judged(statement)
+    return replace(verdict, final=final_of(statement, verdict))

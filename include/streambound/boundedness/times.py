@@ -20,9 +20,9 @@ def with_plain_times(statement: Statement) -> Statement:
         occurrences = tuple(replace(o, relation=_without(o.relation, mixed)) for o in query.occurrences)
         return replace(query, occurrences=occurrences)
 
-    def selection(found: Selection) -> Selection:
-        guards = tuple(replace(g, base=of(g.base)) for g in found.guards)
-        return replace(found, base=of(found.base), guards=guards)
+    def selection(found_selection: Selection) -> Selection:
+        guards = tuple(replace(g, base=of(g.base)) for g in found_selection.guards)
+        return replace(found_selection, base=of(found_selection.base), guards=guards)
 
     blocks = tuple(replace(b, selections=tuple(map(selection, b.selections))) for b in statement.blocks)
     return replace(statement, blocks=blocks)

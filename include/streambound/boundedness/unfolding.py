@@ -79,7 +79,7 @@ def without_partners(made: Statement) -> Statement | None:
 
 def _left_out(made: Statement, kept: Statement) -> set[str]:
     """The relations that must be empty for a statement to be another."""
-    every, left = ({o.relation.name for o in one.occurrences} for one in (made, kept))
+    every, left = ({o.relation.name for o in statement.occurrences} for statement in (made, kept))
     return every - left
 
 
@@ -200,9 +200,11 @@ def _aligned(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
         )
         return replace(base, occurrences=tuple(occurrences))
 
-    def selection(found: Selection) -> Selection:
+    def selection(found_selection: Selection) -> Selection:
         return replace(
-            found, base=of(found.base), guards=tuple(replace(g, base=of(g.base)) for g in found.guards)
+            found_selection,
+            base=of(found_selection.base),
+            guards=tuple(replace(g, base=of(g.base)) for g in found_selection.guards),
         )
 
     return tuple(replace(b, selections=tuple(map(selection, b.selections))) for b in blocks)
@@ -214,24 +216,26 @@ def _of_block(
     for selection in block.selections:
         pending = [selection]
         while pending:
-            found = pending.pop()
-            here = next((o for o in found.base.occurrences if o.relation.name == relation.name), None)
+            found_selection = pending.pop()
+            here = next(
+                (o for o in found_selection.base.occurrences if o.relation.name == relation.name), None
+            )
             if here is not None:
-                pending += [_in_place(found, here, *one, vital) for one in rows]
+                pending += [_in_place(found_selection, here, *one, vital) for one in rows]
                 continue
             guarded = next(
                 (
                     (n, o)
-                    for n, g in enumerate(found.guards)
+                    for n, g in enumerate(found_selection.guards)
                     for o in g.base.occurrences
                     if o.relation.name == relation.name
                 ),
                 None,
             )
             if guarded is None:
-                yield found
+                yield found_selection
             elif len(rows) == 1:
-                pending.append(_in_guard(found, *guarded, *rows[0]))
+                pending.append(_in_guard(found_selection, *guarded, *rows[0]))
             else:
                 raise _Lost
             if len(pending) > MOST:
@@ -265,10 +269,10 @@ class _Replacement:
 
     def attribute(self, attribute: Attribute) -> Attribute:
         """An attribute, which stays one."""
-        found = self.term(attribute)
-        if not isinstance(found, Attribute):
+        found_attribute = self.term(attribute)
+        if not isinstance(found_attribute, Attribute):
             raise _Lost
-        return found
+        return found_attribute
 
     def formula(self, formula: Formula) -> Formula:
         """A condition, decided where it is of constants alone."""
@@ -306,9 +310,9 @@ def _compared(attribute: Attribute, op: Op, constant: Constant, at: Join) -> For
     return NOWHERE if constant.value is None else Filter(attribute, op, constant, at.place)
 
 
-def _apart(found: Selection, inner: Selection, around: str) -> Selection:
+def _apart(selection: Selection, inner: Selection, around: str) -> Selection:
     """The inner selection, its occurrences under names that the outer does not have."""
-    taken = {o.alias.lower() for o in found.occurrences} - {around.lower()}
+    taken = {o.alias.lower() for o in selection.occurrences} - {around.lower()}
     names: dict[str, str] = {}
     for occurrence in inner.occurrences:
         name, number = occurrence.alias, 2
@@ -388,30 +392,30 @@ def _with(relation: Relation, columns: list[Column]) -> Relation:
 
 
 def _in_place(
-    found: Selection,
+    selection: Selection,
     here: Occurrence,
     inner: Selection,
     terms: list[Term | None],
     vital: frozenset[int] | None,
 ) -> Selection:
-    if any(a.alias == here.alias for a in found.as_of):
+    if any(a.alias == here.alias for a in selection.as_of):
         raise _Lost
-    place, rows = _place(here, _apart(found, inner, here.alias), inner, terms)
+    place, rows = _place(here, _apart(selection, inner, here.alias), inner, terms)
     of = place.attribute
     occurrences = [
-        one
-        for o in found.base.occurrences
-        for one in (rows.base.occurrences if o.alias == here.alias else (o,))
+        occurrence
+        for o in selection.base.occurrences
+        for occurrence in (rows.base.occurrences if o.alias == here.alias else (o,))
     ]
     base = replace(
-        found.base,
+        selection.base,
         occurrences=tuple(occurrences),
         select=tuple(
-            replace(o, term=place.shown(o, found.base, vital is None or n in vital))
-            for n, o in enumerate(found.base.select)
+            replace(o, term=place.shown(o, selection.base, vital is None or n in vital))
+            for n, o in enumerate(selection.base.select)
         ),
     )
-    guards = tuple(replace(g, formula=place.formula(g.formula)) for g in found.guards)
+    guards = tuple(replace(g, formula=place.formula(g.formula)) for g in selection.guards)
     as_of = tuple(
         replace(
             a,
@@ -420,32 +424,32 @@ def _in_place(
             right=None if a.right is None else of(a.right),
             where=place.formula(a.where),
         )
-        for a in found.as_of
+        for a in selection.as_of
     )
     return Selection(
         base,
-        all_of((rows.formula, place.formula(found.formula))),
+        all_of((rows.formula, place.formula(selection.formula))),
         (*rows.guards, *guards),
         (*rows.as_of, *as_of),
     )
 
 
 def _in_guard(
-    found: Selection, number: int, here: Occurrence, inner: Selection, terms: list[Term | None]
+    selection: Selection, number: int, here: Occurrence, inner: Selection, terms: list[Term | None]
 ) -> Selection:
     if inner.guards or inner.as_of:
         raise _Lost
-    guard = found.guards[number]
-    place, rows = _place(here, _apart(found, inner, here.alias), inner, terms)
+    guard = selection.guards[number]
+    place, rows = _place(here, _apart(selection, inner, here.alias), inner, terms)
     occurrences = [
-        one
+        occurrence
         for o in guard.base.occurrences
-        for one in (rows.base.occurrences if o.alias == here.alias else (o,))
+        for occurrence in (rows.base.occurrences if o.alias == here.alias else (o,))
     ]
     made = replace(
         guard,
         base=replace(guard.base, occurrences=tuple(occurrences)),
         formula=all_of((rows.formula, place.formula(guard.formula))),
     )
-    guards = (*found.guards[:number], made, *found.guards[number + 1 :])
-    return replace(found, guards=guards)
+    guards = (*selection.guards[:number], made, *selection.guards[number + 1 :])
+    return replace(selection, guards=guards)

@@ -23,8 +23,8 @@ _ENDLESS = (Family.NUMBER, Family.TIMESTAMP, Family.DATE)
 
 def without_vacuous(statement: Statement) -> Statement:
     """The statement without such comparisons; itself where it has none."""
-    found = tuple(replace(b, selections=tuple(map(_of, b.selections))) for b in statement.blocks)
-    return statement if found == statement.blocks else replace(statement, blocks=found)
+    blocks = tuple(replace(b, selections=tuple(map(_of, b.selections))) for b in statement.blocks)
+    return statement if blocks == statement.blocks else replace(statement, blocks=blocks)
 
 
 def _of(selection: Selection) -> Selection:

@@ -41,8 +41,8 @@ def over_window_functions(
 ) -> Verdict:
     """The verdict on rows with window functions, in changes and in final mode."""
     frames = _Frames(statement, by_top(selections), then)
-    found = worst(frames.questions(), judge, _OPEN)
-    return replace(found, final=frames.final(found))
+    verdict = worst(frames.questions(), judge, _OPEN)
+    return replace(verdict, final=frames.final(verdict))
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,8 @@ class _Frames:
                 positions = (*positions, *over.aggregate.arguments)
             if over.aggregate.kind is Kind.LIST:
                 message = "a list of all rows before grows without end"
-                found = Reason("unbounded-list", message, (), over.place)
-                yield Question(Verdict(Outcome.UNBOUNDED, NAME, (found,)), reason, plain)
+                found_reason = Reason("unbounded-list", message, (), over.place)
+                yield Question(Verdict(Outcome.UNBOUNDED, NAME, (found_reason,)), reason, plain)
         if over.name == PATTERN:
             message = "how many matches of a pattern are open for one key is not known"
             yield Question(
@@ -145,9 +145,9 @@ class _Frames:
             frame = Frame(frame.rows, frame.after, frame.before)
         return None if frame.after is None else frame
 
-    def final(self, found: Verdict) -> str | None:
+    def final(self, verdict: Verdict) -> str | None:
         """The verdict where a row is answered once, when nothing that comes can change it."""
-        outcome = None if found.outcome is Outcome.UNKNOWN else found.outcome.value
+        outcome = None if verdict.outcome is Outcome.UNKNOWN else verdict.outcome.value
         if not any(s.base.streams for s in self.selections):
             return outcome
         seen = [self.then.functions[n] for n in {number for s in self.then.shown for number in s.values}]

@@ -34,7 +34,7 @@ def branch(facts: System, zone: Zone, *attributes: Attribute) -> str:
         for side, number in (("above", zone.floor), ("below", zone.ceiling))
         if number is not None
     ]
-    ends += [f"{'above' if above else 'below'} {known}" for known, above in zone.sides]
+    ends += [f"{'above' if above else 'below'} {attribute}" for attribute, above in zone.sides]
     if zone.cuts:
         ends.append(f"among the values of {', '.join(map(str, zone.cuts))}")
     verb = "lie" if len(set(attributes)) > 1 else "lies"

@@ -235,10 +235,10 @@ def edited_within(
 
 def _tree(sql: str) -> exp.Query | None:
     try:
-        found = trees(sql)
+        nodes = trees(sql)
     except (SqlglotError, QueryError):
         return None
-    return found[0] if len(found) == 1 and isinstance(found[0], exp.Query) else None
+    return nodes[0] if len(nodes) == 1 and isinstance(nodes[0], exp.Query) else None
 
 
 def _selects(tree: exp.Expr) -> Iterator[exp.Select]:

@@ -85,7 +85,10 @@ def _named(query: Query, reasons: Iterable[Reason]) -> Iterator[tuple[Attribute,
         for attribute in ordinary:
             if attribute not in seen:
                 seen.add(attribute)
-                yield attribute, [other for other in ordinary if other != attribute]
+                yield (
+                    attribute,
+                    [other_attribute for other_attribute in ordinary if other_attribute != attribute],
+                )
 
 
 def _bounds(draft: Draft, hints: Hints, attribute: Attribute, linked: list[Attribute]) -> Iterator[Edit]:
@@ -153,23 +156,23 @@ def _windows(draft: Draft, hints: Hints, reasons: Iterable[Reason]) -> Iterator[
     named = {a.occurrence for reason in reasons for a in reason.attributes}
     stamped = [o for o in query.occurrences if o.relation.kind is Kind.STREAM and o.relation.timestamp]
     chosen = [o for o in stamped if o.alias in named]
-    for one, other in combinations(chosen if len(chosen) > 1 else stamped, 2):
-        first, second = (Attribute(o.alias, o.relation.timestamp or "") for o in (one, other))
+    for left, right in combinations(chosen if len(chosen) > 1 else stamped, 2):
+        first, second = (Attribute(o.alias, o.relation.timestamp or "") for o in (left, right))
         family = query.type_of(first).family
         if family is not query.type_of(second).family:
             continue
         early, late = (_name(draft, query, a) for a in (first, second))
         text = window(query, early, late, family)
-        words = f"keep {one.alias} and {other.alias} within a time window: {text} ({PLACEHOLDER} width)"
+        words = f"keep {left.alias} and {right.alias} within a time window: {text} ({PLACEHOLDER} width)"
         replaces = (hints.member, frozenset((first, second)))
         yield Edit(Change.WINDOW, words, _conditioned(hints.member, text), replaces, added=(text,))
 
 
 def _keys(draft: Draft, query: Query) -> Iterator[Edit]:
     """Showing the timestamp of a stream beside DISTINCT: a row with its time never comes again."""
-    for one in query.streams if draft.distinct else ():
-        stamp = Attribute(one.alias, one.relation.timestamp or "")
-        if one.relation.timestamp is not None and stamp not in query.projected:
+    for occurrence in query.streams if draft.distinct else ():
+        stamp = Attribute(occurrence.alias, occurrence.relation.timestamp or "")
+        if occurrence.relation.timestamp is not None and stamp not in query.projected:
             text = _name(draft, query, stamp)
             words = f"show {stamp} as well: each row is told once for each of its moments"
             yield Edit(Change.KEY, words, _extended(text), ("key",))
@@ -177,10 +180,10 @@ def _keys(draft: Draft, query: Query) -> Iterator[Edit]:
 
 def _both(keys: list[Edit], windows: list[Edit]) -> Iterator[Edit]:
     """The window between two streams and a timestamp beside DISTINCT: neither does without the other."""
-    for key, other in product(keys, windows if len(windows) == 1 else ()):
-        words = f"{key.words}; {other.words}"
-        replaces = (*key.replaces, *other.replaces)
-        yield Edit(Change.KEY, words, _one_after_another(key, other), replaces, added=other.added)
+    for key, edit in product(keys, windows if len(windows) == 1 else ()):
+        words = f"{key.words}; {edit.words}"
+        replaces = (*key.replaces, *edit.replaces)
+        yield Edit(Change.KEY, words, _one_after_another(key, edit), replaces, added=edit.added)
 
 
 def _one_after_another(first: Edit, second: Edit) -> Callable[[Draft], Draft]:

@@ -95,23 +95,23 @@ def obstructions(time: TimeOrder) -> Iterator[Obstruction]:
         return
     for alias in time.infinite:
         # What is held beside a pivot has been seen: the pivot's values turn on either side of it.
-        yield from (found for found in _of_time(time.beside(alias)) if found.pivot == alias)
+        yield from (obstruction for obstruction in _of_time(time.beside(alias)) if obstruction.pivot == alias)
 
 
 def _of_time(time: TimeOrder) -> Iterator[Obstruction]:
     yield from _projections(time)
-    found = crossings(time)
-    yield from _equalities(time, found)
+    found_crossings = crossings(time)
+    yield from _equalities(time, found_crossings)
     if time.facts.query.ring.idempotent:
         for pivot in time.infinite:
-            for clash in two_groups(time.facts, found, time.down(pivot), {pivot}):
+            for clash in two_groups(time.facts, found_crossings, time.down(pivot), {pivot}):
                 yield from _pair(time, pivot, clash)
         return
-    for crossing in found:
+    for crossing in found_crossings:
         for pivot in _pivots(time, crossing.low, crossing.high):
             for zone in crossing.zones:
                 yield _counted(time, crossing, zone, pivot)
-    yield from _unequal(time, found)
+    yield from _unequal(time, found_crossings)
 
 
 def _pivots(time: TimeOrder, *pair: Attribute) -> list[str]:
@@ -133,9 +133,9 @@ def _projections(time: TimeOrder) -> Iterator[Obstruction]:
             yield Obstruction(query, attribute.occurrence, turn_zones, (), suffix)
 
 
-def _equalities(time: TimeOrder, found: list[Crossing]) -> Iterator[Obstruction]:
+def _equalities(time: TimeOrder, found_crossings: list[Crossing]) -> Iterator[Obstruction]:
     closure = time.facts.closure
-    for crossing in found:
+    for crossing in found_crossings:
         if closure is not None and closure.equates(crossing.low, crossing.high):
             for pivot in _pivots(time, crossing.low, crossing.high):
                 yield _counted(time, crossing, crossing.zones[0], pivot)
@@ -146,28 +146,28 @@ def _counted(time: TimeOrder, crossing: Crossing, zone: Zone, pivot: str) -> Obs
     return Obstruction(time.facts.query, pivot, (TurnZone(turn, zone),), crossing.if_)
 
 
-def _unequal(time: TimeOrder, found: list[Crossing]) -> Iterator[Obstruction]:
+def _unequal(time: TimeOrder, found_crossings: list[Crossing]) -> Iterator[Obstruction]:
     """Pairs that differ; in self-joins also those of which either may be the smaller."""
     for atom, unequal in unequal_crossings(time):
         yield from _probed(time, unequal, [atom])
-    for crossing in found:
+    for crossing in found_crossings:
         yield from _probed(time, crossing, evidence(time.facts.query, crossing.low, crossing.high))
 
 
 def _probed(time: TimeOrder, crossing: Crossing, without: list[Join]) -> Iterator[Obstruction]:
-    one, other = crossing.low, crossing.high
-    relaxed = _equated(time.facts.query, one, other, without)
+    left, right = crossing.low, crossing.high
+    relaxed = _equated(time.facts.query, left, right, without)
     for zone in crossing.zones:
-        for pivot in _pivots(time, one, other):
+        for pivot in _pivots(time, left, right):
             for ascending in (True, False):
-                turn_zone = TurnZone(Turn(one, other, ascending), zone)
+                turn_zone = TurnZone(Turn(left, right, ascending), zone)
                 yield Obstruction(relaxed, pivot, (turn_zone,), (), Suffix.PROBE)
 
 
-def _equated(query: Query, one: Attribute, other: Attribute, without: list[Join]) -> Query:
+def _equated(query: Query, left: Attribute, right: Attribute, without: list[Join]) -> Query:
     """The query with ``one = other`` instead of the given comparisons and of each ``<>`` that it breaks."""
     weaker = [_weakened(atom) if atom in without else atom for atom in query.where]
-    weaker.append(Join(one, Op.EQ, other))
+    weaker.append(Join(left, Op.EQ, right))
     unequal = [atom for atom in query.joins if atom.op is Op.NE]
     equal = system(replace(query, where=tuple(atom for atom in weaker if atom not in unequal))).closure
     broken = [a for a in unequal if equal is not None and _equates(equal, a)]
@@ -188,9 +188,9 @@ def _weakened(atom: Atom) -> Atom:
 
 
 def _pair(time: TimeOrder, pivot: str, clash: Clash) -> Iterator[Obstruction]:
-    own, other, zone, other_zone = clash
+    own, crossing, zone, other_zone = clash
     first = Turn(own.low, own.high, own.low.occurrence == pivot)
-    second = Turn(other.low, other.high, other.high.occurrence in time.down(pivot))
+    second = Turn(crossing.low, crossing.high, crossing.high.occurrence in time.down(pivot))
     turn_zones = (TurnZone(first, zone), TurnZone(second, other_zone))
-    for way in apart(time.facts, own, other) if first.ascending != second.ascending else [None]:
+    for way in apart(time.facts, own, crossing) if first.ascending != second.ascending else [None]:
         yield Obstruction(time.facts.query, pivot, turn_zones, () if way is None else (way,))

@@ -161,16 +161,16 @@ class _Maker:
         windows = [c.bucket for r in self.statement.scanned for c in r.columns if c.bucket is not None]
         distances = (0, max(windows)) if windows else (0,)
         plans = dict.fromkeys(_obstructions(time))
-        for obstruction, held, apart in product(islice(plans, PLANS), Constancy, distances):
+        for obstruction, constancy, apart in product(islice(plans, PLANS), Constancy, distances):
             for wish in islice(obstruction.wishes(facts.space, room(time, size)), 1):
-                slots = cache(partial(built, time, obstruction, wish, held, dated, apart=apart))
+                slots = cache(partial(built, time, obstruction, wish, constancy, dated, apart=apart))
                 yield from (partial(self._shaped, slots, shape) for shape in _shapes(self.statement))
 
     def _shaped(self, slots: Slots, shape: Shape, size: int) -> Witness | None:
-        found = slots(size)
-        return None if found is None else shape(self._of_statement(found))
+        witness = slots(size)
+        return None if witness is None else shape(self._of_statement(witness))
 
-    def _of_statement(self, found: Witness) -> Witness:
+    def _of_statement(self, witness: Witness) -> Witness:
         """The witness of a join over the statement's own relations and columns."""
         known = {relation.name: relation for relation in self.statement.scanned}
         made = {relation.name: relation for relation, _ in fed(self.statement)}
@@ -179,10 +179,10 @@ class _Maker:
             told = (_beneath(made[e["stream"]], e) if e["stream"] in made else e for e in events)
             return tuple(_own(known[e["stream"]], e) for e in told if e is not None and e["stream"] in known)
 
-        slots = tuple(Slot(of(s.fixed), of(s.optional), of(s.suffix)) for s in found.slots)
+        slots = tuple(Slot(of(s.fixed), of(s.optional), of(s.suffix)) for s in witness.slots)
         static: dict[str, list[Event]] = {n: [] for n, r in known.items() if r.kind is Kind.STATIC}
         static.update(
-            {n: [_own(known[n], row) for row in rows] for n, rows in found.static.items() if n in known}
+            {n: [_own(known[n], row) for row in rows] for n, rows in witness.static.items() if n in known}
         )
         return Witness(self.statement.name, slots, static)
 
@@ -221,16 +221,19 @@ def _beneath(relation: Relation, event: Event) -> Event | None:
 def _obstructions(time: TimeOrder) -> Iterator[Obstruction]:
     """Those of the join itself, then every way for one or two of its columns to turn at a pivot."""
     query = time.facts.query
-    for found in obstructions(time):
-        suffixes = Suffix if found.suffix is Suffix.PROBE else (found.suffix,)
-        yield from (replace(found, suffix=suffix) for suffix in suffixes)
+    for obstruction in obstructions(time):
+        suffixes = Suffix if obstruction.suffix is Suffix.PROBE else (obstruction.suffix,)
+        yield from (replace(obstruction, suffix=suffix) for suffix in suffixes)
     values = infinite_attributes(time)
     # What is shown first, and keys first of that.
     ordered = dict.fromkeys((*(a for a in query.projected if a in values), *values))
     zones = {a: zone for a in ordered if (zone := unbounded_zone(time, a)) is not None}
     single = [TurnZone(Turn(a, a, True), zone) for a, zone in zones.items()]
     for suffix in (Suffix.AGAIN, Suffix.REST, Suffix.PROBE):
-        yield from (Obstruction(query, one.turn.low.occurrence, (one,), (), suffix) for one in single)
+        yield from (
+            Obstruction(query, turn_zone.turn.low.occurrence, (turn_zone,), (), suffix)
+            for turn_zone in single
+        )
         yield from (Obstruction(query, pivot, (), (), suffix) for pivot in time.infinite)
     crossed = [*crossings(time), *(c for _, c in unequal_crossings(time))]
     pairs = [
@@ -242,9 +245,9 @@ def _obstructions(time: TimeOrder) -> Iterator[Obstruction]:
     for suffix in (Suffix.REST, Suffix.PROBE, Suffix.AGAIN):
         for (pair, if_), pivot in product(pairs, time.infinite):
             yield Obstruction(query, pivot, (pair,), if_, suffix)
-    for (pair, if_), pivot, other, ascending in product(pairs, time.infinite, zones, (True, False)):
-        if other not in (pair.turn.low, pair.turn.high):
-            turned = TurnZone(Turn(other, other, ascending), zones[other])
+    for (pair, if_), pivot, attribute, ascending in product(pairs, time.infinite, zones, (True, False)):
+        if attribute not in (pair.turn.low, pair.turn.high):
+            turned = TurnZone(Turn(attribute, attribute, ascending), zones[attribute])
             yield Obstruction(query, pivot, (pair, turned), if_)
     for one, pivot in product(single, time.infinite):
         yield from (Obstruction(query, pivot, (one,), (), suffix) for suffix in (Suffix.AGAIN, Suffix.REST))
@@ -255,7 +258,7 @@ def _obstructions(time: TimeOrder) -> Iterator[Obstruction]:
 
 def _shapes(statement: Statement) -> Iterator[Shape]:
     """The slots as they are; with several copies of the optional tuple; with a better or worse row after."""
-    yield lambda found: found
+    yield lambda witness: witness
     if computed := frozenset(_computed_from(statement)):
         yield _scaled(computed)
     for columns, by in product(_orders(statement), (-1, 1)):
@@ -265,8 +268,8 @@ def _shapes(statement: Statement) -> Iterator[Shape]:
 
 
 def _repeated(number: int) -> Shape:
-    return lambda found: replace(
-        found, slots=tuple(replace(slot, optional=slot.optional * number) for slot in found.slots)
+    return lambda witness: replace(
+        witness, slots=tuple(replace(slot, optional=slot.optional * number) for slot in witness.slots)
     )
 
 
@@ -276,8 +279,8 @@ def _scaled(columns: frozenset[tuple[str, str]]) -> Shape:
     def of(events: Iterable[Event]) -> tuple[Event, ...]:
         return tuple(_with_numbers(event, columns, lambda value: value * _SPREAD) for event in events)
 
-    return lambda found: replace(
-        found, slots=tuple(Slot(of(s.fixed), of(s.optional), of(s.suffix)) for s in found.slots)
+    return lambda witness: replace(
+        witness, slots=tuple(Slot(of(s.fixed), of(s.optional), of(s.suffix)) for s in witness.slots)
     )
 
 
@@ -301,8 +304,8 @@ def _moved(columns: frozenset[tuple[str, str]], by: int) -> Shape:
     def moved(event: Event) -> Event:
         return _with_numbers(event, columns, lambda value: value + by)
 
-    return lambda found: replace(
-        found, slots=tuple(replace(slot, suffix=tuple(map(moved, slot.suffix))) for slot in found.slots)
+    return lambda witness: replace(
+        witness, slots=tuple(replace(slot, suffix=tuple(map(moved, slot.suffix))) for slot in witness.slots)
     )
 
 

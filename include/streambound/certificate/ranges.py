@@ -108,7 +108,11 @@ class Hints:
     def _sources(self, attribute: Attribute, linked: Iterable[Attribute]) -> Iterator[tuple[Ends, Origin]]:
         family, linked = self.query.type_of(attribute).family, list(linked)
         yield self._ends([attribute]), Origin.WRITTEN
-        alike = [other for other in linked if self.query.type_of(other).family is family]
+        alike = [
+            other_attribute
+            for other_attribute in linked
+            if self.query.type_of(other_attribute).family is family
+        ]
         yield self._ends(alike), Origin.WRITTEN
         columns = list(self._columns(attribute, linked))
         yield from ((_domain_ends(column.domain), Origin.WRITTEN) for column in columns)
@@ -131,7 +135,11 @@ class Hints:
         """The columns that may share the values of one, nearest first."""
         yield self._column(attribute)
         kind = self.query.type_of(attribute)
-        yield from (self._column(other) for other in linked if self.query.type_of(other) == kind)
+        yield from (
+            self._column(other_attribute)
+            for other_attribute in linked
+            if self.query.type_of(other_attribute) == kind
+        )
         for relation in self.catalog.relations:
             for column in relation.columns:
                 if column.name.lower() == attribute.column.lower() and column.type == kind:

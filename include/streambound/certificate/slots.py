@@ -49,7 +49,7 @@ class Builder:
         before = [a for a in time.infinite if a in time.down(pivot)]
         after = [a for a in time.infinite if a not in before]
         first = self._events(self._lasting, 0, 0)
-        found = []
+        found_slots = []
         for k in range(size):
             fixed = self._events((a for a in before if a != pivot), k, k + 1)
             suffix = self._events(
@@ -57,9 +57,9 @@ class Builder:
             )
             if self.obstruction.suffix is Suffix.PROBE:
                 suffix = (*self._events(after, size, size + 1), *self._events(after, k, size + 2))
-            found.append(Slot((*first, *fixed), self._events([pivot], k, k + 1), suffix))
+            found_slots.append(Slot((*first, *fixed), self._events([pivot], k, k + 1), suffix))
             first = ()
-        return tuple(found)
+        return tuple(found_slots)
 
     @property
     def _lasting(self) -> list[str]:
@@ -107,9 +107,9 @@ class Builder:
     def _first_moment(self, alias: str) -> int:
         """When a tuple arrives whose timestamp no condition mentions; finite streams come first."""
         time, numbers = self.layout.time, self.layout.numbers
-        known = self._stamps.items()
-        ended = [int(numbers[s]) for a, s in known if a not in time.infinite]
-        going_on = [int(numbers[s]) for a, s in known if a in time.infinite]
+        dict_items = self._stamps.items()
+        ended = [int(numbers[s]) for a, s in dict_items if a not in time.infinite]
+        going_on = [int(numbers[s]) for a, s in dict_items if a in time.infinite]
         if alias in time.infinite:
             first = min(going_on) if going_on else max(ended, default=0)
         else:

@@ -56,8 +56,8 @@ def statement_witness(
     if statement.plain:
         for query in _candidates(decision):
             try:
-                found = _with_all_statics(statement, witness(query, size, judge))
-                return replace(found, query=statement.name)
+                found_witness = _with_all_statics(statement, witness(query, size, judge))
+                return replace(found_witness, query=statement.name)
             except WitnessError:
                 continue
     elif decision.verdict.outcome is Outcome.UNBOUNDED:
@@ -69,10 +69,10 @@ def statement_witness(
     raise refused(statement.name, decision.verdict, None if room else size)
 
 
-def _with_all_statics(statement: Statement, found: Witness) -> Witness:
+def _with_all_statics(statement: Statement, found_witness: Witness) -> Witness:
     """The witness of a part, in which the static relations that only other parts read are empty."""
     unread: dict[str, list[dict[str, Any]]] = {o.relation.name: [] for o in statement.statics}
-    return replace(found, static={**unread, **found.static})
+    return replace(found_witness, static={**unread, **found_witness.static})
 
 
 def proved(statement: Statement, decision: Decision, size: int) -> Verdict | None:
@@ -92,18 +92,18 @@ def _candidates(decision: Decision) -> Iterator[Query]:
     # One of each part in turn: which part comes first depends on the text.
     parted = zip_longest(*(_in_roles(folded(part.query)) for part in open_parts))
     yield from islice((query for turn in parted for query in turn if query is not None), TRIED)
-    narrower = (found for part in open_parts for found in _narrowed(part, decision.parts))
+    narrower = (found_query for part in open_parts for found_query in _narrowed(part, decision.parts))
     yield from (query for query in islice(narrower, TRIED) if promising(exact(query)))
 
 
 def _in_roles(query: Query) -> Iterator[Query]:
     """A self-join in which no tuple passes the filters of two occurrences; nothing where it is so anyway."""
     pairs = [
-        (one.alias, other.alias)
-        for one, other in combinations(query.occurrences, 2)
-        if one.relation == other.relation
+        (occurrence.alias, other_occurrence.alias)
+        for occurrence, other_occurrence in combinations(query.occurrences, 2)
+        if occurrence.relation == other_occurrence.relation
     ]
-    yield from dict.fromkeys(found for found in _parted(query, pairs) if found != query)
+    yield from dict.fromkeys(found_query for found_query in _parted(query, pairs) if found_query != query)
 
 
 def _parted(query: Query, pairs: list[tuple[str, str]]) -> Iterator[Query]:
@@ -136,13 +136,13 @@ def _other_rows(part: Part, parts: tuple[Part, ...]) -> Query:
     """The part without the rows that the constants of other parts' SELECT lists give."""
     query = part.query
     unlike = [
-        Filter(mine.term, Op.NE, other.term)
+        Filter(mine.term, Op.NE, output.term)
         for p in parts
         if p is not part
-        for mine, other in zip(query.select, p.query.select, strict=True)
+        for mine, output in zip(query.select, p.query.select, strict=True)
         if isinstance(mine.term, Attribute)
-        and isinstance(other.term, Constant)
-        and other.term.value is not None
+        and isinstance(output.term, Constant)
+        and output.term.value is not None
     ]
     return replace(query, where=tuple(dict.fromkeys((*query.where, *unlike))))
 

@@ -120,8 +120,8 @@ def suggestions(
     if draft is None:
         # It is in words that Spark has not, and has none that Spark has.
         return ()
-    found = search.bounded(_State((), draft, verdict.reasons))
-    sized = [(state.size(), state) for state in found if state.size is not None]
+    states = search.bounded(_State((), draft, verdict.reasons))
+    sized = [(state.size(), state) for state in states if state.size is not None]
     made = (search.suggestion_of(state, size) for size, state in _chosen(sized))
     return tuple(suggestion for suggestion in made if suggestion is not None)
 
@@ -144,8 +144,8 @@ class _Search:
         beam = [start]
         for width in BEAMS:
             tried = [further for state in beam for further in self._edited(state)]
-            if found := [state for state in tried if state.size is not None]:
-                return found
+            if states := [state for state in tried if state.size is not None]:
+                return states
             beam = sorted(tried, key=_obstructed)[:width]
         return self._walked(start)
 
@@ -159,11 +159,11 @@ class _Search:
 
     def _further(self, state: _State, reasons: tuple[Reason, ...]) -> list[Edit]:
         taken = {made.replaces for made in state.made}
-        found: list[Edit] = []
+        found_edits: list[Edit] = []
         for hints in self._hints:
             if mine := tuple(reason for reason in reasons if self._select_of(reason) is hints):
-                found += (e for e in edits(state.draft, hints, mine) if e.replaces not in taken)
-        return sorted(found, key=lambda edit: edit.change)
+                found_edits += (e for e in edits(state.draft, hints, mine) if e.replaces not in taken)
+        return sorted(found_edits, key=lambda edit: edit.change)
 
     def _select_of(self, reason: Reason) -> Hints | None:
         """The SELECT that a reason is about: the last one with its columns that begins before its place."""
@@ -207,8 +207,8 @@ class _Search:
         """Without the edits that later ones made superfluous."""
         for edit in state.made if self._left else ():
             kept, draft = tuple(e for e in state.made if e is not edit), start.draft
-            for other in kept:
-                draft = other.apply(draft)
+            for other_edit in kept:
+                draft = other_edit.apply(draft)
             smaller = self._decided(kept, draft)
             if smaller is not None and smaller.size is not None:
                 state = smaller

@@ -93,12 +93,12 @@ def witness(query: Query, size: int, judge: Judge | None = None) -> Witness:
     if not promising(verdict):
         raise refused(query.name, verdict)
     try:
-        found = next(_witnesses(query, size, judge or _own(query)), None)
+        found_witness = next(_witnesses(query, size, judge or _own(query)), None)
     except SearchLimit:
-        found = None
-    if found is None:
+        found_witness = None
+    if found_witness is None:
         raise refused(query.name, verdict, size)
-    return found
+    return found_witness
 
 
 def refused(name: str, verdict: Verdict, size: int | None = None) -> WitnessError:
@@ -133,10 +133,14 @@ def verified(query: Query, size: int, judge: Judge | None = None) -> Witness | N
     The way to decide a statement of which ``query`` is one part: its own evaluator judges.
     """
     try:
-        found = witness(query, size, judge)
+        found_witness = witness(query, size, judge)
     except WitnessError:
         return None
-    return found if holds(Statement.of(query), found, judge.evaluator if judge else None) else None
+    return (
+        found_witness
+        if holds(Statement.of(query), found_witness, judge.evaluator if judge else None)
+        else None
+    )
 
 
 def _witnesses(query: Query, size: int, judge: Judge) -> Iterator[Witness]:
@@ -145,14 +149,14 @@ def _witnesses(query: Query, size: int, judge: Judge) -> Iterator[Witness]:
     tried = min(size, SAMPLE)
     for obstruction in obstructions(time):
         wishes = obstruction.wishes(facts.space, room(time, size))
-        for wish, held in chain.from_iterable(_variants(time, wish) for wish in wishes):
-            build = partial(built, time, obstruction, wish, held, judge.dated)
+        for wish, constancy in chain.from_iterable(_variants(time, wish) for wish in wishes):
+            build = partial(built, time, obstruction, wish, constancy, judge.dated)
             sample = build(tried)
             if sample is None or not _holds(query, sample, judge.evaluator):
                 continue
-            found = sample if tried == size else build(size)
-            if found is not None and fits(Statement.of(query), found):
-                yield found
+            found_witness = sample if tried == size else build(size)
+            if found_witness is not None and fits(Statement.of(query), found_witness):
+                yield found_witness
 
 
 def _variants(time: TimeOrder, wish: Wish) -> Iterator[tuple[Wish, Constancy]]:
@@ -167,10 +171,11 @@ def _variants(time: TimeOrder, wish: Wish) -> Iterator[tuple[Wish, Constancy]]:
         return
     yield wish, Constancy.STILL
     pairs = [
-        (one, other)
-        for one, other in combinations(query.mentioned, 2)
-        if one.column == other.column and not query.is_timestamp(one)
-        if query.occurrence(one.occurrence).relation == query.occurrence(other.occurrence).relation
+        (attribute, other_attribute)
+        for attribute, other_attribute in combinations(query.mentioned, 2)
+        if attribute.column == other_attribute.column and not query.is_timestamp(attribute)
+        if query.occurrence(attribute.occurrence).relation
+        == query.occurrence(other_attribute.occurrence).relation
     ]
     for turned in (False, True):
         choices = list(wish.choices)
@@ -193,10 +198,13 @@ def _holds(query: Query, sample: Witness, evaluator: Evaluator) -> bool:
         return False
 
 
-def fits(statement: Statement, found: Witness) -> bool:
+def fits(statement: Statement, found_witness: Witness) -> bool:
     """Whether the events of a witness are values of the statement's columns, and keep what is promised."""
     try:
-        for events in (found.events(statement, range(found.size)), *(slot.suffix for slot in found.slots)):
+        for events in (
+            found_witness.events(statement, range(found_witness.size)),
+            *(slot.suffix for slot in found_witness.slots),
+        ):
             list(batches(statement, events))
     except DataError:
         return False
@@ -213,7 +221,7 @@ def built(
     time: TimeOrder,
     obstruction: Obstruction,
     wish: Wish,
-    held: Constancy,
+    constancy: Constancy,
     dated: bool,
     size: int,
     apart: int = 0,
@@ -223,14 +231,14 @@ def built(
     facts = time.facts if obstruction.query == time.facts.query else system(obstruction.query)
     if facts.closure is None:
         return None
-    if held is Constancy.REST:
+    if constancy is Constancy.REST:
         moving = {a for turn in obstruction.turns for a in (turn.low, turn.high)}
         time = replace(time, kept=time.kept | (set(facts.query.mentioned) - moving))
     lasting = [a for a in obstruction.query.mentioned if a.occurrence not in time.infinite or a in time.kept]
     numbers = assignment(facts, replace(wish, literals=(*wish.literals, *_late(time))), lasting)
     if numbers is None:
         return None
-    layout = Layout(replace(time, facts=facts), numbers, obstruction.turns, held is Constancy.STILL)
+    layout = Layout(replace(time, facts=facts), numbers, obstruction.turns, constancy is Constancy.STILL)
     copies = layout.copies(size + (obstruction.suffix is Suffix.PROBE))
     if copies is None:
         return None

@@ -146,7 +146,7 @@ def to_row(checkpoint: Checkpoint) -> dict[str, Any]:
 def from_row(query: str, row: Mapping[str, Any]) -> Checkpoint | None:
     """The checkpoint of a row; None if the row is not what was written."""
     try:
-        found = Checkpoint(
+        checkpoint = Checkpoint(
             query=query,
             fingerprint=row["fingerprint"],
             partition=row["partition"],
@@ -165,7 +165,7 @@ def from_row(query: str, row: Mapping[str, Any]) -> Checkpoint | None:
             segment=row.get("segment"),
             state=row.get("state"),
         )
-        return found if found.digest == row["digest"] else None
+        return checkpoint if checkpoint.digest == row["digest"] else None
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 

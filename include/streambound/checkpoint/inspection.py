@@ -62,18 +62,18 @@ class Inspection:
     @property
     def sound(self) -> bool:
         """Whether there is nothing to tell."""
-        return not (self.faults or self.late or any(one.why for one in self.boundaries))
+        return not (self.faults or self.late or any(inspected.why for inspected in self.boundaries))
 
     @property
     def damaged(self) -> list[str]:
         """The partitions whose answer files are not what was written."""
-        return [one.checkpoint.partition for one in self.boundaries if one.why == DAMAGED]
+        return [inspected.checkpoint.partition for inspected in self.boundaries if inspected.why == DAMAGED]
 
     def to_json(self) -> list[dict[str, Any]]:
         """The objects that ``state --format json`` prints, one a line."""
         late = [{"query": self.query, "kind": "late", **vars(one), "why": one.reason} for one in self.late]
         damaged = [{"query": self.query, "kind": "damaged", "why": fault} for fault in self.faults]
-        return [*(one.to_json() for one in self.boundaries), *late, *damaged]
+        return [*(inspected.to_json() for inspected in self.boundaries), *late, *damaged]
 
 
 def inspect(

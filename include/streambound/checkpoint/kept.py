@@ -29,10 +29,10 @@ NO_FILE = Kept()
 def identity_of(path: Path | str) -> str:
     """Size, times of the last change (of content and of inode) and inode; empty if there is no file."""
     try:
-        found = os.stat(path)
+        stat_result = os.stat(path)
     except OSError:
         return NOTHING
-    return f"{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}:{found.st_ino}"
+    return f"{stat_result.st_size}:{stat_result.st_mtime_ns}:{stat_result.st_ctime_ns}:{stat_result.st_ino}"
 
 
 def digest_of_file(path: Path | str) -> str | None:

@@ -134,14 +134,14 @@ class CheckpointTable:
             if row["kind"] == "late":
                 late.append(late_from_row(row))
                 continue
-            found = from_row(self.query, row)
-            if found is None:
+            checkpoint = from_row(self.query, row)
+            if checkpoint is None:
                 self.faults.append(f"the checkpoint of partition {row['partition']} is damaged")
-            elif found.partition in self.rows:
-                self.faults.append(f"there are two checkpoints of partition {found.partition}")
-                del self.rows[found.partition]
+            elif checkpoint.partition in self.rows:
+                self.faults.append(f"there are two checkpoints of partition {checkpoint.partition}")
+                del self.rows[checkpoint.partition]
             else:
-                self.rows[found.partition] = found
+                self.rows[checkpoint.partition] = checkpoint
         if None in late:
             self.faults.append("the note of a quarantined partition is damaged")
         self.late = tuple(one for one in late if one is not None)
@@ -165,9 +165,9 @@ class CheckpointTable:
         found: dict[str, Checkpoint] = {}
         with refused(self.address):
             for row in self._scan(SCHEMA.names, wanted) if wanted else ():
-                one = from_row(self.query, row) if row["kind"] == "boundary" else None
-                if one is not None and one.intact:
-                    found[one.partition] = one
+                checkpoint = from_row(self.query, row) if row["kind"] == "boundary" else None
+                if checkpoint is not None and checkpoint.intact:
+                    found[checkpoint.partition] = checkpoint
         for name in wanted:
             if name not in found:
                 self.faults.append(f"the state in the checkpoint of partition {name} is damaged")

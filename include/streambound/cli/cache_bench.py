@@ -53,13 +53,13 @@ def _bench(options: argparse.Namespace) -> int:
     if options.out is not None and "tower" in configs:
         more, costs = _measured("allocation", allocation_tasks(options.runs), options.engine)
         counted, told = counted + more, told + costs
-    found = cells(counted)
-    for cell in found:
+    found_cells = cells(counted)
+    for cell in found_cells:
         print(json.dumps(cell.to_json()), flush=True)
     lines = [*report(counted), *told]
     print("\n".join(lines), file=sys.stderr)
     if options.out is not None:
-        _write(options.out, configs, counted, found, lines)
+        _write(options.out, configs, counted, found_cells, lines)
     return 0
 
 
@@ -115,7 +115,7 @@ def _write(
     folder: Path,
     configs: Sequence[str],
     counted: Sequence[Counted],
-    found: Sequence[Cell],
+    cells: Sequence[Cell],
     lines: Sequence[str],
 ) -> None:
     import pyarrow as pa
@@ -125,7 +125,7 @@ def _write(
     from streambound.simulator.experiments.pictures import pictures
 
     folder.mkdir(parents=True, exist_ok=True)
-    numbers = "".join(json.dumps(cell.to_json()) + "\n" for cell in found)
+    numbers = "".join(json.dumps(cell.to_json()) + "\n" for cell in cells)
     (folder / "figures.jsonl").write_text(numbers, encoding="utf-8")
     (folder / "report.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     table = pa.Table.from_pylist([each._asdict() for each in counted])
@@ -135,4 +135,4 @@ def _write(
     if "real" in configs:
         surfaces(folder)
     if "tower" in configs:
-        varied(found, folder)
+        varied(cells, folder)

@@ -192,7 +192,7 @@ def asked_of(chosen: Chosen, options: argparse.Namespace) -> Asked:
         query.name,
         query.sql,
         query.path,
-        around.source((query.sql, *(one.sql for one in named))),
+        around.source((query.sql, *(named_query.sql for named_query in named))),
         query.error,
         options.dialect or query.dialect,
         around.catalog.default,
@@ -230,9 +230,9 @@ def _all_decided(
         most = SUGGESTED if form == "text" else math.inf
     if processes < 2:
         for one in listed or asked:
-            for found in decided(one, form, options, examiner, suggest=most > 0):
-                most -= found.open
-                yield found
+            for found_decided in decided(one, form, options, examiner, suggest=most > 0):
+                most -= found_decided.open
+                yield found_decided
         return
     # Loaded here: one file needs no threads.
     from concurrent.futures import ThreadPoolExecutor
@@ -256,9 +256,9 @@ def _all_decided(
         for one, several in zip(listed, threads.map(answered, listed, repeat(whole)), strict=True):
             # Which ones are the first that are not bounded is known only now.
             again = not whole and most > 0 and any(found.open for found in several)
-            for found in answered(one, True) if again else several:
-                most -= found.open
-                yield found
+            for found_decided in answered(one, True) if again else several:
+                most -= found_decided.open
+                yield found_decided
     finally:
         threads.shutdown(wait=False, cancel_futures=True)
         for each in examiners:
@@ -269,29 +269,38 @@ def _all_decided(
 
 
 def decided(
-    one: Asked, form: str, options: argparse.Namespace, examiner: Examiner, suggest: bool = True
+    asked: Asked, form: str, options: argparse.Namespace, examiner: Examiner, suggest: bool = True
 ) -> Iterator[Decided]:
     """The verdict on a query, or on each of a text; unknown if it is not decided in time.
 
     Args:
         suggest: with ways to make it bounded, if it is not.
     """
-    if one.error is not None:
-        yield _undecided(one, form, options.criterion, one.error)
+    if asked.error is not None:
+        yield _undecided(asked, form, options.criterion, asked.error)
         return
-    question = {"sql": one.sql, "name": one.name, "catalog": one.catalog, "criterion": options.criterion}
-    question |= {"dialect": one.dialect, "query": one.query, "form": form, "path": str(one.path)}
-    question |= {"suggest": suggest, "engine": options.engine, "otherwise": one.engine}
-    question |= {"default": one.default, "queries": list(map(astuple, one.queries)), "written": one.written}
-    if one.written is None:
-        question["said"] = asked_again(options, str(one.path), one.query)
+    question = {
+        "sql": asked.sql,
+        "name": asked.name,
+        "catalog": asked.catalog,
+        "criterion": options.criterion,
+    }
+    question |= {"dialect": asked.dialect, "query": asked.query, "form": form, "path": str(asked.path)}
+    question |= {"suggest": suggest, "engine": options.engine, "otherwise": asked.engine}
+    question |= {
+        "default": asked.default,
+        "queries": list(map(astuple, asked.queries)),
+        "written": asked.written,
+    }
+    if asked.written is None:
+        question["said"] = asked_again(options, str(asked.path), asked.query)
     try:
         found = examiner.ask(question, options.timeout)
     except NotDecided as error:
-        yield _undecided(one, form, options.criterion, error)
+        yield _undecided(asked, form, options.criterion, error)
         return
     except Unanswered as error:
-        raise PlatformError(str(error), subject=one.name, fix="run it again") from None
+        raise PlatformError(str(error), subject=asked.name, fix="run it again") from None
     if "defect" in found:
         raise RuntimeError(found["defect"]["traceback"])
     if "refused" in found:
@@ -300,34 +309,34 @@ def decided(
     answer = found["answer"]
     if "queries" in answer:
         for name in answer["queries"]:
-            yield from decided(replace(one, query=name), form, options, examiner, suggest)
+            yield from decided(replace(asked, query=name), form, options, examiner, suggest)
         return
-    judged = _judged(one, form, answer["verdict"], answer["outcome"], answer["formed"])
+    judged = _judged(asked, form, answer["verdict"], answer["outcome"], answer["formed"])
     yield replace(judged, suggested=suggest)
 
 
-def _judged(one: Asked, form: str, verdict: str, outcome: str, formed: Any) -> Decided:
+def _judged(asked: Asked, form: str, verdict: str, outcome: str, formed: Any) -> Decided:
     """An outcome as the project takes it: what is no error there is a note."""
-    if one.errors is None or outcome in one.errors:
+    if asked.errors is None or outcome in asked.errors:
         return Decided(verdict, formed, exit_code([verdict]))
     for result in formed if form == "sarif" else ():
         result["level"] = "note"
     return Decided(verdict, formed, 0)
 
 
-def _undecided(one: Asked, form: str, criterion: str, error: StreamboundError | NotDecided) -> Decided:
+def _undecided(asked: Asked, form: str, criterion: str, error: StreamboundError | NotDecided) -> Decided:
     from streambound.boundedness.verdict import Reason
     from streambound.compiler import Report
     from streambound.examination.forms import formed
 
-    name = one.name if one.query is None else f"{one.name}/{one.query}"
+    name = asked.name if asked.query is None else f"{asked.name}/{asked.query}"
     if isinstance(error, StreamboundError):
         report = Report(name, "invalid", criterion, error=error)
     else:
         fix = "; --timeout SECONDS gives it more time" if error.code == "too-slow" else ""
         report = Report(name, "unknown", criterion, reasons=(Reason("search-limit", error.message + fix),))
-    found = formed(form, report, one.path, one.sql, written=one.written)
-    return _judged(one, form, report.verdict, report.outcome, found)
+    found = formed(form, report, asked.path, asked.sql, written=asked.written)
+    return _judged(asked, form, report.verdict, report.outcome, found)
 
 
 class Again:
@@ -337,12 +346,12 @@ class Again:
         self._form, self._options, self._examiner = form, options, examiner
         self._made: dict[tuple[str, bytes], tuple[Decided, ...]] = {}
 
-    def __call__(self, one: Asked) -> tuple[Decided, ...]:
+    def __call__(self, asked: Asked) -> tuple[Decided, ...]:
         """The verdicts on the queries of a text."""
-        content = Path(one.catalog).read_bytes() if isinstance(one.catalog, str) else b""
-        key = repr(one), content
+        content = Path(asked.catalog).read_bytes() if isinstance(asked.catalog, str) else b""
+        key = repr(asked), content
         if key not in self._made:
-            made = tuple(decided(one, self._form, self._options, self._examiner))
+            made = tuple(decided(asked, self._form, self._options, self._examiner))
             if len(self._made) == REMEMBERED:
                 del self._made[next(iter(self._made))]
             self._made[key] = made
@@ -350,9 +359,9 @@ class Again:
 
 
 def _print_json(decided: Iterable[Decided]) -> Iterator[int]:
-    for found in decided:
-        print(json.dumps(found.formed, ensure_ascii=False))
-        yield found.code
+    for found_decided in decided:
+        print(json.dumps(found_decided.formed, ensure_ascii=False))
+        yield found_decided.code
 
 
 def _print_sarif(decided: Iterable[Decided]) -> Iterable[int]:
@@ -367,11 +376,11 @@ def _print_sarif(decided: Iterable[Decided]) -> Iterable[int]:
 def _print_text(decided: Iterable[Decided]) -> Iterator[int]:
     counts: dict[str, int] = {}
     left = 0
-    for found in decided:
-        print(found.formed)
-        counts[found.verdict] = counts.get(found.verdict, 0) + 1
-        left += found.open and not found.suggested
-        yield found.code
+    for found_decided in decided:
+        print(found_decided.formed)
+        counts[found_decided.verdict] = counts.get(found_decided.verdict, 0) + 1
+        left += found_decided.open and not found_decided.suggested
+        yield found_decided.code
     print(", ".join(f"{number} {verdict}" for verdict, number in sorted(counts.items())))
     if left:
         print(f"without suggestions: {left} that came later; --suggestions N tells them of the first N")

@@ -28,12 +28,12 @@ def _explain(options: argparse.Namespace) -> int:
     from streambound.compiler import CRITERIA, compile, invalid, on_engine, reported
     from streambound.report.verdicts import plan_text, verdict_text
 
-    found = chosen(options.query, options.catalog, options.dialect, options.chosen)
-    query, catalog = found.query, found.around.catalog
+    found_chosen = chosen(options.query, options.catalog, options.dialect, options.chosen)
+    query, catalog = found_chosen.query, found_chosen.around.catalog
     said = asked_again(options, options.query, options.chosen)
     try:
         job = compile(query.sql, catalog, query.name, compared=True, dialect=query.dialect, query=query.query)
-        report = replace(reported(job), engine=on_engine(job, options.engine, found.around.engine))
+        report = replace(reported(job), engine=on_engine(job, options.engine, found_chosen.around.engine))
     except StreamboundError as error:
         report = invalid(query.name, CRITERIA[0], error)
         print(verdict_text(report, query.sql, whole=True))

@@ -57,15 +57,15 @@ def _import(options: argparse.Namespace) -> int:
     from streambound.imports.text import document, merge
 
     _refuse(options)
-    found = _entries(options)
+    entries = _entries(options)
     origin = f"streambound import {options.source} {options.place}"
     if options.merge is None:
-        text = document(found, origin)
+        text = document(entries, origin)
         if not options.check:
             print(text, end="")
             return 0
         return _checked(text, options.check)
-    for line in merge(options.merge, found, origin):
+    for line in merge(options.merge, entries, origin):
         print(line, file=sys.stderr if options.check else sys.stdout)
     return _decided(options.check, options.merge) if options.check else 0
 

@@ -107,19 +107,21 @@ def models(manifest: Path, select: Iterable[str], dialect: str | None) -> Iterat
     from streambound.projects.dbt import load_manifest
 
     project = project_of(manifest)
-    found = load_manifest(manifest, dialect)
+    found_manifest = load_manifest(manifest, dialect)
     errors, engine = (None, None) if project is None else (project.errors, project.engine)
-    around = Around(Catalog((), str(manifest), queries=found.queries), found.streams, errors, engine)
-    for one in found.models(tuple(select)):
-        yield Chosen(one.query, around, one.written)
+    around = Around(
+        Catalog((), str(manifest), queries=found_manifest.queries), found_manifest.streams, errors, engine
+    )
+    for model in found_manifest.models(tuple(select)):
+        yield Chosen(model.query, around, model.written)
 
 
 def registered_or_file(
     name: str, catalog_file: Path | None, dialect: str | None = None, query: str | None = None
 ) -> tuple[RegisteredQuery, Catalog]:
     """The query of a registered name or a file, with its catalog: see ``chosen``."""
-    found = chosen(name, catalog_file, dialect, query)
-    return found.query, found.around.catalog
+    found_chosen = chosen(name, catalog_file, dialect, query)
+    return found_chosen.query, found_chosen.around.catalog
 
 
 def chosen(
@@ -138,28 +140,28 @@ def chosen(
         if os.path.isdir(name):
             raise QueryError("this is a folder", subject=name, accepted="one .sql file")
         first = queries([Path(name)], catalog_file)[0]
-        found, around = first.query, first.around
+        registered_query, around = first.query, first.around
     else:
         registry = load_registry(settings.registry())
-        (found,) = registry.chosen([name])
+        (registered_query,) = registry.chosen([name])
         around = Around(registry.catalog_of(catalog_file), errors=registry.errors, engine=registry.engine)
-    if found.error is not None:
-        raise found.error
+    if registered_query.error is not None:
+        raise registered_query.error
     if query is not None:
         if not _PLAIN.fullmatch(query):
             raise QueryError(f"--query is {query}", accepted="letters, digits, _ . = @ - and spaces")
-        found = replace(found, name=f"{found.name}/{query}")
-    return Chosen(replace(found, dialect=dialect or found.dialect, query=query), around)
+        registered_query = replace(registered_query, name=f"{registered_query.name}/{query}")
+    return Chosen(replace(registered_query, dialect=dialect or registered_query.dialect, query=query), around)
 
 
 def _of_project(project: Project, given: Catalog | None) -> Iterator[Chosen]:
     if project.manifest is not None:
         yield from models(project.manifest, project.select, project.dialect)
-    found = project.queries()
-    if found:
-        catalog = replace(_catalog(given, project), queries=named(found))
+    registered_queries = project.queries()
+    if registered_queries:
+        catalog = replace(_catalog(given, project), queries=named(registered_queries))
         around = Around(catalog, errors=project.errors, engine=project.engine)
-        yield from (Chosen(query, around) for query in found)
+        yield from (Chosen(query, around) for query in registered_queries)
     elif project.manifest is None:
         raise _nothing([project.folder / path for path in project.paths or ["."]])
 
@@ -168,7 +170,7 @@ def _around(file: Path, project: Project | None, given: Catalog | None) -> Aroun
     """What a file is decided with: its project, or without any the files beside it."""
     catalog = _catalog(given, project)
     if project is None:
-        beside = [one for one in file.parent.glob("*") if one.suffix.lower() in SUFFIXES]
+        beside = [path for path in file.parent.glob("*") if path.suffix.lower() in SUFFIXES]
         return Around(replace(catalog, queries=named(read_scripts(beside))))
     catalog = replace(catalog, queries=named(project.queries()))
     return Around(catalog, errors=project.errors, engine=project.engine)

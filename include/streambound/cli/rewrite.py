@@ -39,8 +39,8 @@ def _rewrite(options: argparse.Namespace) -> int:
     from streambound.rewrites.rewrite import rewrite
     from streambound.rewrites.targets import target
 
-    found = chosen(options.query, options.catalog, options.dialect, options.chosen)
-    query, around = found.query, found.around
+    found_chosen = chosen(options.query, options.catalog, options.dialect, options.chosen)
+    query, around = found_chosen.query, found_chosen.around
     engine = engine_for(query.sql, options.engine, around.engine)
     if engine is None:
         raise QueryError("no engine is named", accepted=", ".join(ENGINES), fix="add --for ENGINE")
@@ -73,17 +73,17 @@ def _print_program(job: Planned, form: str) -> int:
     return 0 if text is not None else 1
 
 
-def _text(job: Planned, found: Rewrite) -> str:
+def _text(job: Planned, rewrite: Rewrite) -> str:
     """The SQL, with what is to be known of it as comments before."""
-    told = [f"{found.query} for {found.engine}"]
+    told = [f"{rewrite.query} for {rewrite.engine}"]
     if job.verdict.bounded:
         size = f"at most {job.units:,} units" if job.units is not None else job.units_formula or job.unplanned
         told.append(f"needed: {size}")
-    if found.refused is not None:
-        told.append(f"not rewritten: {found.refused}")
-        told += [f"instead: {text}" for text in found.instead]
+    if rewrite.refused is not None:
+        told.append(f"not rewritten: {rewrite.refused}")
+        told += [f"instead: {text}" for text in rewrite.instead]
         return "\n".join(f"-- {line}" for line in told)
-    told += [f"rules: {', '.join(found.rules)}"] if found.rules else []
-    told += [f"keeps {kept}" for kept in found.kept]
-    told.append(found.note)
-    return "\n".join([*(f"-- {line}" for line in told), str(found.sql).strip()])
+    told += [f"rules: {', '.join(rewrite.rules)}"] if rewrite.rules else []
+    told += [f"keeps {kept}" for kept in rewrite.kept]
+    told.append(rewrite.note)
+    return "\n".join([*(f"-- {line}" for line in told), str(rewrite.sql).strip()])

@@ -184,12 +184,12 @@ def _run_history(query: RegisteredQuery, catalog: Catalog, options: argparse.Nam
         require_installed()
     chosen = Range(options.first, options.last)
     # Before Spark starts, which takes a while.
-    found = draft_of(query, catalog, memory)
-    require_fitting(found, lambda relation: choose_partitions(relation, chosen))
+    draft = draft_of(query, catalog, memory)
+    require_fitting(draft, lambda relation: choose_partitions(relation, chosen))
     with _executor(options.engine, f"streambound run {query.name}") as executor:
         (answer,) = evaluate_history(
             executor,
-            [found],
+            [draft],
             catalog,
             first=options.first,
             last=options.last,
@@ -201,8 +201,8 @@ def _run_history(query: RegisteredQuery, catalog: Catalog, options: argparse.Nam
         )
     if answer.error is not None:
         raise answer.error
-    if found.exactly is not None:
-        _tell(f"{query.name}: {found.exactly}, and --memory made no difference")
+    if draft.exactly is not None:
+        _tell(f"{query.name}: {draft.exactly}, and --memory made no difference")
     print(json.dumps(answer.to_json(), ensure_ascii=False))
     if not answer.evaluated:
         print(f"streambound: {query.name} is {answer.verdict}; see streambound check", file=sys.stderr)

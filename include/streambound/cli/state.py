@@ -41,16 +41,16 @@ def _state(options: argparse.Namespace) -> int:
     with _still(answers) if options.verify else nullcontext():
         table = CheckpointTable(address_of(settings.checkpoints(), query.name), query.name)
         file_of = partial(now.answer_file, answers)
-        found = inspect(table, now.fingerprint, now.files, answers, file_of, options.verify)
-        if options.verify and found.damaged:
+        inspection = inspect(table, now.fingerprint, now.files, answers, file_of, options.verify)
+        if options.verify and inspection.damaged:
             # Of a file that looks untouched the next run would not know.
-            unsettle(answers, found.damaged)
+            unsettle(answers, inspection.damaged)
     if options.format == "json":
-        for line in found.to_json():
+        for line in inspection.to_json():
             print(json.dumps(line, ensure_ascii=False))
     else:
-        print(checkpoints_text(found))
-    return 0 if found.sound else 1
+        print(checkpoints_text(inspection))
+    return 0 if inspection.sound else 1
 
 
 def _still(answers: Path) -> AbstractContextManager[None]:

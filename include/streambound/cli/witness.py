@@ -87,9 +87,9 @@ def _replayed(given: Given, options: argparse.Namespace) -> int:
     if error is not None or catalog is None:
         raise error or QueryError("the line has no catalog")
     query = statement(sql, catalog, name, dialect, chosen)
-    found = statement_witness(query, decide(query), options.size)
-    verification = verify(query, found) if options.verify else None
-    slots = (json.dumps(slot, ensure_ascii=False) for slot in found.to_json())
+    witness = statement_witness(query, decide(query), options.size)
+    verification = verify(query, witness) if options.verify else None
+    slots = (json.dumps(slot, ensure_ascii=False) for slot in witness.to_json())
     if options.out is None:
         for slot in slots:
             print(slot)

@@ -39,7 +39,10 @@ def assignment(facts: System, wish: Wish, known: Iterable[Attribute] = ()) -> Nu
     if facts.closure is None:
         return None
     closure = facts.closure.scaled(_POINTS).assume(map(_finer, wish.literals))
-    choices = tuple((_finer(one), _finer(other)) for one, other in (*facts.choices, *wish.choices))
+    choices = tuple(
+        (_finer(difference), _finer(other_difference))
+        for difference, other_difference in (*facts.choices, *wish.choices)
+    )
     closure = None if closure is None else resolved(closure, choices)
     found: Numbers = {}
     for rank, attribute in enumerate(_order(facts, frozenset(known))):
@@ -55,10 +58,10 @@ def _finer(difference: Difference) -> Difference:
     return Difference(difference.high, difference.low, difference.by * _POINTS, difference.strict)
 
 
-def _order(facts: System, known: frozenset[Attribute]) -> list[Attribute]:
+def _order(facts: System, attributes: frozenset[Attribute]) -> list[Attribute]:
     """Known attributes first, then from coarse to dense: what is coarse has the least freedom."""
     steps = {a: facts.space.step(a) for a in facts.query.mentioned}
-    return sorted(steps, key=lambda a: (steps[a] is None, a not in known, -(steps[a] or 0), a))
+    return sorted(steps, key=lambda a: (steps[a] is None, a not in attributes, -(steps[a] or 0), a))
 
 
 def _pick(closure: Closure, attribute: Attribute, rank: int, step: int | None) -> int:

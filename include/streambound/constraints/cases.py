@@ -130,14 +130,14 @@ def refined(selection: Selection, whole: bool = False) -> tuple[Case, ...]:
     Raises:
         SearchLimit: as ``cases``.
     """
-    found = []
+    found_cases = []
     for leaf in _limited(_leaves(selection, whole, apart=True)):
         case = _case(leaf)
         if case.exact or not case.parts:
-            found.append(case)
+            found_cases.append(case)
         else:
-            found.extend(_limited(_case(part) for zone in _zoned(leaf) for part in _valued(zone)))
-    return tuple(case for case in found if case.parts)
+            found_cases.extend(_limited(_case(part) for zone in _zoned(leaf) for part in _valued(zone)))
+    return tuple(case for case in found_cases if case.parts)
 
 
 def _limited(found: Iterable[T], limit: int = CASE_LIMIT) -> Iterator[T]:
@@ -347,15 +347,15 @@ def _idle_met(leaf: _Leaf) -> _Leaf | None:
     for _ in range(STEP_LIMIT):
         if not pending:
             return None
-        found = _propagated(pending.pop())
-        if found.rest == NOWHERE or not found.possible:
+        found_leaf = _propagated(pending.pop())
+        if found_leaf.rest == NOWHERE or not found_leaf.possible:
             continue
-        if found.rest == ALWAYS:
-            met = tuple(atom for atom in found.certain if atom not in leaf.certain)
+        if found_leaf.rest == ALWAYS:
+            met = tuple(atom for atom in found_leaf.certain if atom not in leaf.certain)
             return replace(leaf, rest=crossing, met=met)
-        first, *others = _conjuncts(found.rest)
+        first, *others = _conjuncts(found_leaf.rest)
         options = first.parts if isinstance(first, AnyOf) else (first,)
-        pending.extend(replace(found, rest=all_of((option, *others))) for option in reversed(options))
+        pending.extend(replace(found_leaf, rest=all_of((option, *others))) for option in reversed(options))
     raise SearchLimit
 
 
@@ -368,13 +368,13 @@ def _split(leaf: _Leaf, atom: Atom) -> list[_Leaf]:
     """Where an atom is true, and each way in which it is not; fewer ways where some are impossible."""
     ways = [((atom,), True), *((way, False) for way in untrue(atom, leaf.selection.base.nullable))]
     possible = [(way, true) for way, true in ways if leaf.allows(way)]
-    found = []
+    leafs = []
     for way, true in possible:
         rest = assumed(leaf.rest, lambda other, true=true: true if other == atom else None)  # type: ignore[misc]
         narrowed = replace(leaf, rest=rest)
         # The only way that is possible follows from what is known.
-        found.append(narrowed if len(possible) == 1 else _simplified_leaf(narrowed, way))
-    return found
+        leafs.append(narrowed if len(possible) == 1 else _simplified_leaf(narrowed, way))
+    return leafs
 
 
 def _case(leaf: _Leaf) -> Case:

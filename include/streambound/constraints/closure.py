@@ -113,9 +113,9 @@ class Closure:
         named = (node for d in literals for node in (d.high, d.low))
         return self.among(named).assume(literals) is not None
 
-    def free(self, one: Attribute | None, other: Attribute | None) -> bool:
+    def free(self, left: Attribute | None, right: Attribute | None) -> bool:
         """Whether the difference of two attributes lacks an upper or a lower bound."""
-        i, j = self.index[one], self.index[other]
+        i, j = self.index[left], self.index[right]
         return self.matrix[i][j] == inf or self.matrix[j][i] == inf
 
     def place(self, constraint: Difference) -> Bound:
@@ -138,10 +138,10 @@ class Closure:
         return len({step for step in self.spacings[1:]}) > 1
 
     def _tight(self, i: int, j: int, value: float) -> float:
-        one, other = self.spacings[i], self.spacings[j]
-        if one is None or other is None or value == inf:
+        number, other = self.spacings[i], self.spacings[j]
+        if number is None or other is None or value == inf:
             return value
-        step = gcd(one, other) or 1
+        step = gcd(number, other) or 1
         by = -(-int(value) // _UNIT)
         largest = by if by * _UNIT == value else by - 1
         return largest // step * step * _UNIT
@@ -191,9 +191,9 @@ class Closure:
         """Whether ``low <= high`` follows."""
         return self.matrix[self.index[low]][self.index[high]] <= 0
 
-    def equates(self, one: Attribute, other: Attribute) -> bool:
+    def equates(self, left: Attribute, right: Attribute) -> bool:
         """Whether ``one = other`` follows."""
-        return self.orders(one, other) and self.orders(other, one)
+        return self.orders(left, right) and self.orders(right, left)
 
     def upper(self, attribute: Attribute) -> tuple[int, bool] | None:
         """The implied upper bound as (value, strict); None if there is none."""

@@ -59,12 +59,12 @@ class Variable:
     def literals(self, region: int) -> list[Difference]:
         """That the difference lies in a region of it."""
         left, right = self.pair
-        found = []
+        differences = []
         if region < self.differences[-1]:
-            found.append(Difference(left, right, self.offsets[region // 2], region % 2 == 0))
+            differences.append(Difference(left, right, self.offsets[region // 2], region % 2 == 0))
         if region > 0:
-            found.append(Difference(right, left, -self.offsets[(region - 1) // 2], region % 2 == 0))
-        return found
+            differences.append(Difference(right, left, -self.offsets[(region - 1) // 2], region % 2 == 0))
+        return differences
 
     def true(self, atom: Join, region: int) -> bool:
         """Whether a comparison of the pair is true in a region."""

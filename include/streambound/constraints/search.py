@@ -53,8 +53,8 @@ class _Open(NamedTuple):
     line: bool
 
     def made(self, closure: Closure) -> bool:
-        (i, j, one), (k, n, other) = self.bounds
-        return closure.matrix[i][j] <= one or closure.matrix[k][n] <= other
+        (i, j, number), (k, n, other) = self.bounds
+        return closure.matrix[i][j] <= number or closure.matrix[k][n] <= other
 
     def ways(self, closure: Closure) -> list[int]:
         """The options that contradict nothing, rounding aside: 0 for the first, 1 for the second."""
@@ -98,11 +98,11 @@ def search(start: Closure, choices: Iterable[Choice], budget: Budget) -> list[Di
 
 
 def _opened(closure: Closure, choice: Choice) -> _Open:
-    one, other = choice
-    opposite = one.high == other.low and one.low == other.high
-    bounds = (closure.place(one), closure.place(other))
-    dense = not closure.mixed and closure.dense(one.high) and closure.dense(one.low)
-    line = opposite and dense and one.strict and other.strict and one.by == -other.by
+    left, right = choice
+    opposite = left.high == right.low and left.low == right.high
+    bounds = (closure.place(left), closure.place(right))
+    dense = not closure.mixed and closure.dense(left.high) and closure.dense(left.low)
+    line = opposite and dense and left.strict and right.strict and left.by == -right.by
     return _Open(choice, bounds, opposite, line)
 
 
@@ -155,7 +155,7 @@ def _outward(closure: Closure, choice: Choice) -> Difference:
 
     Where it is bounded on both sides, one that nothing contradicts.
     """
-    one, other = choice
-    if closure.free(one.high, one.low):
-        return one if closure.bound(one.low, one.high) is None else other
-    return one if closure.allows(one) else other
+    left, right = choice
+    if closure.free(left.high, left.low):
+        return left if closure.bound(left.low, left.high) is None else right
+    return left if closure.allows(left) else right

@@ -51,10 +51,10 @@ class Space:
 
     def family(self, attribute: Attribute) -> Family:
         """The family that an attribute compares within."""
-        found = self._families.get(attribute)
-        if found is None:
-            found = self._families[attribute] = self._family(attribute)
-        return found
+        found_family = self._families.get(attribute)
+        if found_family is None:
+            found_family = self._families[attribute] = self._family(attribute)
+        return found_family
 
     def _family(self, attribute: Attribute) -> Family:
         if self.query.is_timestamp(attribute):

@@ -44,13 +44,13 @@ class Part:
         """Whether some values meet what the query says, some constraints and the added choices."""
         if not self.closure.admits(literals):
             return False
-        if not added and any(self._meets(known, literals) for known in self.settled):
+        if not added and any(self._meets(closure, literals) for closure in self.settled):
             return True
         start = self.closure.assume(literals)
-        found = None if start is None else search(start, (*self.choices, *added), budget)
-        if found is not None and not added:
-            self._keep(found)
-        return found is not None
+        found_differences = None if start is None else search(start, (*self.choices, *added), budget)
+        if found_differences is not None and not added:
+            self._keep(found_differences)
+        return found_differences is not None
 
     def consistent(self, budget: Budget) -> bool:
         """Whether there are values at all; asked once, also if the answer was too much to search for."""
@@ -65,17 +65,17 @@ class Part:
                 raise
         return self.possible
 
-    def _meets(self, known: Closure, literals: tuple[Difference, ...]) -> bool:
-        if not known.admits(literals):
+    def _meets(self, closure: Closure, literals: tuple[Difference, ...]) -> bool:
+        if not closure.admits(literals):
             return False
-        return not known.mixed or known.assume(literals) is not None
+        return not closure.mixed or closure.assume(literals) is not None
 
     def _keep(self, taken: list[Difference]) -> None:
         """Remember a way of making the choices, those that cannot fail included."""
         if len(self.settled) >= _KEPT:
             return
-        if (known := all_made(self.closure, self.choices, taken)) is not None:
-            self.settled.append(known)
+        if (closure := all_made(self.closure, self.choices, taken)) is not None:
+            self.settled.append(closure)
 
 
 @dataclass(frozen=True)
@@ -143,8 +143,12 @@ def finite(space: Space, closure: Closure, attribute: Attribute) -> bool:
         return False
     if space.step(attribute) is not None or upper == lower or space.enumerated(attribute):
         return True
-    equal = (other for other in space.query.mentioned if other != attribute and space.enumerated(other))
-    return any(closure.equates(attribute, other) for other in equal)
+    equal = (
+        other_attribute
+        for other_attribute in space.query.mentioned
+        if other_attribute != attribute and space.enumerated(other_attribute)
+    )
+    return any(closure.equates(attribute, other_attribute) for other_attribute in equal)
 
 
 def system(query: Query, static: Mapping[Attribute, tuple[Value, ...]] | None = None) -> System:
@@ -252,12 +256,12 @@ def differences(low: Attribute, op: Op, high: Attribute) -> list[Difference]:
 def shifted(left: Attribute, op: Op, right: Attribute, offset: int) -> list[Difference]:
     """``left op right + offset`` as difference bounds; empty for ``<>``."""
     strict = op in (Op.LT, Op.GT)
-    found = []
+    found_differences = []
     if op in (Op.LT, Op.LE, Op.EQ):
-        found.append(Difference(left, right, offset, strict))
+        found_differences.append(Difference(left, right, offset, strict))
     if op in (Op.GT, Op.GE, Op.EQ):
-        found.append(Difference(right, left, -offset, strict))
-    return found
+        found_differences.append(Difference(right, left, -offset, strict))
+    return found_differences
 
 
 def _filtered(space: Space, atom: Filter, constraints: list[Difference], choices: list[Choice]) -> None:
@@ -285,14 +289,14 @@ def _near(query: Query, atom: Join) -> list[Difference]:
     left, right = query.moment(atom.left), query.moment(atom.right)
     if left is None or right is None or left[1] + right[1] == 0:
         return []
-    (one, before), (other, after) = left, right
+    (attribute, before), (other_attribute, after) = left, right
     near = before + after
-    found = []
+    found_differences = []
     if atom.op in (Op.LT, Op.LE, Op.EQ):
-        found.append(Difference(one, other, near + atom.offset))
+        found_differences.append(Difference(attribute, other_attribute, near + atom.offset))
     if atom.op in (Op.GT, Op.GE, Op.EQ):
-        found.append(Difference(other, one, near - atom.offset))
-    return found
+        found_differences.append(Difference(other_attribute, attribute, near - atom.offset))
+    return found_differences
 
 
 def _joined(space: Space, atom: Join, constraints: list[Difference], choices: list[Choice]) -> None:
@@ -328,6 +332,6 @@ def _enumerated(
 ) -> None:
     constraints.extend((at_least(attribute, numbers[0]), at_most(attribute, numbers[-1])))
     step = space.step(attribute)
-    for one, other in itertools.pairwise(numbers):
-        if step is None or other - one > step:
-            choices.append((at_most(attribute, one), at_least(attribute, other)))
+    for number, other in itertools.pairwise(numbers):
+        if step is None or other - number > step:
+            choices.append((at_most(attribute, number), at_least(attribute, other)))

@@ -43,8 +43,8 @@ class Zone:
             literals.append(at_least(attribute, self.floor, strict=True))
         if self.ceiling is not None:
             literals.append(at_most(attribute, self.ceiling, strict=True))
-        for known, above in self.sides:
-            literals.append(below(known, attribute) if above else below(attribute, known))
+        for known_attribute, above in self.sides:
+            literals.append(below(known_attribute, attribute) if above else below(attribute, known_attribute))
         return literals
 
     def between(self, low: Attribute, high: Attribute, by: int = 0) -> list[Choice]:
@@ -54,8 +54,8 @@ class Zone:
     def apart(self, low: Attribute, high: Attribute, by: int) -> list[Difference]:
         """That the attributes of known sides lie ``by`` below ``low``, or above ``high``."""
         return [
-            Difference(known, low, -by, True) if above else Difference(high, known, -by, True)
-            for known, above in self.sides
+            Difference(attribute, low, -by, True) if above else Difference(high, attribute, -by, True)
+            for attribute, above in self.sides
         ]
 
     @property

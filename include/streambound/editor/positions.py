@@ -19,7 +19,7 @@ class Positions:
     def __init__(self, text: str, codec: PositionCodec) -> None:
         self._text = text
         self._codec = codec
-        self._starts = [0, *(found.end() for found in _LINE_END.finditer(text))]
+        self._starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
 
     def position(self, offset: int) -> types.Position:
         """Of a character, or of the end of the text."""

@@ -99,10 +99,12 @@ class Editor(LanguageServer):
 
     def decided(self, uri: str) -> Decided | None:
         """What was found in a document as it stands; None if it is not decided yet."""
-        found, document = self._decided.get(uri), self.workspace.text_documents.get(uri)
+        found_decided, document = self._decided.get(uri), self.workspace.text_documents.get(uri)
         return (
-            found
-            if found is not None and document is not None and found.version == document.version
+            found_decided
+            if found_decided is not None
+            and document is not None
+            and found_decided.version == document.version
             else None
         )
 
@@ -189,10 +191,10 @@ def _marks(decided: Decided, positions: Positions, embedded: bool) -> Iterator[t
         # A program has other SQL than queries over streams.
         "invalid": types.DiagnosticSeverity.Warning if embedded else types.DiagnosticSeverity.Error,
     }
-    for one in decided.queries:
-        for mark in one.marked["marks"]:
-            place = positions.range(one.place(mark["span"]))
-            level = levels[one.marked["verdict"]]
+    for shown in decided.queries:
+        for mark in shown.marked["marks"]:
+            place = positions.range(shown.place(mark["span"]))
+            level = levels[shown.marked["verdict"]]
             yield _diagnostic(place, mark["message"], level, mark["code"], mark["page"])
     for span in decided.outcome.composed:
         yield _diagnostic(positions.range(span), COMPOSED, types.DiagnosticSeverity.Information)
@@ -225,13 +227,13 @@ def actions(editor: Editor, params: types.CodeActionParams) -> list[types.CodeAc
     positions = editor.positions(decided.source)
     asked = positions.span(params.range)
     found = []
-    for one in decided.queries:
-        if not any(_meet(one.place(mark["span"]), asked) for mark in one.marked["marks"]):
+    for shown in decided.queries:
+        if not any(_meet(shown.place(mark["span"]), asked) for mark in shown.marked["marks"]):
             continue
-        codes = {mark["code"] for mark in one.marked["marks"]}
+        codes = {mark["code"] for mark in shown.marked["marks"]}
         mended = [d for d in params.context.diagnostics if d.source == SOURCE and d.code in codes]
-        for fix in one.marked["fixes"]:
-            if (edits := _edits(decided, one.text, fix["sql"], positions)) is not None:
+        for fix in shown.marked["fixes"]:
+            if (edits := _edits(decided, shown.text, fix["sql"], positions)) is not None:
                 edit = _edit(editor, uri, decided.version, edits)
                 kind = types.CodeActionKind.QuickFix
                 found.append(types.CodeAction(fix["title"], kind, diagnostics=mended, edit=edit))
@@ -249,7 +251,9 @@ def _edits(decided: Decided, text: Text, sql: str, positions: Positions) -> list
     wanted = [sql if i == number else one.sql for i, one in enumerate(decided.outcome.texts)]
     if again is None or [one.sql for one in again.texts] != wanted:
         return None
-    return [types.TextEdit(positions.range(one.span), one.new) for one in replacements]
+    return [
+        types.TextEdit(positions.range(replacement.span), replacement.new) for replacement in replacements
+    ]
 
 
 def _edit(
@@ -270,10 +274,10 @@ def hover(editor: Editor, params: types.HoverParams) -> types.Hover | None:
         return None
     positions = editor.positions(decided.source)
     at = positions.offset(params.position)
-    for one in decided.queries:
-        span = one.place(one.marked["span"])
+    for shown in decided.queries:
+        span = shown.place(shown.marked["span"])
         if span.start <= at <= span.end:
-            said = types.MarkupContent(types.MarkupKind.Markdown, one.marked["hover"])
+            said = types.MarkupContent(types.MarkupKind.Markdown, shown.marked["hover"])
             return types.Hover(said, positions.range(span))
     return None
 

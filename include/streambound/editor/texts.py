@@ -93,17 +93,17 @@ class Text:
 
     def replacements(self, sql: str) -> list[Replacement] | None:
         """The edits of the document after which the text is ``sql``; None where literals cannot hold it."""
-        found = []
+        found_replacements = []
         for start, end, new in _changes(self.sql, sql):
             first, last = (start, end - 1) if start < end else (max(start - 1, 0),) * 2
             written = self._literal(first).written(new)
             if written is None or self._literal(first) is not self._literal(last):
                 return None
-            found.append(Replacement(self.place(start, end), written))
-        return found
+            found_replacements.append(Replacement(self.place(start, end), written))
+        return found_replacements
 
     def _literal(self, character: int) -> Literal:
-        return self.literals[bisect_right([one.first for one in self.literals], character) - 1]
+        return self.literals[bisect_right([literal.first for literal in self.literals], character) - 1]
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ def _takes_sql(called: ast.expr) -> bool:
 
 
 def _keyword(call: ast.Call, name: str) -> ast.expr | None:
-    return next((one.value for one in call.keywords if one.arg == name), None)
+    return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
 
 
 def _is_query(node: ast.AST) -> bool:
@@ -198,7 +198,7 @@ class _Lines:
 
     def __init__(self, document: str) -> None:
         self._document = document
-        self._starts = [0, *(found.end() for found in _LINE_END.finditer(document))]
+        self._starts = [0, *(match.end() for match in _LINE_END.finditer(document))]
 
     def offset(self, line: int, column: int) -> int:
         """The character at a line from 1 and a byte of its UTF-8 from 0."""
@@ -241,11 +241,11 @@ def _joined_literals(document: str, whole: Span) -> Text:
 def _literal_characters(document: str, inner: Span) -> tuple[str, tuple[Span, ...]]:
     """Characters that mean themselves, but for the ends of lines."""
     parts, spans, at = list[str](), list[Span](), inner.start
-    for found in _LINE_END.finditer(document, inner.start, inner.end):
-        parts += (document[at : found.start()], "\n")
-        spans += (Span(i, i + 1) for i in range(at, found.start()))
-        spans.append(Span(*found.span()))
-        at = found.end()
+    for match in _LINE_END.finditer(document, inner.start, inner.end):
+        parts += (document[at : match.start()], "\n")
+        spans += (Span(i, i + 1) for i in range(at, match.start()))
+        spans.append(Span(*match.span()))
+        at = match.end()
     parts.append(document[at : inner.end])
     spans += (Span(i, i + 1) for i in range(at, inner.end))
     return "".join(parts), tuple(spans)
@@ -254,20 +254,20 @@ def _literal_characters(document: str, inner: Span) -> tuple[str, tuple[Span, ..
 def _unescaped(document: str, inner: Span) -> tuple[str, list[Span]]:
     """Characters of which a backslash makes others."""
     sql, spans, at = "", list[Span](), inner.start
-    for found in _ESCAPE.finditer(document, inner.start, inner.end):
-        plain, where = _literal_characters(document, Span(at, found.start()))
+    for match in _ESCAPE.finditer(document, inner.start, inner.end):
+        plain, where = _literal_characters(document, Span(at, match.start()))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            meant: str = ast.literal_eval(f'"""{found[0]}"""')
+            meant: str = ast.literal_eval(f'"""{match[0]}"""')
         sql += plain + meant
         spans += where
         # Of no escape that Python knows both characters stay.
         spans += (
-            [Span(*found.span())] * len(meant)
+            [Span(*match.span())] * len(meant)
             if len(meant) < 2
-            else [Span(i, i + 1) for i in range(*found.span())]
+            else [Span(i, i + 1) for i in range(*match.span())]
         )
-        at = found.end()
+        at = match.end()
     plain, where = _literal_characters(document, Span(at, inner.end))
     return sql + plain, [*spans, *where]
 

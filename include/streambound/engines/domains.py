@@ -55,7 +55,7 @@ class Domains:
     @classmethod
     def of(cls, selection: Selection, others: Iterable[Selection], infers: bool, alias: str) -> Domains:
         """Those of an occurrence: what rows without a partner need not pass is no filter of theirs."""
-        beside = [o for o in others if any(one.alias == alias for one in o.base.occurrences)]
+        beside = [o for o in others if any(occurrence.alias == alias for occurrence in o.base.occurrences)]
         common = [
             one for one in conjuncts(selection.formula) if all(one in conjuncts(o.formula) for o in beside)
         ]
@@ -135,22 +135,22 @@ class Domains:
         # What is said of a column is said of all that equal it.
         for column in self._equal:
             if column.occurrence == alias:
-                yield from (one for other in self._equal[column] for one in self._said(other, column))
+                yield from (one for attribute in self._equal[column] for one in self._said(attribute, column))
 
-    def _said(self, other: Attribute, column: Attribute) -> Iterator[Formula]:
+    def _said(self, attribute: Attribute, column: Attribute) -> Iterator[Formula]:
         for one in self.conditions:
-            if {a for atom in atoms_of(one) for a in atom.attributes} == {other}:
+            if {a for atom in atoms_of(one) for a in atom.attributes} == {attribute}:
                 yield _renamed(one, column)
 
     @cached_property
     def _equal(self) -> dict[Attribute, tuple[Attribute, ...]]:
         """The columns that each equals, by equalities that follow from each other."""
         classes: list[set[Attribute]] = []
-        for one in self.conditions:
-            if isinstance(one, Join) and one.op is Op.EQ and not one.offset:
-                touched = [c for c in classes if c & set(one.attributes)]
+        for join in self.conditions:
+            if isinstance(join, Join) and join.op is Op.EQ and not join.offset:
+                touched = [c for c in classes if c & set(join.attributes)]
                 classes = [c for c in classes if c not in touched]
-                classes.append(set(one.attributes).union(*touched))
+                classes.append(set(join.attributes).union(*touched))
         return {a: tuple(sorted(c - {a})) for c in classes for a in c}
 
 
@@ -196,7 +196,7 @@ def mains(block: Block) -> list[tuple[Selection, tuple[Selection, ...]]]:
     """The SELECTs of a block, each with the rows without a partner that its outer joins add."""
     matched = [s for s in block.selections if not any(guard.outer for guard in s.guards)]
     if not matched or len(matched) == len(block.selections):
-        return [(one, ()) for one in block.selections]
+        return [(selection, ()) for selection in block.selections]
     unmatched = [s for s in block.selections if s not in matched]
     found = []
     for one in matched:
@@ -211,18 +211,18 @@ def finite_keys(statement: Statement, infers: bool) -> bool | None:
     """
     then = statement.blocks[0].then
     if len(statement.blocks) == 1 and then is None:
-        fed = [o.relation.fed for one in statement.selections for o in one.occurrences]
+        fed = [o.relation.fed for selection in statement.selections for o in selection.occurrences]
         return all(one is not None and finite_keys(one, infers) for one in fed) or None
     if len(statement.blocks) != 1 or not isinstance(then, Grouping) or then.session is not None:
         return None
     found = (
-        (one, others, one.base.select[position].term)
-        for one, others in mains(statement.blocks[0])
+        (selection, others, selection.base.select[position].term)
+        for selection, others in mains(statement.blocks[0])
         for position in range(then.keys)
     )
     return all(
-        not isinstance(term, Attribute) or Domains.of(one, others, infers, term.occurrence).finite(term)
-        for one, others, term in found
+        not isinstance(term, Attribute) or Domains.of(selection, others, infers, term.occurrence).finite(term)
+        for selection, others, term in found
     )
 
 
@@ -238,11 +238,11 @@ def _finite_of_block(block: Block, number: int, infers: bool) -> bool:
         if shown.values:
             return False
         positions = shown.outputs
-    for one, others in mains(block):
+    for selection, others in mains(block):
         for position in positions:
-            term = one.base.select[position].term
+            term = selection.base.select[position].term
             if isinstance(term, Attribute):
-                domains = Domains.of(one, others, infers, term.occurrence)
+                domains = Domains.of(selection, others, infers, term.occurrence)
                 if not domains.finite(term):
                     return False
     return True

@@ -47,8 +47,8 @@ def engine(name: str, **where: Any) -> Engine:
         raise QueryError(
             f"the engine is {shown(name)}", accepted=", ".join(ENGINES), fix=meant(name, ENGINES), **where
         )
-    found: Engine = import_module(f"streambound.engines.{name.lower()}").ENGINE
-    return found
+    found_engine: Engine = import_module(f"streambound.engines.{name.lower()}").ENGINE
+    return found_engine
 
 
 def engine_for(sql: str, given: str | None, otherwise: str | None = None) -> Engine | None:
@@ -151,7 +151,7 @@ class OnEngine:
     def most(self) -> int | None:
         """The most entries in all, where every operator has a number."""
         counted = [one.most for one in self.held]
-        return None if None in counted else sum(one or 0 for one in counted)
+        return None if None in counted else sum(number or 0 for number in counted)
 
     @property
     def named(self) -> str:
@@ -198,10 +198,10 @@ def kept(
         further: operators that the statement has not, as they change no answer.
     """
     made = in_modes(statement, on, known, further)
-    best = min(made, key=lambda one: (one.growth is Growth.REFUSED, made.index(one)))
-    others = [one for one in made if one.growth is not best.growth]
+    best = min(made, key=lambda on_engine: (on_engine.growth is Growth.REFUSED, made.index(on_engine)))
+    others = [on_engine for on_engine in made if on_engine.growth is not best.growth]
     notes = [*_notes(best, () if Fact.DATAFRAME in known else statement.scanned)]
-    notes += (said for one in others if (said := _other(one)) is not None)
+    notes += (said for on_engine in others if (said := _other(on_engine)) is not None)
     return replace(best, notes=tuple(dict.fromkeys(notes)))
 
 
@@ -213,16 +213,18 @@ def in_modes(
 ) -> tuple[OnEngine, ...]:
     """What an engine keeps in each of its modes, the preferred one first; of most engines there is one."""
     made = operators(statement, on.infers)
-    found = (*made, *(replace(one, over=frozenset(range(len(made)))) for one in further))
-    return tuple(_in_mode(found, on, mode, known) for mode in on.modes or (None,))
+    found_operators = (*made, *(replace(operator, over=frozenset(range(len(made)))) for operator in further))
+    return tuple(_in_mode(found_operators, on, mode, known) for mode in on.modes or (None,))
 
 
-def _in_mode(found: Iterable[Operator], on: Engine, mode: Fact | None, known: frozenset[Fact]) -> OnEngine:
-    facts = known | ({mode} if mode is not None else set())
+def _in_mode(
+    found_operators: Iterable[Operator], on: Engine, mode: Fact | None, known_facts: frozenset[Fact]
+) -> OnEngine:
+    facts = known_facts | ({mode} if mode is not None else set())
     held = []
     # The joins whose rows stay: later ones find them, so what comes out has no order in time.
     stay: set[int] = set()
-    for number, operator in enumerate(found):
+    for number, operator in enumerate(found_operators):
         if operator.over & stay:
             operator = replace(operator, facts=operator.facts | {Fact.UNTIMED})
         rule = next((one for one in on.rules if one.fits(operator, facts)), None)
@@ -239,24 +241,26 @@ def _in_mode(found: Iterable[Operator], on: Engine, mode: Fact | None, known: fr
     return OnEngine(on, tuple(held), None if mode is None else mode.value)
 
 
-def _notes(found: OnEngine, scanned: Iterable[Relation]) -> Iterator[str]:
+def _notes(on_engine: OnEngine, scanned: Iterable[Relation]) -> Iterator[str]:
     """What people run into; of the relations it is assumed that their timestamps are the engine's own."""
-    for one in found.held:
+    for one in on_engine.held:
         if one.rule is not None and one.rule.note is not None:
             yield one.rule.note
-    if any(one.rule is not None and one.rule.watermarks for one in found.held):
-        stamps = sorted(f"{one.name}.{one.timestamp}" for one in scanned if one.timestamp is not None)
+    if any(one.rule is not None and one.rule.watermarks for one in on_engine.held):
+        stamps = sorted(
+            f"{relation.name}.{relation.timestamp}" for relation in scanned if relation.timestamp is not None
+        )
         if stamps:
-            yield f"taken for event times with watermarks: {', '.join(stamps)} ({found.engine.watermark})"
-    if found.growth in (Growth.TIME, Growth.KEYS, Growth.ROWS):
-        yield from found.engine.notes
+            yield f"taken for event times with watermarks: {', '.join(stamps)} ({on_engine.engine.watermark})"
+    if on_engine.growth in (Growth.TIME, Growth.KEYS, Growth.ROWS):
+        yield from on_engine.engine.notes
 
 
-def _other(one: OnEngine) -> str | None:
+def _other(on_engine: OnEngine) -> str | None:
     """What another mode does, in a sentence; None where it is none for such a query at all."""
-    refused = next((held for held in one.held if held.growth is Growth.REFUSED), None)
+    refused = next((held for held in on_engine.held if held.growth is Growth.REFUSED), None)
     if refused is not None:
         answer = refused.operator.kind is Kind.ANSWER
-        return None if answer else f"{one.mode}: {refused.what}"
-    grown = max(one.held, key=lambda held: held.growth.rank, default=None)
-    return f"{one.mode}: {one.growth.words}" + ("" if grown is None else f" ({grown.what})")
+        return None if answer else f"{on_engine.mode}: {refused.what}"
+    grown = max(on_engine.held, key=lambda held: held.growth.rank, default=None)
+    return f"{on_engine.mode}: {on_engine.growth.words}" + ("" if grown is None else f" ({grown.what})")

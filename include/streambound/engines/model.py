@@ -133,9 +133,9 @@ _GROWS = {
 }
 
 
-def worst(found: Iterable[Growth]) -> Growth:
+def worst(growths: Iterable[Growth]) -> Growth:
     """The worst of several; constant without any."""
-    return max(found, key=lambda one: one.rank, default=Growth.CONSTANT)
+    return max(growths, key=lambda one: one.rank, default=Growth.CONSTANT)
 
 
 @dataclass(frozen=True)
@@ -283,4 +283,4 @@ def most(keeps: Keeps, operator: Operator) -> int | None:
     if keeps not in (Keeps.ACCUMULATORS, Keeps.DIFFERENT, Keeps.DISTINCT_ROWS):
         return None
     counted = [one.most for one in operator.inputs]
-    return None if None in counted else sum(one or 0 for one in counted)
+    return None if None in counted else sum(number or 0 for number in counted)

@@ -39,13 +39,13 @@ class Rows:
     facts: frozenset[Fact] = frozenset()
     joins: frozenset[int] = frozenset()
 
-    def beside(self, other: Rows) -> Rows:
+    def beside(self, rows: Rows) -> Rows:
         """Of both together."""
-        return Rows(self.facts | other.facts, self.joins | other.joins)
+        return Rows(self.facts | rows.facts, self.joins | rows.joins)
 
-    def put(self, operator: Operator, found: list[Operator]) -> Rows:
+    def put(self, operator: Operator, found_operators: list[Operator]) -> Rows:
         """What comes out of an operator over it, which is added to those that were found."""
-        found.append(replace(operator, over=self.joins))
+        found_operators.append(replace(operator, over=self.joins))
         facts = set(self.facts)
         if operator.kind in _ABOVE:
             facts.add(_ABOVE[operator.kind])
@@ -53,7 +53,7 @@ class Rows:
         if (operator.kind in _CHANGING or Fact.OUTER in operator.facts) and not windowed:
             facts.add(Fact.UPDATES)
         # The answer stands before all that are found.
-        place = {len(found)} if operator.kind in (Kind.JOIN, Kind.SEMI, Kind.ANTI) else set()
+        place = {len(found_operators)} if operator.kind in (Kind.JOIN, Kind.SEMI, Kind.ANTI) else set()
         return Rows(frozenset(facts), self.joins | place)
 
 
@@ -63,23 +63,26 @@ def operators(statement: Statement, infers: bool = True) -> tuple[Operator, ...]
     Args:
         infers: whether a filter passes an equality to the other side of a join.
     """
-    found: list[Operator] = []
-    rows = _statement(statement, infers, None, found)
-    return (Operator(Kind.ANSWER, "", (), rows.facts), *found)
+    found_operators: list[Operator] = []
+    rows = _statement(statement, infers, None, found_operators)
+    return (Operator(Kind.ANSWER, "", (), rows.facts), *found_operators)
 
 
 def _statement(
-    statement: Statement, infers: bool, used: frozenset[str] | None, found: list[Operator]
+    statement: Statement, infers: bool, used: frozenset[str] | None, found_operators: list[Operator]
 ) -> Rows:
     """The operators of a statement of which some columns are used (None: all); what comes out of it."""
     rows = Rows()
     for block in statement.blocks:
         below = Rows()
-        sides = [_Selection(statement.sql, one, others, block, infers, used) for one, others in mains(block)]
+        sides = [
+            _Selection(statement.sql, selection, others, block, infers, used)
+            for selection, others in mains(block)
+        ]
         for one in sides:
-            below = below.beside(one.operators(found))
+            below = below.beside(one.operators(found_operators))
         for operator in _above(block, sides, below.facts):
-            below = below.put(operator, found)
+            below = below.put(operator, found_operators)
         rows = rows.beside(below)
     return rows
 
@@ -121,13 +124,13 @@ class _Selection:
     def clocked(self) -> dict[str, tuple[Join, bool]]:
         """The occurrences that a filter by the present time is on, with a condition, and whether it ends."""
         found: dict[str, tuple[Join, bool]] = {}
-        for one in conjuncts(self.selection.formula):
-            if isinstance(one, Join) and CLOCK.name in aliases(one) and one.place != Place(1, 1):
-                mine, op, _, offset = _turned(one, *(a for a in aliases(one) if a != CLOCK.name))
+        for join in conjuncts(self.selection.formula):
+            if isinstance(join, Join) and CLOCK.name in aliases(join) and join.place != Place(1, 1):
+                mine, op, _, offset = _turned(join, *(a for a in aliases(join) if a != CLOCK.name))
                 # Of a row that is no later than now nothing is waited for.
                 ends, begins = op in (Op.GT, Op.GE), op in (Op.LT, Op.LE) and offset < 0
                 if ends or (begins and mine.occurrence not in found):
-                    found[mine.occurrence] = (one, ends)
+                    found[mine.occurrence] = (join, ends)
         return found
 
     @property
@@ -142,7 +145,7 @@ class _Selection:
     @cached_property
     def joined(self) -> tuple[Occurrence, ...]:
         """The occurrences that are joined, in the order of FROM."""
-        looked_up = {one.alias for one in self.selection.as_of}
+        looked_up = {as_of.alias for as_of in self.selection.as_of}
         return tuple(
             o for o in self.base.occurrences if o.alias not in looked_up and o.relation.name != CLOCK.name
         )
@@ -152,7 +155,7 @@ class _Selection:
         """The columns that the rows are needed for above all joins."""
         numbers = _used(self.block, self.used)
         terms = (self.base.select[n].term for n in numbers)
-        return tuple(dict.fromkeys(one for one in terms if isinstance(one, Attribute)))
+        return tuple(dict.fromkeys(attribute for attribute in terms if isinstance(attribute, Attribute)))
 
     def named(self, attribute: Attribute) -> str:
         """A column as people write it."""
@@ -184,7 +187,7 @@ class _Selection:
         keys = tuple(dict.fromkeys(keys))
         columns = tuple(dict.fromkeys((*keys, *needed)))
         relations = [self.base.occurrence(name).relation for name in names]
-        endless = any(one.kind in (Relations.STREAM, Relations.VERSIONED) for one in relations)
+        endless = any(relation.kind in (Relations.STREAM, Relations.VERSIONED) for relation in relations)
         return Input(
             " and ".join(names),
             tuple(map(self.named, columns)),
@@ -215,11 +218,11 @@ class _Selection:
     def most(self, columns: Iterable[Attribute]) -> int | None:
         """How many rows of some columns there can be."""
         found = 1
-        for one in columns:
-            values = self.domains[one.occurrence].values(one)
+        for attribute in columns:
+            values = self.domains[attribute.occurrence].values(attribute)
             if values is None:
                 return None
-            found *= values + self.nulls(one)
+            found *= values + self.nulls(attribute)
         return found
 
     def nulls(self, attribute: Attribute) -> int:
@@ -228,29 +231,29 @@ class _Selection:
         present = any(isinstance(a, (Filter, Join, Membership)) and attribute in a.attributes for a in asked)
         return int(self.base.nullable(attribute) and not present)
 
-    def operators(self, found: list[Operator]) -> Rows:
+    def operators(self, found_operators: list[Operator]) -> Rows:
         """The operators of it, its joins among them; what comes out."""
-        made = {o.alias: self.source(o, found) for o in self.base.occurrences}
+        made = {o.alias: self.source(o, found_operators) for o in self.base.occurrences}
         for alias, (condition, ends) in self.clocked.items():
             waits = frozenset(() if ends else (Fact.WAITS,))
             clock = Operator(Kind.CLOCK, str(condition), (self.input([alias]),), waits, condition.place)
-            made[alias] = made[alias].put(clock, found)
+            made[alias] = made[alias].put(clock, found_operators)
         first, *later = self.joined
         names, rows = [first.alias], made[first.alias]
         for occurrence in later:
             rows = rows.beside(made[occurrence.alias])
-            rows = rows.put(self.join(names, occurrence, rows.facts), found)
+            rows = rows.put(self.join(names, occurrence, rows.facts), found_operators)
             names.append(occurrence.alias)
         for as_of in self.selection.as_of:
             rows = rows.beside(made[as_of.alias])
-            rows = rows.put(self.as_of(names, as_of, rows.facts), found)
+            rows = rows.put(self.as_of(names, as_of, rows.facts), found_operators)
         for guard in self.selection.guards:
             for occurrence in guard.base.occurrences:
-                rows = rows.beside(self.source(occurrence, found))
-            rows = rows.put(self.guard(names, guard, rows.facts), found)
+                rows = rows.beside(self.source(occurrence, found_operators))
+            rows = rows.put(self.guard(names, guard, rows.facts), found_operators)
         return rows
 
-    def source(self, occurrence: Occurrence, found: list[Operator]) -> Rows:
+    def source(self, occurrence: Occurrence, found_operators: list[Operator]) -> Rows:
         """What an occurrence brings; of a sub-query its operators come first."""
         relation = occurrence.relation
         if relation.fed is None:
@@ -258,13 +261,16 @@ class _Selection:
             return Rows(facts=frozenset({Fact.UPDATES} if changing else ()))
         mentioned = {a for one in self.conditions for atom in atoms_of(one) for a in atom.attributes}
         mentioned |= {a for g in self.selection.guards for x in atoms_of(g.formula) for a in x.attributes}
-        mentioned |= {a for one in self.selection.as_of for pair in one.keys for a in pair}
-        mentioned |= {*self.shown, *(a for one in self.selection.as_of for a in (one.left, one.right) if a)}
+        mentioned |= {a for as_of in self.selection.as_of for pair in as_of.keys for a in pair}
+        mentioned |= {
+            *self.shown,
+            *(a for as_of in self.selection.as_of for a in (as_of.left, as_of.right) if a),
+        }
         own = {a.column for a in mentioned if a.occurrence == occurrence.alias}
         used = frozenset(n for name in own for n in (name, *relation.column(name).of))
         numbers = {c.name: n for n, c in enumerate(c for c in relation.columns if not c.of)}
         names = frozenset(relation.fed.outputs[numbers[n]][0] for n in used if n in numbers)
-        return _statement(relation.fed, self.infers, names, found)
+        return _statement(relation.fed, self.infers, names, found_operators)
 
     def join(self, names: list[str], occurrence: Occurrence, facts: frozenset[Fact]) -> Operator:
         """The join of what stands before an occurrence with it."""
@@ -315,7 +321,7 @@ class _Selection:
 
     def _times(self, compared: Sequence[tuple[Attribute, Op, Attribute, int]]) -> set[Fact]:
         """What a join says of times."""
-        found: set[Fact] = set()
+        facts: set[Fact] = set()
         events: dict[tuple[str, str], list[Op]] = {}
         plain: dict[tuple[str, str], list[Op]] = {}
         ends, specs = set[str](), set[object]()
@@ -332,30 +338,30 @@ class _Selection:
         for ops in events.values():
             equal, upper, lower = Op.EQ in ops, any(o in _UPPER for o in ops), any(o in _LOWER for o in ops)
             if equal or (upper and lower):
-                found.add(Fact.RANGE)
-                found |= {Fact.TIME_EQUALITY} if equal else set()
-                found |= {Fact.BOUNDS} if len(ops) == (1 if equal else 2) else set()
+                facts.add(Fact.RANGE)
+                facts |= {Fact.TIME_EQUALITY} if equal else set()
+                facts |= {Fact.BOUNDS} if len(ops) == (1 if equal else 2) else set()
             elif upper or lower:
-                found.add(Fact.ONE_SIDED)
+                facts.add(Fact.ONE_SIDED)
         if ends:
-            found |= {Fact.RANGE, Fact.TIME_EQUALITY}
-            found |= {Fact.WINDOWS} if len(ends) == 2 and len(specs) == 1 else set()
-        if Fact.RANGE not in found and any(
+            facts |= {Fact.RANGE, Fact.TIME_EQUALITY}
+            facts |= {Fact.WINDOWS} if len(ends) == 2 and len(specs) == 1 else set()
+        if Fact.RANGE not in facts and any(
             Op.EQ in ops or (any(o in _UPPER for o in ops) and any(o in _LOWER for o in ops))
             for ops in _mixed(events, plain)
         ):
-            found.add(Fact.PLAIN_RANGE)
-        return found
+            facts.add(Fact.PLAIN_RANGE)
+        return facts
 
-    def as_of(self, names: Sequence[str], one: AsOf, facts: frozenset[Fact]) -> Operator:
+    def as_of(self, names: Sequence[str], of: AsOf, facts: frozenset[Fact]) -> Operator:
         """The as-of join of what stands before with the last tuple of a stream or table."""
         sides = (
-            self.input(names, (a for a, _ in one.keys)),
-            self.input([one.alias], (a for _, a in one.keys)),
+            self.input(names, (a for a, _ in of.keys)),
+            self.input([of.alias], (a for _, a in of.keys)),
         )
-        text = " AND ".join(f"{a} = {b}" for a, b in one.keys) or f"of {one.alias}"
-        made = facts | ({Fact.OUTER} if one.outer else set())
-        return Operator(Kind.AS_OF, text, sides, made, one.place)
+        text = " AND ".join(f"{a} = {b}" for a, b in of.keys) or f"of {of.alias}"
+        made = facts | ({Fact.OUTER} if of.outer else set())
+        return Operator(Kind.AS_OF, text, sides, made, of.place)
 
     def guard(self, names: Sequence[str], guard: Guard, facts: frozenset[Fact]) -> Operator:
         """EXISTS, IN and their negations: the rows with a match, or with none."""
@@ -368,9 +374,9 @@ class _Selection:
             self if guard.negated else replace(self, selection=replace(self.selection, formula=all_of(asked)))
         )
         compared = [
-            _turned(one, *inner)
-            for one in conjuncts(guard.formula)
-            if isinstance(one, Join) and len(aliases(one) & set(inner)) == 1
+            _turned(join, *inner)
+            for join in conjuncts(guard.formula)
+            if isinstance(join, Join) and len(aliases(join) & set(inner)) == 1
         ]
         equal = [(mine, theirs) for mine, op, theirs, offset in compared if op is Op.EQ and not offset]
         theirs = tuple(b for _, b in equal)
@@ -400,7 +406,9 @@ class _Selection:
     def of_outputs(self, numbers: Iterable[int], keys: Iterable[int]) -> Input:
         """What comes out of the joins, by positions of its outputs."""
         given = {n: self.base.select[n].term for n in dict.fromkeys((*keys, *numbers))}
-        columns = tuple(dict.fromkeys(one for one in given.values() if isinstance(one, Attribute)))
+        columns = tuple(
+            dict.fromkeys(attribute for attribute in given.values() if isinstance(attribute, Attribute))
+        )
         chosen = tuple(dict.fromkeys(t for n in keys if isinstance(t := given[n], Attribute)))
         endless = any(
             o.relation.kind in (Relations.STREAM, Relations.VERSIONED) for o in self.base.occurrences
@@ -421,7 +429,7 @@ class _Selection:
 def _not_in(formula: Formula) -> bool:
     """Whether it is the comparison of NOT IN: equal, or one of both NULL."""
     parts = getattr(formula, "parts", ())
-    equal = [one for one in parts if isinstance(one, Join) and one.op is Op.EQ]
+    equal = [join for join in parts if isinstance(join, Join) and join.op is Op.EQ]
     return len(equal) == 1 and all(one in equal or isinstance(one, NullTest) for one in parts)
 
 
@@ -431,11 +439,11 @@ def _mixed(
     yield from ([*ops, *events.get(pair, ())] for pair, ops in plain.items())
 
 
-def _turned(one: Join, *alias: str) -> tuple[Attribute, Op, Attribute, int]:
+def _turned(join: Join, *alias: str) -> tuple[Attribute, Op, Attribute, int]:
     """A comparison with the side of some occurrences on the left."""
-    if one.left.occurrence in alias:
-        return one.left, one.op, one.right, one.offset
-    return one.right, one.op.mirrored, one.left, -one.offset
+    if join.left.occurrence in alias:
+        return join.left, join.op, join.right, join.offset
+    return join.right, join.op.mirrored, join.left, -join.offset
 
 
 def _said(query: Query, formula: Formula) -> str:
@@ -443,7 +451,7 @@ def _said(query: Query, formula: Formula) -> str:
         word = " AND " if type(formula).__name__ == "AllOf" else " OR "
         return f"({word.join(_said(query, one) for one in formula.parts)})"
     if isinstance(formula, Join):
-        left, right = (named(query, one) for one in formula.attributes)
+        left, right = (named(query, attribute) for attribute in formula.attributes)
         return f"{left} {formula.op.value} {right}{formula.offset_text}"
     return str(formula)
 
@@ -526,8 +534,8 @@ def _used(block: Block, names: frozenset[str] | None) -> tuple[int, ...]:
         values |= set(then.having.aggregates) if then.having is not None else set()
         found |= set(range(then.keys))
         for value in values:
-            one = then.aggregates[value]
-            found |= {*one.arguments, *(p for p in (one.by, one.value) if p is not None)}
+            aggregate = then.aggregates[value]
+            found |= {*aggregate.arguments, *(p for p in (aggregate.by, aggregate.value) if p is not None)}
     elif isinstance(then, Ranking):
         found |= {*then.partition, *(position for position, _ in then.order)}
     else:
@@ -544,7 +552,7 @@ def _above(block: Block, sides: Sequence[_Selection], facts: frozenset[Fact]) ->
     if then is None:
         if block.ring.idempotent:
             every = range(len(block.selections[0].base.select))
-            inputs = tuple(one.of_outputs(every, every) for one in sides)
+            inputs = tuple(selection.of_outputs(every, every) for selection in sides)
             place = block.selections[0].base.select[0].place if every else Place(1, 1)
             text = ", ".join(name for name, _ in block.outputs)
             keys = _of_keys(sides[0].base, every) & {Fact.EVENT_TIME, Fact.WINDOW, Fact.BOTH_ENDS}
@@ -559,7 +567,7 @@ def _above(block: Block, sides: Sequence[_Selection], facts: frozenset[Fact]) ->
 
 def _of_keys(query: Query, keys: Iterable[int]) -> set[Fact]:
     """What times there are among some outputs."""
-    found: set[Fact] = set()
+    facts: set[Fact] = set()
     kinds = set()
     for number in keys:
         term = query.select[number].term
@@ -568,17 +576,17 @@ def _of_keys(query: Query, keys: Iterable[int]) -> set[Fact]:
         kind = time_of(query, term)
         kinds.add(kind)
         if kind in ("start", "end"):
-            found.add(Fact.WINDOW)
+            facts.add(Fact.WINDOW)
             # A window of GROUP BY itself, not of a table function.
             if query.column(term).of and not _of_table_function(term):
-                found |= {Fact.BOTH_ENDS, Fact.GROUP_WINDOW}
+                facts |= {Fact.BOTH_ENDS, Fact.GROUP_WINDOW}
     if {"start", "end"} <= kinds:
-        found.add(Fact.BOTH_ENDS)
+        facts.add(Fact.BOTH_ENDS)
     if "stamp" in kinds:
-        found.add(Fact.EVENT_TIME)
+        facts.add(Fact.EVENT_TIME)
     if "function" in kinds:
-        found.add(Fact.TIME_FUNCTION)
-    return found
+        facts.add(Fact.TIME_FUNCTION)
+    return facts
 
 
 def _terms(query: Query, numbers: Iterable[int]) -> str:
@@ -593,24 +601,26 @@ def _group(
 ) -> Operator:
     base = sides[0].base
     keys = range(then.keys)
-    read = [one for one in then.aggregates if set(one.arguments) <= set(used)]
+    read = [aggregate for aggregate in then.aggregates if set(aggregate.arguments) <= set(used)]
     made = set(facts) | _of_keys(base, keys)
     made |= {Fact.SESSION} if then.session is not None else set()
-    made |= {Fact.VALUES} if any(one.distinct for one in read) else set()
-    made |= {Fact.LIST} if any(one.kind is Aggregates.LIST for one in read) else set()
+    made |= {Fact.VALUES} if any(aggregate.distinct for aggregate in read) else set()
+    made |= {Fact.LIST} if any(aggregate.kind is Aggregates.LIST for aggregate in read) else set()
     made |= (
-        {Fact.EXTREMUM} if any(one.kind in (Aggregates.LEAST, Aggregates.GREATEST) for one in read) else set()
+        {Fact.EXTREMUM}
+        if any(aggregate.kind in (Aggregates.LEAST, Aggregates.GREATEST) for aggregate in read)
+        else set()
     )
-    ends = [one for one in read if one.kind in (Aggregates.LEAST, Aggregates.GREATEST)]
+    ends = [aggregate for aggregate in read if aggregate.kind in (Aggregates.LEAST, Aggregates.GREATEST)]
     rises = (
-        side.matched or _monotone(side.base, one.arguments, one.kind)
+        side.matched or _monotone(side.base, aggregate.arguments, aggregate.kind)
         for side in sides
-        for one in ends
-        if one.arguments
+        for aggregate in ends
+        if aggregate.arguments
     )
     made |= {Fact.MONOTONE} if ends and all(rises) else set()
-    distinct = sorted({p for one in read if one.distinct for p in one.arguments})
-    inputs = tuple(one.of_outputs(distinct, keys) for one in sides)
+    distinct = sorted({p for aggregate in read if aggregate.distinct for p in aggregate.arguments})
+    inputs = tuple(selection.of_outputs(distinct, keys) for selection in sides)
     text = _terms(base, keys) or "all rows"
     place = (
         base.select[0].place if then.keys else then.aggregates[0].place if then.aggregates else Place(1, 1)
@@ -630,8 +640,10 @@ def _top(then: Ranking, sides: Sequence[_Selection], used: Sequence[int], facts:
     if len(then.order) == 1:
         (((first, descends),), end) = then.order, Aggregates.LEAST
         end = Aggregates.GREATEST if descends else Aggregates.LEAST
-        made |= {Fact.MONOTONE} if all(_monotone(one.base, (first,), end) for one in sides) else set()
-    inputs = tuple(one.of_outputs(used, then.partition) for one in sides)
+        made |= (
+            {Fact.MONOTONE} if all(_monotone(selection.base, (first,), end) for selection in sides) else set()
+        )
+    inputs = tuple(selection.of_outputs(used, then.partition) for selection in sides)
     # A star has no place.
     places = [base.select[n].place for n in (*then.partition, *(n for n, _ in then.order))]
     place = next((one for one in (then.shown[0].place, *places) if one != Place(1, 1)), Place(1, 1))
@@ -655,7 +667,10 @@ def _monotone(query: Query, positions: Sequence[int], end: Aggregates) -> bool:
         return False
     relation = query.occurrence(term.occurrence).relation
     shown = then.shown[[c.name for c in relation.columns if not c.of].index(term.column)]
-    plain = all(_of_streams(one.base) and not one.guards and not one.as_of for one in fed.selections)
+    plain = all(
+        _of_streams(selection.base) and not selection.guards and not selection.as_of
+        for selection in fed.selections
+    )
     if not (plain and shown.plain and shown.values):
         return False
     kind = then.aggregates[shown.values[0]].kind
@@ -678,15 +693,15 @@ def _over(
     base = sides[0].base
     functions = then.functions
     # The worst of several decides; they mostly share a window.
-    first: Over = max(functions, key=lambda one: (one.frame.before is None, one.frame.rows))
+    first: Over = max(functions, key=lambda over: (over.frame.before is None, over.frame.rows))
     pattern = first.name == "MATCH_RECOGNIZE"
     made = set(facts) | _of_keys(base, first.partition)
-    made |= {Fact.TIME_ORDER} if all(_by_time(base, one.order) for one in functions) else set()
-    made |= {Fact.BOUNDED} if all(one.frame.before is not None for one in functions) else set()
+    made |= {Fact.TIME_ORDER} if all(_by_time(base, over.order) for over in functions) else set()
+    made |= {Fact.BOUNDED} if all(over.frame.before is not None for over in functions) else set()
     made |= {Fact.BY_RANGE} if not first.frame.rows else set()
-    made |= {Fact.NEIGHBOUR} if {one.name for one in functions} <= {"LAG", "LEAD"} else set()
-    inputs = tuple(one.of_outputs(used, first.partition) for one in sides)
+    made |= {Fact.NEIGHBOUR} if {over.name for over in functions} <= {"LAG", "LEAD"} else set()
+    inputs = tuple(selection.of_outputs(used, first.partition) for selection in sides)
     partition = _terms(base, first.partition)
-    names = ", ".join(dict.fromkeys(one.name for one in functions))
+    names = ", ".join(dict.fromkeys(over.name for over in functions))
     text = f"{names} by {partition}" if partition else names
     return Operator(Kind.PATTERN if pattern else Kind.OVER, text, inputs, frozenset(made), first.place)

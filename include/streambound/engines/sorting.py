@@ -32,9 +32,9 @@ def sorting(statement: Statement, sql: str, span: tuple[int, int], dialect: str)
     by = found[at + 1 :]
     # A comma, or DESC, ends what is ascending.
     first = [one.text.lower() for one in by[: next((n for n, t in enumerate(by) if t.text == ","), len(by))]]
-    stamps = {one.timestamp.lower() for one in statement.scanned if one.timestamp is not None} | {
-        "window_time"
-    }
+    stamps = {
+        relation.timestamp.lower() for relation in statement.scanned if relation.timestamp is not None
+    } | {"window_time"}
     ascending = bool(stamps & set(first)) and "desc" not in first
     text = " ".join(token.text for token in by if token.text != ";")
     facts = frozenset({Fact.TIME_ORDER} if ascending else ())

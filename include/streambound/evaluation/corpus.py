@@ -83,7 +83,7 @@ def defined_document(
 
 def with_initial(found: dict[str, Any], rows: Iterable[Answer]) -> dict[str, Any]:
     """The object of a query's answers with those over no arrivals, where there are any."""
-    starting = [{"row": [plain(value) for value in one.row], "count": one.count} for one in rows]
+    starting = [{"row": [plain(value) for value in answer.row], "count": answer.count} for answer in rows]
     return {**found, "initial": starting} if starting else found
 
 

@@ -97,7 +97,7 @@ def matched(
     """
     query = selection.base
     read = columns_read(selection)
-    sought = {one.alias for one in selection.as_of}
+    sought = {as_of.alias for as_of in selection.as_of}
     joined = [o for o in query.occurrences if o.alias not in sought]
     versions = {
         o.alias: tuples(o, relations, read, answer, True) for o in query.occurrences if o.alias in sought
@@ -119,9 +119,9 @@ def matched(
 def columns_read(selection: Selection) -> frozenset[tuple[str, str]]:
     """The columns that a SELECT reads, with their occurrences."""
     named = {a for atom in selection.atoms for a in atom.attributes} | set(selection.base.projected)
-    for one in selection.as_of:
-        named.update(a for pair in one.keys for a in pair)
-        named.update(a for a in (one.left, one.right) if a is not None)
+    for as_of in selection.as_of:
+        named.update(a for pair in as_of.keys for a in pair)
+        named.update(a for a in (as_of.left, as_of.right) if a is not None)
     return frozenset((a.occurrence, a.column) for a in named)
 
 

@@ -31,12 +31,12 @@ SESSION_START, SESSION_END = SESSIONS
 
 def groups(then: Grouping, rows: Sequence[Row], types: Sequence[Type]) -> Iterator[Row]:
     """A row of each group that passes HAVING; of no rows one, where there are no keys."""
-    of = [_value(one, then, types) for one in then.aggregates]
+    of = [_value(aggregate, then, types) for aggregate in then.aggregates]
     pairs = []
     for group in groups_of(then, rows):
         said = tuple(value(group) for value in of)
         pairs.append((_outputs(then, group) if group else (None,) * len(types), said))
-    values = [value_type(one, types) for one in then.aggregates]
+    values = [value_type(aggregate, types) for aggregate in then.aggregates]
     kept = _having(then.having, types, values, pairs)
     yield from map(Row, shown(then.shown, types, values, kept))
 
@@ -80,13 +80,13 @@ def _moment(row: Row) -> int:
     return row.moment
 
 
-def _value(one: Aggregate, then: Grouping, types: Sequence[Type]) -> Aggregated:
+def _value(aggregate: Aggregate, then: Grouping, types: Sequence[Type]) -> Aggregated:
     """What computes an aggregate, or says when the session begins or ends."""
-    if one.function == SESSION_START:
+    if aggregate.function == SESSION_START:
         return lambda rows: min(map(_moment, rows))
-    if one.function == SESSION_END:
+    if aggregate.function == SESSION_END:
         return lambda rows: max(map(_moment, rows)) + (then.session or 0)
-    return aggregated(one, types)
+    return aggregated(aggregate, types)
 
 
 # HAVING.
@@ -156,63 +156,63 @@ def _sum_type(polynomial: Polynomial, types: Sequence[Type]) -> Type:
     return DOUBLE if scale > 37 else parse_type(f"decimal(38,{scale})") if scale else INTEGER
 
 
-def aggregated(one: Aggregate, types: Sequence[Type]) -> Aggregated:
+def aggregated(aggregate: Aggregate, types: Sequence[Type]) -> Aggregated:
     """What computes an aggregate from the rows of a group.
 
     Raises:
         UnsupportedError: it is decided, and its value is not defined here.
     """
-    argument = _argument(one, types)
-    if one.kind not in (Kind.SKETCH, Kind.ANY) and one.function not in _COMPUTED[one.kind]:
-        raise UnsupportedError(f"{one.text} is decided, and cannot be computed", place=one.place)
-    if one.by is not None:
-        return lambda rows: _by_column(one, rows)
-    if one.kind is Kind.COUNT:
-        return lambda rows: len(_present(one, argument(rows)))
-    if one.kind is Kind.SUM:
-        dense = value_type(one, types).step is None
-        return lambda rows: _sum(_present(one, argument(rows)), dense)
-    if one.kind is Kind.MEAN:
-        return lambda rows: _mean(one, _present(one, argument(rows)))
-    if one.kind in (Kind.LEAST, Kind.GREATEST):
-        return lambda rows: _extremum(one, _present(one, argument(rows)))
-    if one.kind in (Kind.FIRST, Kind.LAST):
-        return lambda rows: _in_time(one, argument(rows), rows)
-    if one.kind is Kind.ANY and one.function in ("ANY_VALUE", "ANY_VALUE IGNORE NULLS"):
-        return lambda rows: min(_present(one, argument(rows)), default=None)
-    if one.kind is Kind.LIST and len(one.arguments) == 1:
-        return lambda rows: _list(sorted(_present(one, argument(rows))), types[one.arguments[0]])
-    if one.kind is Kind.SKETCH and one.function == "APPROX_COUNT_DISTINCT":
-        return lambda rows: len(set(_present(one, argument(rows))))
-    raise UnsupportedError(f"{one.text} is decided, and cannot be computed", place=one.place)
+    argument = _argument(aggregate, types)
+    if aggregate.kind not in (Kind.SKETCH, Kind.ANY) and aggregate.function not in _COMPUTED[aggregate.kind]:
+        raise UnsupportedError(f"{aggregate.text} is decided, and cannot be computed", place=aggregate.place)
+    if aggregate.by is not None:
+        return lambda rows: _by_column(aggregate, rows)
+    if aggregate.kind is Kind.COUNT:
+        return lambda rows: len(_present(aggregate, argument(rows)))
+    if aggregate.kind is Kind.SUM:
+        dense = value_type(aggregate, types).step is None
+        return lambda rows: _sum(_present(aggregate, argument(rows)), dense)
+    if aggregate.kind is Kind.MEAN:
+        return lambda rows: _mean(aggregate, _present(aggregate, argument(rows)))
+    if aggregate.kind in (Kind.LEAST, Kind.GREATEST):
+        return lambda rows: _extremum(aggregate, _present(aggregate, argument(rows)))
+    if aggregate.kind in (Kind.FIRST, Kind.LAST):
+        return lambda rows: _in_time(aggregate, argument(rows), rows)
+    if aggregate.kind is Kind.ANY and aggregate.function in ("ANY_VALUE", "ANY_VALUE IGNORE NULLS"):
+        return lambda rows: min(_present(aggregate, argument(rows)), default=None)
+    if aggregate.kind is Kind.LIST and len(aggregate.arguments) == 1:
+        return lambda rows: _list(sorted(_present(aggregate, argument(rows))), types[aggregate.arguments[0]])
+    if aggregate.kind is Kind.SKETCH and aggregate.function == "APPROX_COUNT_DISTINCT":
+        return lambda rows: len(set(_present(aggregate, argument(rows))))
+    raise UnsupportedError(f"{aggregate.text} is decided, and cannot be computed", place=aggregate.place)
 
 
-def _argument(one: Aggregate, types: Sequence[Type]) -> Callable[[Sequence[Row]], list[Any]]:
+def _argument(aggregate: Aggregate, types: Sequence[Type]) -> Callable[[Sequence[Row]], list[Any]]:
     """What an aggregate reads of each row: a value, or those of several columns (None: one is NULL)."""
-    if one.formula is not None:
-        formula, kind = one.formula, value_type(one, types)
+    if aggregate.formula is not None:
+        formula, kind = aggregate.formula, value_type(aggregate, types)
         return lambda rows: over_values(formula, types, (), kind, [(row.values, ()) for row in rows])
-    if one.polynomial is not None and one.kind is not Kind.COUNT:
-        return lambda rows: [_polynomial(one, row.values) for row in rows]
-    if len(one.arguments) == 1:
-        return lambda rows: [row.values[one.arguments[0]] for row in rows]
+    if aggregate.polynomial is not None and aggregate.kind is not Kind.COUNT:
+        return lambda rows: [_polynomial(aggregate, row.values) for row in rows]
+    if len(aggregate.arguments) == 1:
+        return lambda rows: [row.values[aggregate.arguments[0]] for row in rows]
 
     def values(row: Row) -> Any:
-        found = tuple(row.values[position] for position in one.arguments)
+        found = tuple(row.values[position] for position in aggregate.arguments)
         return None if None in found else found
 
     return lambda rows: list(map(values, rows))
 
 
-def _polynomial(one: Aggregate, values: tuple[Any, ...]) -> Any:
+def _polynomial(aggregate: Aggregate, values: tuple[Any, ...]) -> Any:
     """A sum of products, exactly: of doubles too."""
-    assert one.polynomial is not None
-    if any(values[position] is None for position in one.arguments):
+    assert aggregate.polynomial is not None
+    if any(values[position] is None for position in aggregate.arguments):
         return None
-    if one.polynomial == ((Fraction(1), one.arguments),) and len(one.arguments) == 1:
+    if aggregate.polynomial == ((Fraction(1), aggregate.arguments),) and len(aggregate.arguments) == 1:
         # A column, which need not be a number: of texts too there is a least one.
-        return values[one.arguments[0]]
-    products = (reduce(_times, map(values.__getitem__, factors), by) for by, factors in one.polynomial)
+        return values[aggregate.arguments[0]]
+    products = (reduce(_times, map(values.__getitem__, factors), by) for by, factors in aggregate.polynomial)
     return total(products)
 
 
@@ -229,10 +229,10 @@ def _infinite(value: Any) -> bool:
     return isinstance(value, float) and math.isinf(value)
 
 
-def _present(one: Aggregate, given: Iterable[Any]) -> list[Any]:
+def _present(aggregate: Aggregate, given: Iterable[Any]) -> list[Any]:
     """What is not NULL; of DISTINCT each once."""
     found = [value for value in given if value is not None]
-    return list(dict.fromkeys(found)) if one.distinct else found
+    return list(dict.fromkeys(found)) if aggregate.distinct else found
 
 
 def total(values: Iterable[Any]) -> Any:
@@ -266,29 +266,35 @@ def rounded(exact: Fraction) -> float:
         return math.inf if exact > 0 else -math.inf
 
 
-def _extremum(one: Aggregate, values: Sequence[Any]) -> Any:
+def _extremum(aggregate: Aggregate, values: Sequence[Any]) -> Any:
     if not values:
         return None
-    if one.function in ("BIT_AND", "BIT_OR"):
-        return reduce((lambda a, b: a & b) if one.function == "BIT_AND" else (lambda a, b: a | b), values)
-    return min(values) if one.kind is Kind.LEAST else max(values)
+    if aggregate.function in ("BIT_AND", "BIT_OR"):
+        return reduce(
+            (lambda a, b: a & b) if aggregate.function == "BIT_AND" else (lambda a, b: a | b), values
+        )
+    return min(values) if aggregate.kind is Kind.LEAST else max(values)
 
 
-def _by_column(one: Aggregate, rows: Sequence[Row]) -> Any:
+def _by_column(aggregate: Aggregate, rows: Sequence[Row]) -> Any:
     """The value of the row that another column chooses; rows where that is NULL are none of them."""
-    assert one.by is not None
-    if one.value is None:
-        raise UnsupportedError(f"{one.text} is decided, and cannot be computed", place=one.place)
-    pairs = [(row.values[one.by], row.values[one.value]) for row in rows if row.values[one.by] is not None]
-    choose = min if one.kind in (Kind.LEAST, Kind.FIRST) else max
+    assert aggregate.by is not None
+    if aggregate.value is None:
+        raise UnsupportedError(f"{aggregate.text} is decided, and cannot be computed", place=aggregate.place)
+    pairs = [
+        (row.values[aggregate.by], row.values[aggregate.value])
+        for row in rows
+        if row.values[aggregate.by] is not None
+    ]
+    choose = min if aggregate.kind in (Kind.LEAST, Kind.FIRST) else max
     return choose(pairs, key=row_key, default=(None, None))[1]
 
 
-def _in_time(one: Aggregate, values: Sequence[Any], rows: Sequence[Row]) -> Any:
+def _in_time(aggregate: Aggregate, values: Sequence[Any], rows: Sequence[Row]) -> Any:
     pairs = [(_moment(row), value) for row, value in zip(rows, values, strict=True)]
-    if one.function.endswith("IGNORE NULLS"):
+    if aggregate.function.endswith("IGNORE NULLS"):
         pairs = [pair for pair in pairs if pair[1] is not None]
-    return (min if one.kind is Kind.FIRST else max)(pairs, key=row_key, default=(None, None))[1]
+    return (min if aggregate.kind is Kind.FIRST else max)(pairs, key=row_key, default=(None, None))[1]
 
 
 def _list(values: Sequence[Any], kind: Type) -> str:
@@ -298,26 +304,26 @@ def _list(values: Sequence[Any], kind: Type) -> str:
 # Quotients of moments.
 
 
-def _mean(one: Aggregate, values: Sequence[Any]) -> Any:
+def _mean(aggregate: Aggregate, values: Sequence[Any]) -> Any:
     """AVG, and what is made of sums of powers; NULL where there are too few rows."""
     pairs = [value if isinstance(value, tuple) else (value,) for value in values]
     flat = [number for pair in pairs for number in pair]
     if not pairs:
         return None
     if any(isinstance(number, NotANumber) or _infinite(number) for number in flat):
-        return total(flat) if one.function == "AVG" else NAN
+        return total(flat) if aggregate.function == "AVG" else NAN
     columns = [[Fraction(number) for number in column] for column in zip(*pairs, strict=True)]
-    return _QUOTIENTS[one.function](*columns)
+    return _QUOTIENTS[aggregate.function](*columns)
 
 
 def _average(values: Sequence[Fraction]) -> float:
     return rounded(sum(values, Fraction(0)) / len(values))
 
 
-def _moments(one: Sequence[Fraction], other: Sequence[Fraction]) -> Fraction:
+def _moments(left: Sequence[Fraction], right: Sequence[Fraction]) -> Fraction:
     """The sum of the products of the distances from both means."""
-    means = sum(one) / Fraction(len(one)), sum(other) / Fraction(len(other))
-    return sum(((a - means[0]) * (b - means[1]) for a, b in zip(one, other, strict=True)), Fraction(0))
+    means = sum(left) / Fraction(len(left)), sum(right) / Fraction(len(right))
+    return sum(((a - means[0]) * (b - means[1]) for a, b in zip(left, right, strict=True)), Fraction(0))
 
 
 def _variance(sample: int, root: bool) -> Callable[[Sequence[Fraction]], float | None]:
@@ -331,15 +337,15 @@ def _variance(sample: int, root: bool) -> Callable[[Sequence[Fraction]], float |
 
 
 def _covariance(sample: int) -> Callable[[Sequence[Fraction], Sequence[Fraction]], float | None]:
-    def value(one: Sequence[Fraction], other: Sequence[Fraction]) -> float | None:
-        return rounded(_moments(one, other) / (len(one) - sample)) if len(one) > sample else None
+    def value(left: Sequence[Fraction], right: Sequence[Fraction]) -> float | None:
+        return rounded(_moments(left, right) / (len(left) - sample)) if len(left) > sample else None
 
     return value
 
 
-def _correlation(one: Sequence[Fraction], other: Sequence[Fraction]) -> float | None:
-    both = _moments(one, one) * _moments(other, other)
-    return rounded(_moments(one, other)) / math.sqrt(rounded(both)) if both else None
+def _correlation(left: Sequence[Fraction], right: Sequence[Fraction]) -> float | None:
+    both = _moments(left, left) * _moments(right, right)
+    return rounded(_moments(left, right)) / math.sqrt(rounded(both)) if both else None
 
 
 _QUOTIENTS: dict[str, Callable[..., float | None]] = {

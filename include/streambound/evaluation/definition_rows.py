@@ -97,17 +97,17 @@ def computed(
 
 def _in_windows(row: dict[str, Any], edges: Sequence[Column]) -> Iterator[dict[str, Any]]:
     """A tuple once for each window that it is in, of windows of one kind; it has the edges of the last."""
-    one = edges[0]
-    (stamp,), size, slide = one.of, one.bucket, one.slide
+    column = edges[0]
+    (stamp,), size, slide = column.of, column.bucket, column.slide
     ends = [edge for edge in edges if _edge(edge) == END]
-    if f"`{stamp}`" not in (one.formula or "").split(",")[0] or size is None or slide is None:
-        raise UnsupportedError(f"{one.name} is decided, and cannot be computed")
-    if one.cumulative and not ends:
+    if f"`{stamp}`" not in (column.formula or "").split(",")[0] or size is None or slide is None:
+        raise UnsupportedError(f"{column.name} is decided, and cannot be computed")
+    if column.cumulative and not ends:
         raise UnsupportedError(
-            f"{one.name} is of several windows that begin together", fix="group by the end too"
+            f"{column.name} is of several windows that begin together", fix="group by the end too"
         )
-    moved = [edge for edge in edges if not one.cumulative or _edge(edge) == END]
-    last = row[one.name] if _edge(one) == END else row[one.name] + size
+    moved = [edge for edge in edges if not column.cumulative or _edge(edge) == END]
+    last = row[column.name] if _edge(column) == END else row[column.name] + size
     for earlier in range(0, last - row[stamp], slide):
         yield {**row, **{edge.name: row[edge.name] - earlier for edge in moved}}
 

@@ -195,9 +195,9 @@ class EndingPass:
     def _end(self) -> None:
         """Make the tuples of the streams that have ended static, and plan what is left."""
         # Their answers have been given, and where no order is asked for they enter at once.
-        held = self.buffered if needs_time(self.plan.later) else [_as_one(self.buffered)]
+        batches = self.buffered if needs_time(self.plan.later) else [_as_one(self.buffered)]
         later = self.end({static_name(self.query.occurrence(a)): self._last(a) for a in self.plan.finite})
-        for batch in held:
+        for batch in batches:
             later.step(self._widened(batch))
 
     def _last(self, alias: str) -> list[Encoded]:
@@ -246,12 +246,12 @@ class EndingPass:
         return canonical({"now": self.now, "ended": ended, "later": json.loads(self.later.dump())})
 
     def _counted(self) -> list[Any]:
-        found: Counter[bytes] = Counter()
+        counter: Counter[bytes] = Counter()
         for batch in self.buffered:
             for stream, rows in batch.tuples.items():
                 values = ([plain(row[name]) for name in self.columns[stream]] for row in rows)
-                found.update(canonical([stream, batch.moment, row]) for row in values)
-        return [[*json.loads(body), count] for body, count in sorted(found.items())]
+                counter.update(canonical([stream, batch.moment, row]) for row in values)
+        return [[*json.loads(body), count] for body, count in sorted(counter.items())]
 
     def load(self, document: Any) -> None:
         """Take up a state, from what its bytes hold as JSON."""

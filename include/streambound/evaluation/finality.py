@@ -73,16 +73,16 @@ def finals(
     query: Statement, batches: Iterable[Batch], static: Mapping[str, list[Encoded]]
 ) -> Iterator[list[Answer]]:
     """The rows that are settled at each marker and were not before."""
-    seen: dict[str, list[Encoded]] = {one.name: [] for one in query.scanned}
+    seen: dict[str, list[Encoded]] = {relation.name: [] for relation in query.scanned}
     seen.update({name: list(rows) for name, rows in static.items()})
-    told: Counter[tuple[Any, ...]] = Counter()
+    counter: Counter[tuple[Any, ...]] = Counter()
     for batch in batches:
         for name, arrived in batch.tuples.items():
             seen[name].extend({**row, ARRIVAL: batch.moment} for row in arrived)
         seen[CLOCK.name] = [{"time": batch.moment}]
         settled = Counter(row.values for row, sure in _answer(query, seen, batch.moment) if sure)
-        yield answers(query, batch.marker, settled - told)
-        told |= settled
+        yield answers(query, batch.marker, settled - counter)
+        counter |= settled
 
 
 def _answer(query: Statement, seen: Relations, now: int) -> Flagged:
@@ -147,7 +147,7 @@ def _block(block: Block, seen: Relations, now: int) -> Flagged:
 
 def _selection(selection: Selection, seen: Relations, now: int) -> Flagged:
     """The rows of a SELECT with whether each is settled."""
-    sought = {one.alias: one for one in selection.as_of}
+    sought = {as_of.alias: as_of for as_of in selection.as_of}
     joined = [o for o in selection.base.occurrences if o.alias not in sought]
     settled = {o.alias: _settled_rows(selection, o, seen, now) for o in joined if o.relation.fed is not None}
     unsettled = any(
@@ -160,7 +160,7 @@ def _selection(selection: Selection, seen: Relations, now: int) -> Flagged:
         if unsettled or not all(rows[_own(match[alias])] for alias, rows in settled.items()):
             return False
         # Of later tuples an as-of join finds the first, which may still come.
-        if any(not match[alias] and one.op in (Op.LT, Op.LE) for alias, one in sought.items()):
+        if any(not match[alias] and as_of.op in (Op.LT, Op.LE) for alias, as_of in sought.items()):
             return False
         return not any(_may_match(selection, guard, match, seen, now) for guard in selection.guards)
 
@@ -297,7 +297,8 @@ def _fixed(atoms: Sequence[Atom], match: Match, family: Family, now: int) -> lis
         elif isinstance(atom, Join):
             found += [a for a in atom.attributes if a.occurrence in match]
     values = [
-        one.value if isinstance(one, Constant) else match[one.occurrence].get(one.column) for one in found
+        constant.value if isinstance(constant, Constant) else match[constant.occurrence].get(constant.column)
+        for constant in found
     ]
     numbers = family is not Family.STRING
     made = [v for v in values if v is not None and isinstance(v, str) is not numbers]
@@ -380,9 +381,9 @@ def _conditions(selection: Selection) -> Formula:
     """What holds of the tuples of a row, and of those that it must have beside them."""
     guards = (guard.formula for guard in selection.guards if not guard.negated)
     joins = (
-        Join(one.left, one.op, one.right)
-        for one in selection.as_of
-        if one.left is not None and one.right is not None and not one.outer
+        Join(as_of.left, as_of.op, as_of.right)
+        for as_of in selection.as_of
+        if as_of.left is not None and as_of.right is not None and not as_of.outer
     )
     return all_of([selection.formula, *guards, *joins])
 
@@ -391,7 +392,7 @@ def _latest(
     selection: Selection, branch: Sequence[Atom], limits: Iterable[tuple[int, Any]]
 ) -> dict[str, float]:
     """How late the tuples of a row can be: of each occurrence the greatest timestamp, or infinity."""
-    sought = {one.alias for one in selection.as_of}
+    sought = {as_of.alias for as_of in selection.as_of}
     there = [*selection.base.occurrences]
     there += [o for guard in selection.guards if not guard.negated for o in guard.base.occurrences]
     stamps = {Attribute(o.alias, o.relation.timestamp): o.alias for o in there if o.relation.timestamp}

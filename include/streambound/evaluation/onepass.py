@@ -230,9 +230,9 @@ class OnePass:
 
     def _older(self, composite: Composite, now: int) -> Matches:
         """The matches of a composite from before this batch that have not entered the tables."""
-        held, delay = self.state.buffer, self.plan.clock.delays[composite]
-        times = [at for at in held.times(composite) if now - delay <= at < now]
-        return Matches(match for at in times for match in held.complete(composite, at))
+        tuple_buffer, delay = self.state.buffer, self.plan.clock.delays[composite]
+        times = [at for at in tuple_buffer.times(composite) if now - delay <= at < now]
+        return Matches(match for at in times for match in tuple_buffer.complete(composite, at))
 
     def _remember(self, rows: Mapping[Row, int], now: int) -> None:
         """Remember answered rows until they cannot come again."""

@@ -41,11 +41,11 @@ class StatementPass:
 
     def step(self, batch: Batch) -> dict[Row, int]:
         """Take in one batch and return its new answer rows (encoded) with their multiplicities."""
-        found: Counter[Row] = Counter()
+        counter: Counter[Row] = Counter()
         for parts in self.blocks.values():
             new = [part.step(batch) for part in parts]
-            found.update(new_to_all(parts, new) if parts[0].query.ring.idempotent else summed(new))
-        return dict(found)
+            counter.update(new_to_all(parts, new) if parts[0].query.ring.idempotent else summed(new))
+        return dict(counter)
 
     def dump(self) -> Any:
         """What the parts keep, in their order."""
@@ -67,10 +67,10 @@ class AnswerMemory(Protocol):
 
 def summed(new: Iterable[Mapping[Row, int]]) -> Counter[Row]:
     """The new rows of the parts of a block of bags."""
-    found: Counter[Row] = Counter()
+    counter: Counter[Row] = Counter()
     for rows in new:
-        found.update(rows)
-    return found
+        counter.update(rows)
+    return counter
 
 
 def new_to_all(parts: Sequence[AnswerMemory], new: Sequence[Mapping[Row, int]]) -> dict[Row, int]:

@@ -80,7 +80,7 @@ def examined(question: Mapping[str, Any]) -> dict[str, Any]:
     from streambound.report.pages import published_table, sql_markup
 
     marked = report.reasons if report.error is None else (report.error,)
-    told = [one._asdict() for one in answers(report, job)]
+    told = [answer._asdict() for answer in answers(report, job)]
     shown: dict[str, Any] = {"sql": sql_markup(sql, marked), "answers": told}
     shown["marks"] = marks(report, sql, (0, len(sql)) if job is None else job.span)
     if job is not None:
@@ -110,7 +110,9 @@ def _uncached(job: Planned) -> str | None:
         join = cacheable(job.statement, min(SIZES), job.verdict.bounded, job.units)
     except StreamboundError as error:
         return error.message
-    untimed = [one.relation.name for one in join.query.streams if one.relation.timestamp is None]
+    untimed = [
+        occurrence.relation.name for occurrence in join.query.streams if occurrence.relation.timestamp is None
+    ]
     return f"stream {untimed[0]} declares no application timestamp" if untimed else None
 
 

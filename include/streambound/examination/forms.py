@@ -33,7 +33,9 @@ def formed(
     """
     if written is not None:
         # No suggestion is a text for such a file.
-        report = replace(report, suggestions=tuple(replace(one, whole=None) for one in report.suggestions))
+        report = replace(
+            report, suggestions=tuple(replace(suggestion, whole=None) for suggestion in report.suggestions)
+        )
         if (moved := _moved(report, sql, written[1])) is not None:
             report, path, sql = moved, Path(written[0]), written[1]
     # Each is loaded when it is asked for.
@@ -63,16 +65,17 @@ def formed(
 def _moved(report: Report, sql: str, text: str) -> Report | None:
     """A report on a text as one on another with the same lines; None where one that is meant is not there."""
     same = SequenceMatcher(None, sql.splitlines(), text.splitlines(), autojunk=False).get_matching_blocks()
-    lines = {one.a + i + 1: one.b + i + 1 for one in same for i in range(one.size)}
+    lines = {match.a + i + 1: match.b + i + 1 for match in same for i in range(match.size)}
     if any(place.line not in lines for place in _places(report)):
         return None
     error = None if report.error is None else _shifted(report.error, lines, text)
-    reasons = tuple(replace(one, place=_at(one.place, lines)) for one in report.reasons)
+    reasons = tuple(replace(reason, place=_at(reason.place, lines)) for reason in report.reasons)
     causes = tuple(
         replace(
-            one, place=None if one.place is None or one.place.line not in lines else _at(one.place, lines)
+            cause,
+            place=None if cause.place is None or cause.place.line not in lines else _at(cause.place, lines),
         )
-        for one in report.causes
+        for cause in report.causes
     )
     engine = None if report.engine is None else report.engine.moved(lines)
     return replace(report, reasons=reasons, causes=causes, error=error, engine=engine)
@@ -91,6 +94,6 @@ def _shifted(error: StreamboundError, lines: dict[int, int], text: str) -> Strea
     made = copy(error)
     made.place, made.text = _at(error.place, lines), text if error.text else None
     if isinstance(made, UnsupportedError):
-        others = (_shifted(one, lines, text) for one in made.others)
+        others = (_shifted(unsupported_error, lines, text) for unsupported_error in made.others)
         made.others = tuple(one for one in others if isinstance(one, UnsupportedError))
     return made

@@ -25,16 +25,16 @@ def with_others(error: StreamboundError, sql: str, read: Callable[[str], object]
     """
     if not isinstance(error, QueryError) or error.unknown is None:
         return error
-    made, found = copy(error), list[QueryError]()
+    made, query_errors = copy(error), list[QueryError]()
     further: QueryError | None = error
     # (line, column in the text as it is edited, how much longer it became there)
     edits: list[tuple[int, int, int]] = []
     reads = iter(range(READ // max(len(sql), 1)))
-    while further is not None and len(found) < MOST:
+    while further is not None and len(query_errors) < MOST:
         sql, further = _read_on(sql, further, edits, read, reads)
         if further is not None:
-            found.append(_moved_back(further, edits))
-    made.others = tuple(found)
+            query_errors.append(_moved_back(further, edits))
+    made.others = tuple(query_errors)
     return made
 
 

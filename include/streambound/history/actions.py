@@ -58,7 +58,7 @@ class Actions:
         self.relations = {relation.name: relation for relation in job.plan.inputs.values()}
         self.identities: dict[tuple[str, str], str] = {}
         self.late: dict[tuple[str, str], Late] = {}
-        self._before = {(one.stream, one.partition): one for one in quarantined}
+        self._before = {(late.stream, late.partition): late for late in quarantined}
         # Tasks write the answers of a plan that keeps nothing; others follow from what is checkpointed.
         self._usable = written if job.plan.stateless else lambda row: True
         self._actions = {
@@ -110,9 +110,9 @@ class Actions:
             return Action.READ
         if before is not None and before.identity == now:
             return Action.KNOWN
-        known = self._before.get(at)
-        if known is not None and known.identity == now and known.earlier == (before is not None):
-            self.late[at] = known
+        late = self._before.get(at)
+        if late is not None and late.identity == now and late.earlier == (before is not None):
+            self.late[at] = late
             return Action.OUT if before is None else Action.KNOWN
         if lateness.too_late(relation, part.name, self.boundary) is None or (before is None and self.lossy):
             return Action.READ

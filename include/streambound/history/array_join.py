@@ -85,18 +85,18 @@ class ArrayJoin(RowJoin):
     ) -> Iterator[tuple[Row, Weight]]:
         """(answer row, weight) of every combination, each row once; ``values`` are by rank."""
         asked = frozenset(query.projected)
-        found: Matched | None = None
+        matched: Matched | None = None
         bound = frozenset[str]()
         for streams, here in sources:
             bound |= streams
             kept = self._later(asked, bound)
-            found = grouped(here, kept) if found is None else self._joined(found, here, kept)
-            if not len(found.weights):
+            matched = grouped(here, kept) if matched is None else self._joined(matched, here, kept)
+            if not len(matched.weights):
                 return
-        assert found is not None
-        rows = [_decoded(output.term, found, values) for output in query.select]
+        assert matched is not None
+        rows = [_decoded(output.term, matched, values) for output in query.select]
         # Arrays count, whatever the ring.
-        for index, count in enumerate(found.weights.tolist()):
+        for index, count in enumerate(matched.weights.tolist()):
             yield tuple(column[index] for column in rows), self.ring.multiply(self.ring.one, count)
 
     def columns(
@@ -149,22 +149,22 @@ class ArrayJoin(RowJoin):
         return grouped(_paired(left, right, tests), kept)
 
     def _tests(self, left: Matched, right: Matched) -> list[_Test]:
-        found = []
+        tests = []
         for number, sides in enumerate(self.sides):
-            for alias, (_, op, other) in sides.items():
-                one, partner = (alias, number), (other.occurrence, number)
+            for alias, (_, op, attribute) in sides.items():
+                one, partner = (alias, number), (attribute.occurrence, number)
                 if one in left.columns and partner in right.columns:
-                    found.append(_Test(left.columns[one], op, right.columns[partner]))
-        return found
+                    tests.append(_Test(left.columns[one], op, right.columns[partner]))
+        return tests
 
     def _excluding(self, left: Matched, right: Matched) -> list[_Test]:
-        found = []
+        tests = []
         for one in left.columns:
             for other in right.columns:
                 if one[1] is None and other[1] is None:
                     bad = {(a[1], b[1]) for a, b in self.excluded if (a[0], b[0]) == (one[0], other[0])}
-                    found.append(_Test(left.columns[one], Op.NE, right.columns[other], frozenset(bad)))
-        return found
+                    tests.append(_Test(left.columns[one], Op.NE, right.columns[other], frozenset(bad)))
+        return tests
 
 
 @dataclass(frozen=True)
@@ -296,8 +296,8 @@ def _keys(equated: Sequence[tuple[Codes, Codes]], ones: int, others: int) -> tup
 def _summed(left: Matched, right: Matched, tests: Sequence[_Test]) -> Matched:
     """The left rows, each standing for all of its partners: nothing of them is asked for later."""
     partners = np.zeros(len(left.weights), right.weights.dtype)
-    for found in _candidates(left, right, tests):
-        partners[found.left] += found.totals(right.weights)
+    for candidates in _candidates(left, right, tests):
+        partners[candidates.left] += candidates.totals(right.weights)
     weights = left.weights * partners
     rows = np.flatnonzero(weights)
     return Matched(left.columns, weights).take(rows)
@@ -305,26 +305,26 @@ def _summed(left: Matched, right: Matched, tests: Sequence[_Test]) -> Matched:
 
 def _paired(left: Matched, right: Matched, tests: Sequence[_Test]) -> Matched:
     ones, others = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for found in _candidates(left, right, tests):
-        for _, one, other, mask in found.pairs():
+    for candidates in _candidates(left, right, tests):
+        for _, one, other, mask in candidates.pairs():
             ones.append(one[mask])
             others.append(other[mask])
     a, b = left.take(np.concatenate(ones)), right.take(np.concatenate(others))
     return Matched({**a.columns, **b.columns}, a.weights * b.weights)
 
 
-def grouped(found: Matched, kept: Collection[Slot]) -> Matched:
+def grouped(matched: Matched, kept: Collection[Slot]) -> Matched:
     """Only some columns; rows that are then equal become one."""
-    columns = {slot: codes for slot, codes in found.columns.items() if slot in kept}
-    if not len(found.weights):
-        return Matched(columns, found.weights)
+    columns = {slot: codes for slot, codes in matched.columns.items() if slot in kept}
+    if not len(matched.weights):
+        return Matched(columns, matched.weights)
     if not columns:
-        return Matched({}, np.add.reduce(found.weights, keepdims=True))
+        return Matched({}, np.add.reduce(matched.weights, keepdims=True))
     order = np.lexsort(tuple(columns.values()))
     sorted_columns = {slot: codes[order] for slot, codes in columns.items()}
     changes = [codes[1:] != codes[:-1] for codes in sorted_columns.values()]
     starts = np.concatenate([[0], np.flatnonzero(np.logical_or.reduce(changes)) + 1])
-    weights = np.add.reduceat(found.weights[order], starts)
+    weights = np.add.reduceat(matched.weights[order], starts)
     return Matched({slot: codes[starts] for slot, codes in sorted_columns.items()}, weights)
 
 
@@ -383,8 +383,8 @@ def _ranks_of(column: Sequence[Any], ranks: Mapping[Any, int]) -> Codes:
     return np.array([ranks[value] for value in column], np.int64)
 
 
-def _decoded(term: Term, found: Matched, values: Sequence[Any]) -> list[Any]:
+def _decoded(term: Term, matched: Matched, values: Sequence[Any]) -> list[Any]:
     if not isinstance(term, Attribute):
-        return [term.value] * len(found.weights)
-    codes = found.columns[term.occurrence, term].tolist()
+        return [term.value] * len(matched.weights)
+    codes = matched.columns[term.occurrence, term].tolist()
     return [None if code == NULL else values[code] for code in codes]

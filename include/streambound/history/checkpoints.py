@@ -86,14 +86,14 @@ class Checkpoints:
         return self.table is not None and bool(self.table.rows) and not (self.rows or self._anew)
 
     def _holder_of(self, table: CheckpointTable) -> Holder:
-        found = None if self._anew else read_holder(self.folder)
-        if found is not None and found.version > table.version:
+        holder = None if self._anew else read_holder(self.folder)
+        if holder is not None and holder.version > table.version:
             # Answers may be newer than the checkpoints that are left.
             table.faults.append("the newest entries of the table's log are gone")
-            found = None
-        elif found is None and not self._anew and (self.folder / NOTE).exists():
+            holder = None
+        elif holder is None and not self._anew and (self.folder / NOTE).exists():
             self.faults.append("the note beside its answers is damaged, or that of another folder")
-        return found or new_holder()
+        return holder or new_holder()
 
     def _look(self) -> Iterator[str]:
         """Which answer files are as they were written; says which are not, though they are there."""
@@ -102,8 +102,8 @@ class Checkpoints:
         for name, row in self.rows.items():
             if name in names and row.answers == self.holder.token and name not in self.holder.unsettled:
                 path = below + emit.answer_place(self.job.key, name)
-                if (found := as_written(path, row.file)) is not None:
-                    self._files[name] = found
+                if (kept := as_written(path, row.file)) is not None:
+                    self._files[name] = kept
                 elif os.path.lexists(path):
                     yield f"the answer file of partition {name} is damaged"
 
@@ -143,14 +143,19 @@ class Checkpoints:
             return self._together(partition, row, streams, summaries)
         read = {s: [x for x in summaries if x.stream == s] for s in streams if s not in known}
         inputs = {
-            s: Input(self.actions.identities[s, partition], found[0].rows)
-            for s, found in read.items()
-            if found
+            s: Input(self.actions.identities[s, partition], found_summaries[0].rows)
+            for s, found_summaries in read.items()
+            if found_summaries
         }
         if self.plan.stateless:
             (stream,) = streams
             return self._answered(partition, stream, inputs[stream], read[stream])
-        tables = {x.alias: x.table for found in read.values() for x in found if x.table is not None}
+        tables = {
+            x.alias: x.table
+            for found_summaries in read.values()
+            for x in found_summaries
+            if x.table is not None
+        }
         if row is not None and (known or any(self.actions[s, partition] is Action.COMPARE for s in streams)):
             self._from_checkpoint(row, streams, inputs, tables)
         return segment_of(partition, inputs, tables)
@@ -203,18 +208,20 @@ class Checkpoints:
             inputs[stream] = old
             tables.update({a: before[a] for a in aliases if a in before})
 
-    def _answered(self, partition: str, stream: str, found: Input, summaries: Sequence[Summary]) -> Segment:
+    def _answered(
+        self, partition: str, stream: str, found_input: Input, summaries: Sequence[Summary]
+    ) -> Segment:
         answered = sum((x.answers for x in summaries if x.answers is not None), emit.Digest())
         kept = states.answered_segment(answered)
         row = self.rows.get(partition)
         if self.actions[stream, partition] is Action.COMPARE and row is not None:
             old = row.inputs[stream]
-            if (old.rows, row.segment_digest) != (found.rows, digest(kept)):
+            if (old.rows, row.segment_digest) != (found_input.rows, digest(kept)):
                 self._quarantine(stream, partition)
-                found = old
-            return self._as_before(row, {stream: found})
+                found_input = old
+            return self._as_before(row, {stream: found_input})
         file = next((x.file for x in summaries if x.answers is not None), NO_FILE)
-        return Segment(partition, {stream: found}, digest(kept), kept, answered, file)
+        return Segment(partition, {stream: found_input}, digest(kept), kept, answered, file)
 
     def _quarantine(self, stream: str, partition: str) -> None:
         part = next(p for p in self.job.partitions[stream] if p.name == partition)

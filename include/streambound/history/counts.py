@@ -84,15 +84,15 @@ class _Counts:
 
     def with_parts(self, parts: Sequence[tuple[Sequence[Codes], NDArray[Any]]]) -> _Counts:
         """A table of the same cells: for each the codes by key, and the counts."""
-        found = _Counts(self.alias, self.cells)
+        found_counts = _Counts(self.alias, self.cells)
         for number, (columns, counts) in enumerate(parts):
             indices: dict[Slot, Codes] = {(self.alias, i): column for i, column in enumerate(columns)}
-            found.parts[number] = Matched(indices, counts)
-        return found
+            found_counts.parts[number] = Matched(indices, counts)
+        return found_counts
 
-    def merge(self, other: _Counts) -> None:
+    def merge(self, counts: _Counts) -> None:
         """Add the counts of other tuples."""
-        for number, (mine, more) in enumerate(zip(self.parts, other.parts, strict=True)):
+        for number, (mine, more) in enumerate(zip(self.parts, counts.parts, strict=True)):
             columns = {
                 slot: np.concatenate([mine.columns[slot], more.columns[slot]]) for slot in mine.columns
             }

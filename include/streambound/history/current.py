@@ -48,12 +48,12 @@ def write_current(path: Path, initial: pa.Table, files: Sequence[Path]) -> emit.
         engine.registered(INITIAL, initial),
         closing(_added_up(engine, initial.schema, files)) as batches,
     ):
-        found, _ = emit.write_answers(path, initial.schema, batches)
-    if found.rows:
+        digest, _ = emit.write_answers(path, initial.schema, batches)
+    if digest.rows:
         flushed([path])
     else:
         write_table(initial.schema.empty_table(), path)
-    return found
+    return digest
 
 
 def _added_up(
@@ -71,9 +71,9 @@ def _added_up(
     total = exp.cast(exp.Sum(this=exp.column(count, quoted=True)), f"DECIMAL({ordered.DIGITS}, 0)")
     columns = [exp.column(name, quoted=True) for name in names]
     places = [exp.Literal.number(place + 1) for place in range(len(names))]
-    found = exp.select(*columns, exp.alias_(total, count, quoted=True)).from_(rows.subquery("changes"))
-    found = found.group_by(*places).having(exp.NEQ(this=total.copy(), expression=exp.Literal.number(0)))
-    found = found.order_by(*(exp.Ordered(this=place.copy(), nulls_first=True) for place in places))
-    with closing(engine.batches(Query(found.sql(dialect=ordered.DIALECT)))) as batches:
+    select = exp.select(*columns, exp.alias_(total, count, quoted=True)).from_(rows.subquery("changes"))
+    select = select.group_by(*places).having(exp.NEQ(this=total.copy(), expression=exp.Literal.number(0)))
+    select = select.order_by(*(exp.Ordered(this=place.copy(), nulls_first=True) for place in places))
+    with closing(engine.batches(Query(select.sql(dialect=ordered.DIALECT)))) as batches:
         for batch in batches:
             yield batch.cast(schema)

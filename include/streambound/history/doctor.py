@@ -102,7 +102,7 @@ class Examined:
             "time_zone": self.zone,
             "most_rows_per_timestamp": self.most,
             "max_rows_per_timestamp": self.declared,
-            "findings": [asdict(one) for one in self.findings],
+            "findings": [asdict(finding) for finding in self.findings],
         }
 
 
@@ -122,7 +122,7 @@ class Diagnosis:
         """The object that ``doctor --format json`` prints."""
         found = {**vars(self), "streams": list(self.streams)}
         found |= {"cost": asdict(self.cost), "anew": asdict(self.anew)}
-        return {**found, "findings": [asdict(one) for one in self.findings]}
+        return {**found, "findings": [asdict(finding) for finding in self.findings]}
 
 
 def summed(shares: Iterable[PartitionCost]) -> Cost:
@@ -162,10 +162,10 @@ def _draft(query: Registered, catalog: Catalog) -> Draft | StreamboundError:
         return error.about(query.name)
 
 
-def _reads(found: Draft | StreamboundError) -> Iterator[tuple[Relation, frozenset[str]]]:
+def _reads(draft: Draft | StreamboundError) -> Iterator[tuple[Relation, frozenset[str]]]:
     """The relations of a query, each with the columns that it reads."""
-    if isinstance(found, Draft):
-        statement = found.statement
+    if isinstance(draft, Draft):
+        statement = draft.statement
         for relation in statement.scanned:
             stamp = {str(relation.timestamp)} if statement.reads_time(relation) else set()
             yield relation, frozenset(relation.stored(statement.columns(relation.name))) | stamp
@@ -190,9 +190,9 @@ def examine(session: Engine, relation: Relation, columns: AbstractSet[str]) -> E
         files, rows = tuple(map(str, part.files)), 0
         try:
             require_sound(relation, part)
-            found = footers(relation, names, files)
-            rows = found.rows
-            for column, fault in found.faults.items():
+            found_footers = footers(relation, names, files)
+            rows = found_footers.rows
+            for column, fault in found_footers.faults.items():
                 findings.setdefault(("schema", column), []).append((part.name, fault))
         except StreamboundError as error:
             # What cannot be read is there all the same; how many rows it has is not known.
@@ -264,8 +264,8 @@ def _ends(session: Engine, relation: Relation, columns: Sequence[str]) -> dict[s
     """The least and the greatest value (encoded) of the columns that have any."""
     if not columns:
         return {}
-    found = [ordered.outward(ordered.column(name, TUPLES), relation.column(name).type) for name in columns]
-    ends = [kind(this=one.copy()) for one in found for kind in (exp.Min, exp.Max)]
+    nodes = [ordered.outward(ordered.column(name, TUPLES), relation.column(name).type) for name in columns]
+    ends = [kind(this=node.copy()) for node in nodes for kind in (exp.Min, exp.Max)]
     statement = exp.select(*ends).from_(ordered.table(TUPLES)).sql(dialect=ordered.DIALECT)
     (row,) = session.rows(Query(statement))
     pairs = zip(columns, zip(row[::2], row[1::2], strict=True), strict=True)
@@ -354,10 +354,14 @@ def _undecided(found: Draft) -> Finding:
     return Finding("verdict", said, "see streambound check")
 
 
-def _zones(found: Draft, mine: Iterable[Examined]) -> Iterator[Finding]:
+def _zones(draft: Draft, mine: Iterable[Examined]) -> Iterator[Finding]:
     """What is said where streams that are put in one order store time in different ways."""
-    kinds = {relation.name for relation in found.statement.scanned if relation.kind is not Kind.STATIC}
-    zones = {one.stream: one.zone for one in mine if one.stream in kinds and one.zone is not None}
+    kinds = {relation.name for relation in draft.statement.scanned if relation.kind is not Kind.STATIC}
+    zones = {
+        examined.stream: examined.zone
+        for examined in mine
+        if examined.stream in kinds and examined.zone is not None
+    }
     if len({bool(zone) for zone in zones.values()}) > 1:
         listed = ", ".join(f"{name} with {zone or 'none'}" for name, zone in sorted(zones.items()))
         yield Finding(

@@ -77,11 +77,11 @@ class EndingEvaluation(ByEngine[EndingPass]):
         ended = {name: pc.greater(table.column(MOMENT), self.plan.last) for name, table in tables.items()}
         before = {name: table.filter(pc.invert(ended[name])) for name, table in tables.items()}
         after = {name: table.filter(ended[name]) for name, table in tables.items()}
-        found = summed(map(self.engine.step, self.engine.batches(_named(before), partition)))
+        counter = summed(map(self.engine.step, self.engine.batches(_named(before), partition)))
         if self._reach(after, partition) and self.later is not None:
-            found.update(self.later.advance(partition, self._summaries(after)))
+            counter.update(self.later.advance(partition, self._summaries(after)))
             self.engine.settle()
-        return found
+        return counter
 
     def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
         """A step for each moment of which there are tuples."""
@@ -113,9 +113,9 @@ class EndingEvaluation(ByEngine[EndingPass]):
     def _summaries(self, after: Tables) -> dict[str, bytes]:
         """What tasks would make of the tuples for the plan that goes on."""
         found: dict[str, bytes] = {}
-        with opened() as session, ExitStack() as known:
+        with opened() as session, ExitStack() as exit_stack:
             for name, table in self.statics.items():
-                known.enter_context(session.registered(name, table))
+                exit_stack.enter_context(session.registered(name, table))
             for stream, reader in self.readers:
                 if stream in after:
                     with session.registered(TUPLES, self._tuples(reader, after[stream])):

@@ -109,12 +109,12 @@ def evaluate_history(
     chosen = Range(first, last)
     _refuse_twins(queries)
     memories, done = memory or {}, dict[str, HistoryAnswer]()
-    with ExitStack() as held:
+    with ExitStack() as exit_stack:
         found: Found = {q.name: _draft(q, catalog, memories.get(q.name)) for q in queries}
-        mine = _alone(held, folder, found, progress)
+        mine = _alone(exit_stack, folder, found, progress)
         # Not before all are held: a partition that another run commits meanwhile would look removed. Once for
         # all queries, which share streams, since a long history takes a while to list.
-        listed = cache(executor.listing(held, folder))
+        listed = cache(executor.listing(exit_stack, folder))
         waiting = _jobs(mine, chosen, excluded or {}, listed, found)
         tables, rows_read = dict[str, CheckpointTable](), dict[str, int]()
         while waiting:
@@ -146,38 +146,38 @@ def evaluate_history(
 
 
 def _alone(
-    held: ExitStack,
+    exit_stack: ExitStack,
     folder: Path,
     found: Found,
     progress: Progress,
 ) -> list[Draft]:
     """The queries whose answers this run holds now; in one order, so that no two runs block each other."""
-    drafts = [one for one in found.values() if isinstance(one, Draft) and one.evaluated]
+    drafts = [draft for draft in found.values() if isinstance(draft, Draft) and draft.evaluated]
     mine = set()
-    for name in sorted(one.name for one in drafts):
+    for name in sorted(draft.name for draft in drafts):
         waits = f"{name}: another run is evaluating it; waiting for its end"
         try:
-            held.enter_context(alone(folder / name, partial(progress, waits)))
+            exit_stack.enter_context(alone(folder / name, partial(progress, waits)))
             drop_drafts(folder / name)
             mine.add(name)
         except StreamboundError as error:
             found[name] = error.about(name)
-    return [one for one in drafts if one.name in mine]
+    return [draft for draft in drafts if draft.name in mine]
 
 
 def _jobs(
     drafts: Iterable[Draft], chosen: Range, excluded: Excluded, listed: Listing, found: Found
 ) -> list[Job]:
     jobs = []
-    for one in drafts:
+    for draft in drafts:
         try:
-            jobs.append(prepare(one, chosen, excluded, listing=listed))
+            jobs.append(prepare(draft, chosen, excluded, listing=listed))
         except StreamboundError as error:
-            found[one.name] = error.about(one.name)
+            found[draft.name] = error.about(draft.name)
         except OSError as error:
-            found[one.name] = StorageError(
+            found[draft.name] = StorageError(
                 f"a history cannot be listed: {error.strerror or error}",
-                subject=f"{one.name}: {error.filename or 'its streams'}",
+                subject=f"{draft.name}: {error.filename or 'its streams'}",
                 fix="permit reading there, or mend the disk",
             )
     return jobs

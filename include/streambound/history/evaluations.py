@@ -133,11 +133,11 @@ class ByEngine(ABC, Generic[E]):
         Raises:
             DataError: in time, a tuple that counts is not later than all of the partitions before.
         """
-        found = summed(step.take() for step in self.by_moment(partition, given))
+        counter = summed(step.take() for step in self.by_moment(partition, given))
         if self.total is not None:
-            for row, count in found.items():
+            for row, count in counter.items():
                 self.total[row] = self.total.get(row, 0) + count
-        return found
+        return counter
 
     def dump(self) -> bytes:
         """The state, with the final answer so far where it is kept."""

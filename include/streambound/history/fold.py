@@ -86,17 +86,17 @@ class Fold:
             self.error = next((s.error for s in mine if s.error is not None), None)
             # A stream under two aliases has been read once.
             self.rows_read += sum({s.stream: s.rows for s in mine}.values())
-            if self.error is None and (found := self.checkpoints.segment(partition, mine)) is not None:
-                self._take(found)
+            if self.error is None and (segment := self.checkpoints.segment(partition, mine)) is not None:
+                self._take(segment)
         except StreamboundError as error:
             self.error = error
 
-    def _take(self, found: Segment) -> None:
+    def _take(self, segment: Segment) -> None:
         self.markers += 1
-        self.chain = self.checkpoints.chain(self.chain, found)
-        checkpoint = self.checkpoints.holding(self.chain, found)
+        self.chain = self.checkpoints.chain(self.chain, segment)
+        checkpoint = self.checkpoints.holding(self.chain, segment)
         if checkpoint is None:
-            self._go_on(found)
+            self._go_on(segment)
         else:
             self.at, self.live = checkpoint, False
             self.rows, self.peak_units = checkpoint.rows, checkpoint.peak_units
@@ -104,39 +104,41 @@ class Fold:
             require_units(self.job.name, self.plan.units, self.peak_units)
         new = self.at.new.rows if self.at is not None else 0
         if new:
-            self.written.append(emit.answer_place(self.job.key, found.partition))
+            self.written.append(emit.answer_place(self.job.key, segment.partition))
 
-    def _go_on(self, found: Segment) -> None:
+    def _go_on(self, segment: Segment) -> None:
         """Evaluate a partition, from the state at the boundary before it."""
         if self.unbroken:
             self.unbroken, self.started_after = False, self.at.partition if self.at is not None else None
             if not self.plan.stateless:
-                self.checkpoints.unsettle(name for name in self.checkpoints.names if name >= found.partition)
+                self.checkpoints.unsettle(
+                    name for name in self.checkpoints.names if name >= segment.partition
+                )
         self._restore()
-        path = emit.answer_path(self.folder, self.job.key, found.partition)
-        kept = self.checkpoints.kept(found)
-        if found.answered is not None and self.plan.stateless:
-            new, file = found.answered, found.file
+        path = emit.answer_path(self.folder, self.job.key, segment.partition)
+        kept = self.checkpoints.kept(segment)
+        if segment.answered is not None and self.plan.stateless:
+            new, file = segment.answered, segment.file
         else:
-            tables = states.tables_of(kept) if found.tables is None else found.tables
-            new, file = self._advance(path, found.partition, tables)
+            tables = states.tables_of(kept) if segment.tables is None else segment.tables
+            new, file = self._advance(path, segment.partition, tables)
         self.digest += new
-        self.rows += found.rows
+        self.rows += segment.rows
         self.peak_units = max(self.peak_units, self.evaluation.peak_units)
         # Before it is checkpointed.
         require_units(self.job.name, self.plan.units, self.peak_units)
-        self._check(found, kept, new, file)
+        self._check(segment, kept, new, file)
 
-    def _check(self, found: Segment, kept: bytes, new: emit.Digest, file: Kept) -> None:
+    def _check(self, segment: Segment, kept: bytes, new: emit.Digest, file: Kept) -> None:
         """The boundary after a partition, as a checkpoint."""
         state = self.checkpoints.dumped(self.evaluation.dump)
         self.at = Checkpoint(
             query=self.job.name,
             fingerprint=self.checkpoints.fingerprint,
-            partition=found.partition,
+            partition=segment.partition,
             scope=self.checkpoints.scope,
-            inputs=found.inputs,
-            segment_digest=found.digest,
+            inputs=segment.inputs,
+            segment_digest=segment.digest,
             state_digest=digest(state),
             chain=self.chain,
             units=self.evaluation.units,

@@ -101,15 +101,15 @@ class LocalExecutor:
     def _here(
         self, groups: Sequence[Group], readings: Readings, told: _Told, memory_mb: int, ended: threading.Event
     ) -> list[Summary]:
-        found: list[Summary] = []
+        found_summaries: list[Summary] = []
         for done, group in enumerate(groups):
             with self._turn:
                 if ended.is_set():
                     break
                 told.about(done, len(groups))
                 for summaries in summarise_group(group, readings, memory_mb):
-                    found += summaries
-        return found
+                    found_summaries += summaries
+        return found_summaries
 
     def _by_workers(
         self, groups: Sequence[Group], readings: Readings, told: _Told, memory_mb: int, ended: threading.Event
@@ -123,8 +123,8 @@ class LocalExecutor:
             waiting = set(made)
             while waiting:
                 done, waiting = wait(waiting, POLL_SECONDS)
-                for one in done:
-                    one.result()
+                for future in done:
+                    future.result()
                 told.about(len(groups) - len(waiting), len(groups))
                 if ended.is_set():
                     self.close()

@@ -87,7 +87,7 @@ class Job:
 
     @cached_property
     def _there(self) -> frozenset[str]:
-        return frozenset(self.names) | {one.partition for one in self.missing}
+        return frozenset(self.names) | {missing.partition for missing in self.missing}
 
     @cached_property
     def names(self) -> list[str]:
@@ -146,21 +146,21 @@ def draft(
     Raises:
         StreamboundError: the query is invalid, or cannot be evaluated.
     """
-    found = in_mode(judge(sql, catalog, name, dialect=dialect, query=query), mode)
-    drafted = Draft(name, sql, found.verdict, found.statement, found.decision.parts)
-    if not found.verdict.bounded and memory is None:
+    decided = in_mode(judge(sql, catalog, name, dialect=dialect, query=query), mode)
+    drafted = Draft(name, sql, decided.verdict, decided.statement, decided.decision.parts)
+    if not decided.verdict.bounded and memory is None:
         return drafted
-    one_key(found.statement)
+    one_key(decided.statement)
     if memory is not None:
         try:
-            return replace(drafted, memory_plan=_in_memory(found, memory))
+            return replace(drafted, memory_plan=_in_memory(decided, memory))
         except PlanError as error:
-            if not found.verdict.bounded:
+            if not decided.verdict.bounded:
                 raise
             drafted = replace(drafted, exactly=error.message)
     # Static values are part of a plan, and are not read yet.
-    made = None if found.statement.statics else planned(found)
-    if without := unplanned(found) if made is None else made.unplanned:
+    made = None if decided.statement.statics else planned(decided)
+    if without := unplanned(decided) if made is None else made.unplanned:
         raise not_evaluated(name, without)
     return drafted if made is None else replace(drafted, planned=made.planned_parts, node=made.node)
 
@@ -224,7 +224,7 @@ def _planned_with(drafted: Draft, static: Mapping[str, list[Encoded]]) -> Statem
     return statement_plan(statement, planned_parts(drafted.parts, values))
 
 
-def cache_plan(found: Decided, size: int) -> MemoryPlan:
+def cache_plan(decided: Decided, size: int) -> MemoryPlan:
     """The plan of a query in ``size`` tuples.
 
     Raises:
@@ -232,15 +232,15 @@ def cache_plan(found: Decided, size: int) -> MemoryPlan:
         QueryError: the size is below 1.
         DataError: a stream declares no timestamp.
     """
-    cacheable(found.statement, size, found.verdict.bounded, planned(found).units)
-    plan = memory_plan(found.statement, size)
-    refuse_timeless(memory_statement_plan(plan, found.statement))
+    cacheable(decided.statement, size, decided.verdict.bounded, planned(decided).units)
+    plan = memory_plan(decided.statement, size)
+    refuse_timeless(memory_statement_plan(plan, decided.statement))
     return plan
 
 
-def _in_memory(found: Decided, memory: Memory) -> StatementPlan:
-    plan = cache_plan(found, memory.size)
-    return memory_statement_plan(replace(plan, choice=memory.choice_of(plan)), found.statement)
+def _in_memory(decided: Decided, memory: Memory) -> StatementPlan:
+    plan = cache_plan(decided, memory.size)
+    return memory_statement_plan(replace(plan, choice=memory.choice_of(plan)), decided.statement)
 
 
 def refuse_timeless(plan: StatementPlan) -> None:
@@ -371,4 +371,6 @@ def readings_of(jobs: Iterable[Job], output: Path, markers: bool = False) -> dic
             about[relation.name] = (whole, job.key)
         for stream, reader in statement_readers(job.plan, output / job.name, job.static_files, markers):
             readers.setdefault(stream, []).append(reader)
-    return {stream: StreamScan(*about[stream], tuple(found)) for stream, found in readers.items()}
+    return {
+        stream: StreamScan(*about[stream], tuple(found_readers)) for stream, found_readers in readers.items()
+    }

@@ -66,14 +66,16 @@ def recent_cases(
             continue
         chosen[name] = tuple(sorted({part.name for parts in mine.values() for part in parts}))
         for relation in {o.relation.name: o.relation for o in plan.query.streams}.values():
-            known = about.get(relation.name)
-            about[relation.name] = relation if known is None else known.with_computed(relation)
+            known_relation = about.get(relation.name)
+            about[relation.name] = (
+                relation if known_relation is None else known_relation.with_computed(relation)
+            )
             for part in mine[relation.name]:
                 _add(tasks, relation.name, part, name)
         for synopsis in plan.streams:
             stream, reader = timed_reader(plan.query, synopsis)
             readers.setdefault(stream, []).append(reader)
-    readings = {s: StreamScan(about[s], None, tuple(found)) for s, found in readers.items()}
+    readings = {s: StreamScan(about[s], None, tuple(found_readers)) for s, found_readers in readers.items()}
     progress(f"{emit.counted(len(tasks), 'partition')} for {emit.counted(len(chosen), 'query')}")
     summaries = executor.summaries(
         list(tasks.values()), readings, progress, MEMORY_MB, in_waves=False, ended=Event()
@@ -96,9 +98,9 @@ def _recent(plan: MemoryPlan, days: int, last: str | None) -> dict[str, tuple[Pa
 
 def _add(tasks: dict[tuple[str, str], Task], stream: str, part: Partition, query: str) -> None:
     at = (stream, part.name)
-    known = tasks.get(at)
-    if known is not None:
-        tasks[at] = replace(known, queries=known.queries | {query})
+    task = tasks.get(at)
+    if task is not None:
+        tasks[at] = replace(task, queries=task.queries | {query})
         return
     files = tuple(map(str, part.files))
     tasks[at] = Task(stream, part.name, files, sum(Path(f).stat().st_size for f in files), frozenset([query]))
@@ -107,11 +109,14 @@ def _add(tasks: dict[tuple[str, str], Task], stream: str, part: Partition, query
 def _case(plan: MemoryPlan, days: tuple[str, ...], held_out: int, summaries: list[Summary]) -> Case:
     rows: list[tuple[Tuple, int]] = []
     aliases = [synopsis.alias for synopsis in plan.streams]
-    for one in sorted(summaries, key=lambda s: (s.partition, aliases.index(s.alias))):
-        if one.error is not None:
-            raise one.error
-        assert one.table is not None
-        rows += [(row, days.index(one.partition)) for row in tuples_of(aliases.index(one.alias), one.table)]
+    for summary in sorted(summaries, key=lambda s: (s.partition, aliases.index(s.alias))):
+        if summary.error is not None:
+            raise summary.error
+        assert summary.table is not None
+        rows += [
+            (row, days.index(summary.partition))
+            for row in tuples_of(aliases.index(summary.alias), summary.table)
+        ]
     order = {id(row): day for row, day in rows}
     ordered = by_time(row for row, _ in rows)
     of_row = tuple(order[id(row)] for row in ordered)

@@ -149,9 +149,9 @@ class StatementEvaluation:
     def _take(self, steps: Mapping[str, Step]) -> Mapping[Row, int]:
         new = {label: step.take() for label, step in steps.items()}
         blocks = dict.fromkeys(part.block for part in self.parts.values())
-        found = summed(self._block(block, new) for block in blocks)
+        counter = summed(self._block(block, new) for block in blocks)
         self.peak_units = max(self.peak_units, self.units)
-        return found
+        return counter
 
     def _by_moment(
         self, label: str, partition: str, given: Mapping[str, bytes]
@@ -168,7 +168,9 @@ class StatementEvaluation:
 
     def dump(self) -> bytes:
         """The states of the parts, by label."""
-        return states.segment({label: one.dump() for label, one in self.evaluations.items()})
+        return states.segment(
+            {label: part_evaluation.dump() for label, part_evaluation in self.evaluations.items()}
+        )
 
     def load(self, data: bytes, peak_units: int) -> None:
         """Take up the states of the parts."""

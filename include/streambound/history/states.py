@@ -31,9 +31,9 @@ def tables_of(data: bytes) -> dict[str, bytes]:
     return {alias: canonical(table) for alias, table in json.loads(data).items()}
 
 
-def answered_segment(found: Digest) -> bytes:
+def answered_segment(digest: Digest) -> bytes:
     """The segment of a plan that keeps nothing."""
-    return canonical({"answers": [found.rows, str(found.count), str(found)]})
+    return canonical({"answers": [digest.rows, str(digest.count), str(digest)]})
 
 
 def with_total(state: bytes, total: Total) -> bytes:

@@ -85,15 +85,15 @@ def stored(
         PlanError: it is not bounded, has no plan, or compares timestamps.
         DataError: a table is missing, or does not fit the catalog.
     """
-    found = judge(sql, catalog, name, dialect=dialect, query=query)
-    made = None if found.statement.statics else planned(found)
-    without = unplanned(found) if made is None else made.unplanned
-    if found.verdict.bounded and without is not None:
+    decided = judge(sql, catalog, name, dialect=dialect, query=query)
+    made = None if decided.statement.statics else planned(decided)
+    without = unplanned(decided) if made is None else made.unplanned
+    if decided.verdict.bounded and without is not None:
         raise not_evaluated(name, without)
-    if not found.verdict.bounded:
-        said = f"{found.verdict.outcome.value}: {found.verdict.reasons[0].message}"
+    if not decided.verdict.bounded:
+        said = f"{decided.verdict.outcome.value}: {decided.verdict.reasons[0].message}"
         raise PlanError(f"the query is {said}", subject=name, fix="see streambound check")
-    statement = found.statement
+    statement = decided.statement
     relations = {relation.name: relation for relation in statement.scanned}
     files = {name: _files(folder, name) for name in relations}
     for relation in relations.values():
@@ -107,7 +107,7 @@ def stored(
     if made is not None:
         plan = statement_plan(statement, made.planned_parts, made.node)
     elif statement.plain:
-        plan = statement_plan(statement, planned_parts(found.decision.parts, values))
+        plan = statement_plan(statement, planned_parts(decided.decision.parts, values))
     else:
         plan = statement_plan(statement, (), flow(statement, values))
     if plan.in_time or any(part.plan.timed for part in plan.parts):

@@ -186,9 +186,9 @@ class WindowEvaluation:
                 for at, (alias, name) in enumerate(names)
             }
             if all(map(len, tables.values())):
-                with ExitStack() as known:
+                with ExitStack() as exit_stack:
                     for name, table in tables.items():
-                        known.enter_context(session.registered(name, table))
+                        exit_stack.enter_context(session.registered(name, table))
                     found = session.table(query_of(completed(part)))
                 yield answer_rows(part.plan.query, self.plan.statement, found)
 
@@ -219,10 +219,10 @@ class WindowEvaluation:
         heads = {alias: edges.heads[name] for alias, name in part.tables.items()}
         if not any(map(len, state.tails.values())) or not any(map(len, heads.values())):
             return None
-        with ExitStack() as known:
+        with ExitStack() as exit_stack:
             for alias, name in part.tables.items():
                 tuples = [_marked(state.tails[alias], True), _marked(heads[alias], False)]
-                known.enter_context(session.registered(name, pa.concat_tables(tuples)))
+                exit_stack.enter_context(session.registered(name, pa.concat_tables(tuples)))
             found = session.table(self._across_edge[part.label])
             return answer_rows(part.plan.query, self.plan.statement, found)
 
@@ -232,8 +232,8 @@ class WindowEvaluation:
         assert inside is not None
         schema = inside.schema
         added, removed = schema.empty_table(), schema.empty_table()
-        with ExitStack() as known:
-            known.enter_context(session.registered(INSIDE, inside))
+        with ExitStack() as exit_stack:
+            exit_stack.enter_context(session.registered(INSIDE, inside))
             if across:
                 with session.registered(FOUND, pa.concat_tables(across)):
                     added = self._added_up(session)
@@ -247,8 +247,8 @@ class WindowEvaluation:
                     )
             if not (len(added) or len(removed)):
                 return emit.NewRows(inside, edges.digest)
-            known.enter_context(session.registered(ADDED, added))
-            known.enter_context(session.registered(REMOVED, removed))
+            exit_stack.enter_context(session.registered(ADDED, added))
+            exit_stack.enter_context(session.registered(REMOVED, removed))
             # Of a set each row is there once, so ALL only spares looking for equal ones.
             kept = f"FROM {INSIDE} EXCEPT ALL FROM {REMOVED}" if len(removed) else f"FROM {INSIDE}"
             both = _result_table(session, f"({kept}) UNION ALL FROM {ADDED}", schema)
@@ -285,8 +285,8 @@ class WindowEvaluation:
         for label, state in self.parts.items():
             state.now, held, rows = load_held(state.part.plan, found[label])
             if self.plan.ring.idempotent:
-                known = answers(self.plan.statement, None, dict.fromkeys(rows, 1))
-                state.answered = emit.answer_table(self.plan.statement, known)
+                known_answers = answers(self.plan.statement, None, dict.fromkeys(rows, 1))
+                state.answered = emit.answer_table(self.plan.statement, known_answers)
             state.tails = {alias: _table(rows, state.part, alias) for alias, rows in held.items()}
             self.order.resume(state.now)
         self.peak_units = peak_units

@@ -38,15 +38,15 @@ def files(path: Path, kind: str, name: str | None = None) -> Rows:
     import pyarrow.dataset as ds
 
     suffix = f".{kind}"
-    found = [path] if path.is_file() else sorted(p for p in path.rglob(f"*{suffix}") if _visible(p, path))
-    if not found:
+    paths = [path] if path.is_file() else sorted(p for p in path.rglob(f"*{suffix}") if _visible(p, path))
+    if not paths:
         raise DataError(
             f"no {suffix} files are there", subject=str(path), accepted="a file or a folder of them"
         )
     try:
-        schemas = [ds.dataset(str(file), format=kind).schema for file in found]
+        schemas = [ds.dataset(str(file), format=kind).schema for file in paths]
         schema = pa.unify_schemas([_bare(schema) for schema in schemas])
-        dataset = ds.dataset([str(file) for file in found], format=kind, schema=schema)
+        dataset = ds.dataset([str(file) for file in paths], format=kind, schema=schema)
     except (pa.ArrowException, OSError) as error:
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DataError(
@@ -54,7 +54,7 @@ def files(path: Path, kind: str, name: str | None = None) -> Rows:
             subject=str(path),
             fix="name a folder whose files have one schema",
         ) from None
-    keys = list(dict.fromkeys(part.split("=")[0] for file in found for part in _folders(file, path)))
+    keys = list(dict.fromkeys(part.split("=")[0] for file in paths for part in _folders(file, path)))
     entry = Entry(
         name or _named(path),
         tuple(field_of(column) for column in schema),

@@ -28,10 +28,10 @@ def entries(file: Path) -> tuple[Entry, ...]:
             *body["sources"].values(),
             *(node for node in body["nodes"].values() if node["resource_type"] in RESOURCES),
         ]
-        found = [one for node in resources if (one := _entry(node)) is not None]
+        found_entries = [entry for node in resources if (entry := _entry(node)) is not None]
     except (KeyError, TypeError, AttributeError):
         raise CatalogError("not a manifest of dbt", subject=str(file), accepted=_WHAT) from None
-    entries = tuple(_apart(found))
+    entries = tuple(_apart(found_entries))
     if not entries:
         raise CatalogError(
             "no source or model of the manifest has columns",
@@ -46,9 +46,9 @@ def _entry(node: Mapping[str, Any]) -> Entry | None:
     fields = tuple(_field(column) for column in node.get("columns", {}).values())
     own = _own(node)
     if "columns" in own:
-        known = {one.name.lower() for one in fields}
+        known = {field.name.lower() for field in fields}
         fields += tuple(typed(k, str(v)) for k, v in own["columns"].items() if k.lower() not in known)
-    if not any(one.type is not None for one in fields):
+    if not any(field.type is not None for field in fields):
         return None
     # What the project says under meta.streambound, a person has written.
     further = {key: own[key] for key in RELATION_KEYS if key in own and key not in ("columns", "not_null")}
@@ -80,8 +80,8 @@ def _field(column: Mapping[str, Any]) -> Field:
 def _apart(entries: list[Entry]) -> Iterator[Entry]:
     """Those whose names are free: a catalog has no schemas, so the first of a name is taken, and says so."""
     named: dict[str, list[Entry]] = {}
-    for one in entries:
-        named.setdefault(one.name.lower(), []).append(one)
+    for entry in entries:
+        named.setdefault(entry.name.lower(), []).append(entry)
     for first, *others in named.values():
         more = f"The manifest has {len(others) + 1} relations of this name: the first is here."
         yield replace(first, notes=(*first.notes, more)) if others else first

@@ -43,9 +43,9 @@ def observed(entry: Entry, dataset: ds.Dataset, stamp: str | None = None) -> Ent
     import duckdb
 
     stamp = _stamp(entry, stamp)
-    plain = [one for one in entry.fields if one.plain]
+    plain = [field for field in entry.fields if field.plain]
     # Columns in the names of folders are in no file.
-    counted = [one for one in plain if one.name in dataset.schema.names]
+    counted = [field for field in plain if field.name in dataset.schema.names]
     with duckdb.connect() as session:
         session.execute("SET TimeZone = 'UTC'")
         session.register("rows", dataset)
@@ -57,7 +57,9 @@ def observed(entry: Entry, dataset: ds.Dataset, stamp: str | None = None) -> Ent
         except duckdb.Error as error:
             first = str(error).splitlines()[0]
             raise DataError(f"the rows cannot be counted: {first}", subject=entry.name) from None
-    fields = tuple(_annotated(one, seen[one.name]) if one.name in seen else one for one in entry.fields)
+    fields = tuple(
+        _annotated(field, seen[field.name]) if field.name in seen else field for field in entry.fields
+    )
     return replace(entry, fields=fields, notes=(*entry.notes, *notes), observed=seen)
 
 
@@ -77,9 +79,9 @@ def _columns(
 ) -> tuple[int, dict[str, dict[str, Any]]]:
     """The number of rows, and of each column its ends or values, different values and NULLs."""
     asked = ["count(*)"]
-    for one in fields:
-        name = _quoted(one.name)
-        numbers = parse_type(one.type).family is Family.NUMBER and parse_type(one.type).step is None
+    for field in fields:
+        name = _quoted(field.name)
+        numbers = parse_type(field.type).family is Family.NUMBER and parse_type(field.type).step is None
         # NaN and infinity are above all numbers, and bound none.
         finite = f"FILTER (WHERE isfinite({name}))" if numbers else ""
         asked += [
@@ -90,11 +92,11 @@ def _columns(
         ]
     total, *rest = _single_row(session, f"SELECT {', '.join(asked)} FROM rows")
     found: dict[str, dict[str, Any]] = {}
-    for number, one in enumerate(fields):
+    for number, field in enumerate(fields):
         low, high, different, nulls = rest[4 * number : 4 * number + 4]
-        kind = parse_type(one.type)
-        body = _ends(session, one.name, kind, low, high, different)
-        found[one.name] = {**body, "different": different, "nulls": nulls}
+        kind = parse_type(field.type)
+        body = _ends(session, field.name, kind, low, high, different)
+        found[field.name] = {**body, "different": different, "nulls": nulls}
     return int(total), found
 
 
@@ -168,13 +170,13 @@ def _length(microseconds: int) -> str:
     return _many(microseconds, "microsecond")
 
 
-def _annotated(one: Field, seen: Mapping[str, Any]) -> Field:
-    kind = parse_type(one.type)
+def _annotated(field: Field, seen: Mapping[str, Any]) -> Field:
+    kind = parse_type(field.type)
     parts = []
     if "min" in seen:
         parts.append(f"{_number(seen['min'], kind)} to {_number(seen['max'], kind)}")
     parts += [_many(seen["different"], "value"), _many(seen["nulls"], "NULL") if seen["nulls"] else "no NULL"]
-    return replace(one, note="; ".join(part for part in (f"seen: {', '.join(parts)}", one.note) if part))
+    return replace(field, note="; ".join(part for part in (f"seen: {', '.join(parts)}", field.note) if part))
 
 
 def _number(value: Any, kind: Type) -> str:

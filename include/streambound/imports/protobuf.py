@@ -60,20 +60,20 @@ def entry(text: str, source: str, message: str | None = None) -> Entry:
         part.addErrorListener(Refusing())
 
     try:
-        found = _Messages(Parser(setup_lexer=strict, setup_parser=strict).parse(text))
+        messages = _Messages(Parser(setup_lexer=strict, setup_parser=strict).parse(text))
     except RecursionError:
         raise CatalogError("messages are nested too deeply", subject=source, fix="flatten them") from None
-    if not found.messages:
+    if not messages.messages:
         raise CatalogError("there is no message", subject=source, accepted="message NAME { ... }")
-    name = message or next(iter(found.messages))
-    if name not in found.messages:
+    name = message or next(iter(messages.messages))
+    if name not in messages.messages:
         raise CatalogError(
             f"there is no message {name}",
             subject=source,
-            accepted=", ".join(found.messages),
-            fix=meant(name, found.messages),
+            accepted=", ".join(messages.messages),
+            fix=meant(name, messages.messages),
         )
-    fields = tuple(found.fields(name, 0))
+    fields = tuple(messages.fields(name, 0))
     if not fields:
         raise CatalogError(f"the message {name} has no fields", subject=source, accepted="at least one field")
     return Entry(name.split(".")[-1], fields)
@@ -106,9 +106,9 @@ class _Messages:
         """The fields of a message, those of a ``oneof`` among them."""
         for element in self.messages[message].elements:
             if isinstance(element, self.ast.OneOf):
-                for one in element.elements:
-                    if isinstance(one, self.ast.Field):
-                        yield self._field(one, message, depth, chosen=True)
+                for field in element.elements:
+                    if isinstance(field, self.ast.Field):
+                        yield self._field(field, message, depth, chosen=True)
             elif isinstance(element, self.ast.Field):
                 yield self._field(element, message, depth)
             elif isinstance(element, self.ast.MapField):

@@ -45,8 +45,8 @@ def entry(url: str, subject: str, name: str | None = None) -> Entry:
         raise CatalogError("the registry's answer has no schema", subject=source) from None
     name = name or _topic(subject)
     if kind == "PROTOBUF":
-        found = protobuf.entry(schema, source)
-        return Entry(name, found.fields, notes=(_note(body), *found.notes))
+        found_entry = protobuf.entry(schema, source)
+        return Entry(name, found_entry.fields, notes=(_note(body), *found_entry.notes))
     try:
         tree = json.loads(schema)
     except (ValueError, RecursionError, TypeError):
@@ -56,8 +56,8 @@ def entry(url: str, subject: str, name: str | None = None) -> Entry:
         raise CatalogError(
             f"its schema is of type {shown(kind)}", subject=source, accepted="AVRO, JSON, PROTOBUF"
         )
-    found = readers[kind](tree, source, name)
-    return Entry(name, found.fields, notes=(_note(body), *found.notes))
+    found_entry = readers[kind](tree, source, name)
+    return Entry(name, found_entry.fields, notes=(_note(body), *found_entry.notes))
 
 
 def _topic(subject: str) -> str:

@@ -69,13 +69,13 @@ def checked(read: Callable[[], Entry], source: str, what: str) -> Entry:
         CatalogError: a part of it is missing, or something else.
     """
     try:
-        found = read()
+        entry = read()
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
         why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise CatalogError(f"not {what}: {why}", subject=source, accepted=what) from None
-    if not found.fields:
+    if not entry.fields:
         raise CatalogError(f"{what} without fields", subject=source, accepted="at least one field")
-    return found
+    return entry
 
 
 def avro(schema: Any, source: str, name: str | None = None) -> Entry:

@@ -22,15 +22,15 @@ def entries(file: Path, dialect: str) -> tuple[Entry, ...]:
     query = read_query(file)
     if query.error is not None:
         raise query.error
-    found = read_script(query.sql, Catalog((), default=True), str(file), dialect)
-    if not found.catalog.relations:
+    script = read_script(query.sql, Catalog((), default=True), str(file), dialect)
+    if not script.catalog.relations:
         raise CatalogError(
             f"the script declares no table with columns in {dialect}",
             subject=str(file),
             accepted="CREATE TABLE, SOURCE or STREAM with a list of columns",
             fix="name the file that has the declarations, or another dialect",
         )
-    return tuple(entry_of(relation) for relation in found.catalog.relations)
+    return tuple(entry_of(relation) for relation in script.catalog.relations)
 
 
 def entry_of(relation: Relation) -> Entry:

@@ -32,7 +32,7 @@ def document(entries: Iterable[Entry], origin: str) -> str:
     Args:
         origin: the command that made it.
     """
-    return "".join((*_head(origin), "streams:\n", *(_entry(one, "  ") for one in entries)))
+    return "".join((*_head(origin), "streams:\n", *(_entry(entry, "  ") for entry in entries)))
 
 
 def _head(origin: str) -> Iterator[str]:
@@ -141,14 +141,14 @@ def merge(path: Path, entries: Sequence[Entry], origin: str) -> tuple[str, ...]:
     """
     if not path.exists():
         write_text(path, document(entries, origin))
-        return tuple(f"{one.name}: added" for one in entries)
+        return tuple(f"{entry.name}: added" for entry in entries)
     text = read_text(path)
     before = catalog_of_text(text, str(path))
-    found = merged(text, before, entries, str(path))
-    if found.text != text:
-        _require_kept(before, found, path)
-        write_text(path, found.text)
-    return found.notes
+    found_merged = merged(text, before, entries, str(path))
+    if found_merged.text != text:
+        _require_kept(before, found_merged, path)
+        write_text(path, found_merged.text)
+    return found_merged.notes
 
 
 def merged(text: str, catalog: Catalog, entries: Sequence[Entry], source: str) -> Merged:
@@ -267,26 +267,26 @@ def _differences(entry: Entry, relation: Relation, added: Sequence[Field]) -> It
 
 
 def _may_be_null(relation: Relation, one: Field) -> bool:
-    found = [c for c in relation.columns if c.name.lower() == one.name.lower()]
-    return bool(found) and found[0].nullable and relation.timestamp != found[0].name
+    columns = [c for c in relation.columns if c.name.lower() == one.name.lower()]
+    return bool(columns) and columns[0].nullable and relation.timestamp != columns[0].name
 
 
 def _domain_of(relation: Relation, one: Field) -> bool:
-    found = [c for c in relation.columns if c.name.lower() == one.name.lower()]
-    return bool(found) and found[0].domain is not None
+    columns = [c for c in relation.columns if c.name.lower() == one.name.lower()]
+    return bool(columns) and columns[0].domain is not None
 
 
-def _require_kept(before: Catalog, found: Merged, path: Path) -> None:
+def _require_kept(before: Catalog, found_merged: Merged, path: Path) -> None:
     """Refuse a text in which an entry is another one, but for the columns that were added to it.
 
     Raises:
         CatalogError: naming the entry.
     """
-    after = catalog_of_text(found.text, str(path))
+    after = catalog_of_text(found_merged.text, str(path))
     for old in before.relations:
         new = after.find(old.name)
         if new is not None:
-            added = found.added.get(old.name, ())
+            added = found_merged.added.get(old.name, ())
             columns = tuple(c for c in new.columns if c.name not in added)
             opaque = tuple(pair for pair in new.opaque if pair[0] not in added)
             new = replace(new, columns=columns, opaque=opaque)

@@ -144,13 +144,13 @@ def require_written(folder: Path, epochs: int) -> None:
         try:
             body = json.loads(note.read_text(encoding="utf-8"))
             file = Kept(body["digest"], body["identity"])
-            found = as_written(path, file) if body == _sealed(file) else None
+            kept = as_written(path, file) if body == _sealed(file) else None
         except FileNotFoundError:
             # Of a micro-batch without answers there is neither.
-            found = None if path.exists() else NO_FILE
+            kept = None if path.exists() else NO_FILE
         except (OSError, ValueError, TypeError, KeyError):
-            found = None
-        if found is None:
+            kept = None
+        if kept is None:
             raise StorageError(
                 "the answers of this micro-batch are not what was written",
                 subject=str(path),

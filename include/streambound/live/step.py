@@ -105,8 +105,8 @@ class Beginning:
     @property
     def lateness(self) -> Mapping[str, int]:
         """How far behind its latest timestamp each source may be, in units of the timestamp."""
-        found = self.plan.inputs.values()
-        return {relation.name: relation.live.lateness for relation in found if relation.live}
+        dict_values = self.plan.inputs.values()
+        return {relation.name: relation.live.lateness for relation in dict_values if relation.live}
 
 
 # New answer rows with their multiplicities, by marker; None of parts where there is no time.
@@ -167,11 +167,11 @@ class Step:
         return found
 
     def _untimed(self, arrivals: list[Arrival]) -> New:
-        found: Counter[Row] = Counter()
+        counter: Counter[Row] = Counter()
         for (_, file), shares in groupby(arrivals, key=lambda a: (a.stream, a.file)):
             for step in self.evaluation.by_moment(file, {share.alias: share.table for share in shares}):
-                found.update(step.take())
-        new = {row: count for row, count in found.items() if count}
+                counter.update(step.take())
+        new = {row: count for row, count in counter.items() if count}
         return [(None, new)] if new else []
 
     def _timed(self, arrivals: list[Arrival], ended: bool) -> New:

@@ -177,9 +177,9 @@ class Sums(Folding):
     def fold(self, numbers: Sequence[Exact]) -> None:
         self._totals = [one + more for one, more in zip(self._totals, numbers, strict=True)]
 
-    def merge(self, other: Sums) -> None:
-        self._totals = [one + more for one, more in zip(self._totals, other._totals, strict=True)]
-        self._endless = [one + more for one, more in zip(self._endless, other._endless, strict=True)]
+    def merge(self, sums: Sums) -> None:
+        self._totals = [one + more for one, more in zip(self._totals, sums._totals, strict=True)]
+        self._endless = [number + more for number, more in zip(self._endless, sums._endless, strict=True)]
 
     def value(self) -> Any:
         nan, above, below = self._endless
@@ -224,8 +224,8 @@ class Distinct(Accumulator):
         if bool(before) is not bool(after):
             self._sums.put(values, 1 if after else -1)
 
-    def merge(self, other: Distinct) -> None:
-        for values, count in other._counts.items():
+    def merge(self, distinct: Distinct) -> None:
+        for values, count in distinct._counts.items():
             self._put(values, count)
 
     def value(self) -> Any:
@@ -265,8 +265,8 @@ class Best(Folding):
     def fold(self, numbers: Sequence[Any]) -> None:
         self._put(None if None in numbers else tuple(numbers))
 
-    def merge(self, other: Best) -> None:
-        self._put(other._best)
+    def merge(self, best: Best) -> None:
+        self._put(best._best)
 
     def value(self) -> Any:
         return None if self._best is None else self._best[-1]
@@ -301,9 +301,9 @@ class Settling(Accumulator):
         """Take in so many equal rows that are not taken back."""
         self._settled.add(row, count)
 
-    def merge(self, other: Settling) -> None:
-        self._open.merge(other._open)
-        self._settled.merge(other._settled)
+    def merge(self, settling: Settling) -> None:
+        self._open.merge(settling._open)
+        self._settled.merge(settling._settled)
 
     def value(self) -> Any:
         found = [one for one in (self._open.value(), self._settled.chosen) if one is not None]
@@ -342,8 +342,8 @@ class Bag(Accumulator):
         else:
             self._counts.pop(values, None)
 
-    def merge(self, other: Bag) -> None:
-        for values, count in other._counts.items():
+    def merge(self, bag: Bag) -> None:
+        for values, count in bag._counts.items():
             self._put(values, count)
 
     def value(self) -> Any:

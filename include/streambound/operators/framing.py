@@ -269,21 +269,21 @@ class Functions:
         kinds, columns, made = list(types), [(f"o{n}", kind) for n, kind in enumerate(types)], list[Over]()
         self._formulas = []
         for over in functions:
-            one = over.aggregate
-            if one is not None and one.formula is not None:
-                kind = one.type_of(types.__getitem__)
-                self._formulas.append(compiled(one.formula, columns, kind))
+            aggregate = over.aggregate
+            if aggregate is not None and aggregate.formula is not None:
+                kind = aggregate.type_of(types.__getitem__)
+                self._formulas.append(compiled(aggregate.formula, columns, kind))
                 kinds.append(kind)
-                over = replace(over, aggregate=of_column(one, len(kinds) - 1))
+                over = replace(over, aggregate=of_column(aggregate, len(kinds) - 1))
             made.append(over)
         self.all = [Function(over, kinds, time) for over in made]
-        self.placed = any(one.placed for one in self.all)
+        self.placed = any(function.placed for function in self.all)
         self._width = len(types)
 
     @property
     def types(self) -> list[Type]:
         """Of what they say."""
-        return [one.type for one in self.all]
+        return [function.type for function in self.all]
 
     def elements(self, rows: Iterable[tuple[Row, int]], order: Sequence[tuple[int, bool]]) -> list[Element]:
         """Rows in an order."""

@@ -34,7 +34,7 @@ class _Group:
 
     @property
     def values(self) -> tuple[Any, ...]:
-        return tuple([one.value() for one in self.kept])
+        return tuple([accumulator.value() for accumulator in self.kept])
 
 
 class Groups(Operator):
@@ -60,12 +60,14 @@ class Groups(Operator):
         # Of each input the aggregates that take its rows, with the factor of their weights.
         self.takers: list[list[tuple[int, Any]]] = [[] for _ in types]
         values = []
-        for number, (one, reads) in enumerate(zip(operation.then.aggregates, operation.reads, strict=True)):
+        for number, (aggregate, reads) in enumerate(
+            zip(operation.then.aggregates, operation.reads, strict=True)
+        ):
             self.takers[reads.input].append((number, None))
             for factor, source in reads.terms:
                 self.takers[source].append((number, _exact(factor)))
             plain = (s.type for s in operation.then.shown if s.plain and s.values == (number,))
-            values.append(next(plain, one.type_of(operation.kinds.__getitem__)))
+            values.append(next(plain, aggregate.type_of(operation.kinds.__getitem__)))
         # Of those that can be computed from shares of the rows, the numbers that are folded.
         self.folded = [
             (number, [[(_exact(factor), place) for factor, place in terms] for terms in reads.measures])
@@ -75,16 +77,22 @@ class Groups(Operator):
         # Expressions over several tuples are further columns of the rows of their input.
         self.computed: list[list[tuple[int, Computed]]] = [[] for _ in types]
         self.columns: dict[int, int] = {}
-        for number, (one, reads) in enumerate(zip(operation.then.aggregates, operation.reads, strict=True)):
-            if one.formula is not None:
+        for number, (aggregate, reads) in enumerate(
+            zip(operation.then.aggregates, operation.reads, strict=True)
+        ):
+            if aggregate.formula is not None:
                 made = self.computed[reads.input]
                 self.columns[number] = len(types[reads.input]) + len(made)
                 places = sorted(reads.positions.items(), key=lambda item: item[1])
                 named = [(f"o{p}", types[reads.input][place]) for p, place in places]
                 # Of what is counted it matters whether it is NULL.
-                counts = one.kind is Kind.COUNT
-                formula = f"CASE WHEN ({one.formula}) IS NOT NULL THEN 1 END" if counts else one.formula
-                made.append((number, compiled(formula, named, one.type_of(operation.kinds.__getitem__))))
+                counts = aggregate.kind is Kind.COUNT
+                formula = (
+                    f"CASE WHEN ({aggregate.formula}) IS NOT NULL THEN 1 END" if counts else aggregate.formula
+                )
+                made.append(
+                    (number, compiled(formula, named, aggregate.type_of(operation.kinds.__getitem__)))
+                )
         self._made = list(self._makers())
         # Weights that are sums say nothing of how many rows there are.
         self.counted = [not some or any(factor is None for _, factor in some) for some in self.takers]
@@ -107,7 +115,9 @@ class Groups(Operator):
     @property
     def units(self) -> int:
         """Counts of rows, and what each aggregate keeps, of every group."""
-        groups = sum(len(g.counts) + sum(one.units for one in g.kept) for g in self.groups.values())
+        groups = sum(
+            len(g.counts) + sum(accumulator.units for accumulator in g.kept) for g in self.groups.values()
+        )
         return groups + sum(len(row) + 1 for kept in self.open for row in kept)
 
     def initial(self) -> dict[Row, int]:
@@ -209,23 +219,23 @@ class Groups(Operator):
     def _makers(self) -> Iterator[Callable[[], Accumulator]]:
         """What makes the accumulator of each aggregate."""
         pairs = zip(self.operation.then.aggregates, self.operation.reads, strict=True)
-        for number, (one, reads) in enumerate(pairs):
+        for number, (aggregate, reads) in enumerate(pairs):
             kinds = self.types[reads.input]
             if (column := self.columns.get(number)) is not None:
-                shown = one.type_of(self.operation.kinds.__getitem__)
+                shown = aggregate.type_of(self.operation.kinds.__getitem__)
                 wider = [*kinds, *[shown] * (column + 1 - len(kinds))]
-                yield accumulators(of_column(one, column), {column: column}, reads.retracts, wider)
+                yield accumulators(of_column(aggregate, column), {column: column}, reads.retracts, wider)
             elif reads.weighed:
-                yield partial(Weighed, one, one.type_of(self.operation.kinds.__getitem__))
+                yield partial(Weighed, aggregate, aggregate.type_of(self.operation.kinds.__getitem__))
             else:
-                yield accumulators(one, reads.positions, reads.retracts, kinds, reads.time)
+                yield accumulators(aggregate, reads.positions, reads.retracts, kinds, reads.time)
 
     def _group(self, key: Row) -> _Group:
-        found = self.groups.get(key)
-        if found is None:
-            found = self.groups[key] = self._empty()
+        group = self.groups.get(key)
+        if group is None:
+            group = self.groups[key] = self._empty()
             self.closing.open(key)
-        return found
+        return group
 
     def standing(self, now: int | None, below: Sequence[Changes]) -> dict[Row, int]:
         """The rows of groups into which rows may still come.
@@ -249,7 +259,10 @@ class Groups(Operator):
     def dump(self) -> Any:
         """The groups in the order of their texts, and the time that was seen."""
         found = sorted(self.groups.items(), key=lambda one: ordering(one[0]))
-        rows = [[list(map(plain, key)), g.counts, [one.dump() for one in g.kept]] for key, g in found]
+        rows = [
+            [list(map(plain, key)), g.counts, [accumulator.dump() for accumulator in g.kept]]
+            for key, g in found
+        ]
         kept = [
             [
                 [list(map(plain, row)), count]
@@ -271,8 +284,8 @@ class Groups(Operator):
         for key, counts, kept in document["groups"]:
             group = self._group(decoded(key))
             group.counts = list(counts)
-            for one, part in zip(group.kept, kept, strict=True):
-                one.load(part)
+            for accumulator, part in zip(group.kept, kept, strict=True):
+                accumulator.load(part)
 
 
 def _exact(factor: Fraction) -> int | Fraction:

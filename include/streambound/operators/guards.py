@@ -42,7 +42,7 @@ class Guards(Operator):
         self._shown, self._known = operation.shown, operation.known
         self._times = times
         self._guards = [
-            _Guard(one, times[0], inner) for one, inner in zip(operation.sought, times[1:], strict=True)
+            _Guard(sought, times[0], inner) for sought, inner in zip(operation.sought, times[1:], strict=True)
         ]
         self._waiting: dict[Waiting, int] = {}
         # Until when these may be taken back, as far as it was asked for.

@@ -123,7 +123,7 @@ def escapes(here: _Differences, covers: Sequence[Conjunction]) -> bool:
     if not covers:
         return True
     first, rest = covers[0], covers[1:]
-    return any(escapes(made, rest) for one in first for made in here.with_(one.negated))
+    return any(escapes(made, rest) for comparison in first for made in here.with_(comparison.negated))
 
 
 class Irredundants(Operator):
@@ -199,7 +199,7 @@ class Irredundants(Operator):
 
     def _conjunction(self, known: Mapping[int, Row]) -> Conjunction | None:
         """What the conditions ask of what comes, where some tuples are known; None if they cannot hold."""
-        found = []
+        comparisons = []
         for atom in self._made.atoms:
             right: Side
             if isinstance(atom, Filter):
@@ -212,8 +212,8 @@ class Irredundants(Operator):
             if made.known is False:
                 return None
             if made.known is None:
-                found.append(made)
-        return tuple(found)
+                comparisons.append(made)
+        return tuple(comparisons)
 
     def _row(self, known: Mapping[int, Row]) -> tuple[Any, ...]:
         return tuple(
@@ -234,7 +234,7 @@ class Irredundants(Operator):
         if self._inputs.count(number) > 1 and (alone := self._conjunction({})) is not None:
             makers.append((alone, self._row({})))
         for asked, shown in self._targets(number, row):
-            present = {v for one in asked for v in one.variables}
+            present = {v for comparison in asked for v in comparison.variables}
             present.update(side[0] for side in shown if side is not None and side[0] is not None)
             covers = [_also(made, other, shown) for made, other in makers]
             covers += [_also((), self._given(answer), shown) for answer in self._rows]
@@ -263,8 +263,8 @@ class Irredundants(Operator):
             if position is not None and bound is not None:
                 comparisons.append(Comparison(((number, position), 0), Op.GE, (None, bound)))
         comparisons += self._made_within()
-        for one in comparisons:
-            found = [made for here in found for made in here.with_(one)]
+        for comparison in comparisons:
+            found = [made for here in found for made in here.with_(comparison)]
         return found
 
     def _made_within(self) -> Iterator[Comparison]:
@@ -335,7 +335,7 @@ class Irredundants(Operator):
 
 def _also(made: Conjunction, row: Sequence[Side], shown: Sequence[Side]) -> Conjunction | None:
     """A conjunction, and that what it makes is a certain row; None if that cannot be."""
-    found = list(made)
+    comparisons = list(made)
     for mine, theirs in zip(row, shown, strict=True):
         if mine is None or theirs is None:
             if mine is not theirs:
@@ -345,8 +345,8 @@ def _also(made: Conjunction, row: Sequence[Side], shown: Sequence[Side]) -> Conj
         if equal.known is False:
             return None
         if equal.known is None:
-            found.append(equal)
-    return tuple(found)
+            comparisons.append(equal)
+    return tuple(comparisons)
 
 
 def number_of(value: Any) -> Fraction | int:
@@ -356,10 +356,10 @@ def number_of(value: Any) -> Fraction | int:
     True
     """
     if isinstance(value, str):
-        found = Fraction(0)
+        fraction = Fraction(0)
         for character in reversed(value):
-            found = (found + ord(character) + 1) / _CHARACTERS
-        return found
+            fraction = (fraction + ord(character) + 1) / _CHARACTERS
+        return fraction
     if isinstance(value, NotANumber):
         return _INFINITE + 1
     if isinstance(value, float):

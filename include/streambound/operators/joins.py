@@ -215,7 +215,7 @@ class _Sides:
 
     @property
     def units(self) -> int:
-        return sum(len(one.rows) * (len(one.columns) + 1) for one in self.kept)
+        return sum(len(kept.rows) * (len(kept.columns) + 1) for kept in self.kept)
 
     def over(self, number: int, row: Row, now: int | None) -> bool:
         """Whether nothing that comes after all until a time can meet or change a row of a side."""
@@ -239,8 +239,8 @@ class _Sides:
 
     def dump(self) -> dict[str, Any]:
         rows = [
-            [[list(map(plain, row)), one.rows[row]] for row in sorted(one.rows, key=ordering)]
-            for one in self.kept
+            [[list(map(plain, row)), kept.rows[row]] for row in sorted(kept.rows, key=ordering)]
+            for kept in self.kept
         ]
         return {"rows": rows, "seen": self._closing[0].seen}
 

@@ -214,8 +214,8 @@ class _Descending:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Descending) and self.text == other.text
 
-    def __lt__(self, other: _Descending) -> bool:
-        return other.text < self.text
+    def __lt__(self, descending: _Descending) -> bool:
+        return descending.text < self.text
 
     def __hash__(self) -> int:
         return hash(self.text)

@@ -56,23 +56,25 @@ class Sessions(Operator):
         self._ending = times.among({time: 0})
         self._aggregates = operation.then.aggregates
         # Those that are no edge of a session.
-        self._plain = [n for n, one in enumerate(self._aggregates) if one.function not in SESSIONS]
+        self._plain = [
+            n for n, aggregate in enumerate(self._aggregates) if aggregate.function not in SESSIONS
+        ]
         keys = list(zip(operation.keys, types, strict=False))
-        values = [self._type(one) for one in self._aggregates]
+        values = [self._type(aggregate) for aggregate in self._aggregates]
         self._shown = Projection(operation.then.shown, keys, values, operation.then.having)
         self._closing = Closing(times, self._ending)
         # The open sessions of each key, or their rows.
         self._open: dict[Row, list[_Session]] = {}
         self._rows: dict[Row, dict[Row, int]] = {}
 
-    def _type(self, one: Aggregate) -> Type:
-        edge = one.function in SESSIONS
-        return self._types[self._time] if edge else one.type_of(self._operation.kinds.__getitem__)
+    def _type(self, aggregate: Aggregate) -> Type:
+        edge = aggregate.function in SESSIONS
+        return self._types[self._time] if edge else aggregate.type_of(self._operation.kinds.__getitem__)
 
     @property
     def units(self) -> int:
         """Times, and what each aggregate keeps, of every open session; or their rows with their counts."""
-        sessions = sum(one.units for found in self._open.values() for one in found)
+        sessions = sum(session.units for found_sessions in self._open.values() for session in found_sessions)
         return sessions + sum(len(row) + 1 for rows in self._rows.values() for row in rows)
 
     def take(self, inputs: Sequence[Changes]) -> dict[Row, int]:
@@ -98,49 +100,53 @@ class Sessions(Operator):
     ) -> list[_Session]:
         """The sessions of a key with rows of which some are taken back: what is kept are rows."""
         known = self._rows.pop(key, {})
-        before += [self._values(key, one) for one in self._swept((), known)]
+        before += [self._values(key, session) for session in self._swept((), known)]
         rows = {row: n for row in {**known, **arrived} if (n := known.get(row, 0) + arrived.get(row, 0))}
-        found = self._swept((), rows)
-        after += [self._values(key, one) for one in found]
+        sessions = self._swept((), rows)
+        after += [self._values(key, session) for session in sessions]
         if rows:
             self._rows[key] = rows
-        return found
+        return sessions
 
     def _extended(
         self, key: Row, arrived: Mapping[Row, int], before: list[Row], after: list[Row]
     ) -> list[_Session]:
         """The sessions of a key with rows that only come."""
-        known = self._open.get(key, [])
-        near = self._near(known, arrived)
-        before += [self._values(key, one) for one in near]
-        others = {id(one) for one in known}.difference(map(id, near))
-        found = self._open[key] = self._swept(known, arrived)
-        after += [self._values(key, one) for one in found if id(one) not in others]
-        return found
+        known_sessions = self._open.get(key, [])
+        near = self._near(known_sessions, arrived)
+        before += [self._values(key, session) for session in near]
+        others = {id(session) for session in known_sessions}.difference(map(id, near))
+        sessions = self._open[key] = self._swept(known_sessions, arrived)
+        after += [self._values(key, session) for session in sessions if id(session) not in others]
+        return sessions
 
-    def _near(self, known: Sequence[_Session], arrived: Iterable[Row]) -> list[_Session]:
+    def _near(self, sessions: Sequence[_Session], arrived: Iterable[Row]) -> list[_Session]:
         """The sessions that rows of these times may belong to."""
         times = [row[self._time] for row in arrived]
         low, high = min(times), max(times)
-        return [one for one in known if low - one.last < self._gap and one.first - high < self._gap]
+        return [
+            session
+            for session in sessions
+            if low - session.last < self._gap and session.first - high < self._gap
+        ]
 
-    def _swept(self, known: Iterable[_Session], rows: Mapping[Row, int]) -> list[_Session]:
+    def _swept(self, known_sessions: Iterable[_Session], rows: Mapping[Row, int]) -> list[_Session]:
         """Sessions in order of time, of others and of rows."""
-        parts: list[tuple[Any, _Session | None, Row]] = [(one.first, one, ()) for one in known]
+        parts: list[tuple[Any, _Session | None, Row]] = [(one.first, one, ()) for one in known_sessions]
         parts += [(row[self._time], None, row) for row in rows]
-        found: list[_Session] = []
+        sessions: list[_Session] = []
         for time, session, row in sorted(parts, key=lambda part: part[0]):
-            last = found[-1] if found and time - found[-1].last < self._gap else None
+            last = sessions[-1] if sessions and time - sessions[-1].last < self._gap else None
             if session is not None:
-                found.append(session) if last is None else self._join(last, session)
+                sessions.append(session) if last is None else self._join(last, session)
                 continue
             if last is None:
-                last = _Session(time, time, [self._empty(one) for one in self._plain])
-                found.append(last)
+                last = _Session(time, time, [self._empty(number) for number in self._plain])
+                sessions.append(last)
             last.last = max(last.last, time)
             for one in last.kept:
                 one.add(row, rows[row])
-        return found
+        return sessions
 
     def _empty(self, number: int) -> Accumulator:
         reads = self._operation.reads[number]
@@ -148,15 +154,16 @@ class Sessions(Operator):
 
     def _join(self, session: _Session, later: _Session) -> None:
         session.last = max(session.last, later.last)
-        for one, other in zip(session.kept, later.kept, strict=True):
-            one.merge(other)
+        for left, right in zip(session.kept, later.kept, strict=True):
+            left.merge(right)
 
     def _values(self, key: Row, session: _Session) -> Row:
         """The keys of a session, and the values of its aggregates."""
         kept = iter(session.kept)
         edges = {SESSIONS[0]: session.first, SESSIONS[1]: session.last + self._gap}
         values = [
-            edges[one.function] if one.function in edges else next(kept).value() for one in self._aggregates
+            edges[aggregate.function] if aggregate.function in edges else next(kept).value()
+            for aggregate in self._aggregates
         ]
         return (*key, *values)
 
@@ -196,9 +203,11 @@ class Sessions(Operator):
 
     def standing(self, now: int | None, below: Sequence[Changes]) -> dict[Row, int]:
         """The rows of sessions that may still get longer."""
-        found = [(key, one) for key, sessions in self._sessions() for one in sessions]
+        found = [(key, session) for key, sessions in self._sessions() for session in sessions]
         rows = [
-            self._values(key, one) for key, one in found if not self._ending.over(self._edge(one.last), now)
+            self._values(key, session)
+            for key, session in found
+            if not self._ending.over(self._edge(session.last), now)
         ]
         return difference((), self._answers(rows))
 
@@ -209,8 +218,11 @@ class Sessions(Operator):
     def dump(self) -> Any:
         """Sessions in the order of their keys and times, or their rows, and the time that was seen."""
         sessions = [
-            [list(map(plain, key)), [[s.first, s.last, [one.dump() for one in s.kept]] for s in found]]
-            for key, found in sorted(self._open.items(), key=lambda one: ordering(one[0]))
+            [
+                list(map(plain, key)),
+                [[s.first, s.last, [one.dump() for one in s.kept]] for s in found_sessions],
+            ]
+            for key, found_sessions in sorted(self._open.items(), key=lambda one: ordering(one[0]))
         ]
         rows = [(row, count) for found in self._rows.values() for row, count in found.items()]
         kept = [[*map(plain, row), count] for row, count in sorted(rows, key=lambda one: ordering(one[0]))]
@@ -224,7 +236,7 @@ class Sessions(Operator):
         for values, found in document["sessions"]:
             sessions = self._open[decoded(values)] = []
             for first, last, kept in found:
-                sessions.append(_Session(first, last, [self._empty(one) for one in self._plain]))
+                sessions.append(_Session(first, last, [self._empty(number) for number in self._plain]))
                 for one, part in zip(sessions[-1].kept, kept, strict=True):
                     one.load(part)
         for *values, count in document["rows"]:

@@ -30,7 +30,7 @@ class Once(Operator):
     def see(self, inputs: Sequence[Changes]) -> None:
         """Take note of the times of what has come: all until the latest of them is there."""
         seen = [times.seen(row) for times, rows in zip(self._times, inputs, strict=True) for row in rows]
-        self.now = max((one for one in (self.now, *seen) if one is not None), default=None)
+        self.now = max((number for number in (self.now, *seen) if number is not None), default=None)
 
     def take(self, inputs: Sequence[Changes]) -> dict[Row, int]:
         """The rows that are settled now and were not before.

@@ -61,7 +61,7 @@ class _Lane:
         self.parts: dict[Row, _Part] = {}
         # Keys with rows that are not settled.
         self.open: set[Row] = set()
-        ahead, back, after, before = zip(*(one.looks for one in functions.values()), strict=True)
+        ahead, back, after, before = zip(*(function.looks for function in functions.values()), strict=True)
         self.rows_after: int = max(ahead)
         self.rows_before, self.after = max(back), max(after)
         self.before = max((length for length in before if length is not None), default=None)
@@ -70,10 +70,10 @@ class _Lane:
         return tuple([row[p] for p in self.partition])
 
     def part(self, key: Row) -> _Part:
-        found = self.parts.get(key)
-        if found is None:
-            found = self.parts[key] = _Part([one.past() for one in self.functions.values()])
-        return found
+        found_part = self.parts.get(key)
+        if found_part is None:
+            found_part = self.parts[key] = _Part([function.past() for function in self.functions.values()])
+        return found_part
 
     def add(self, part: _Part, arrived: Iterable[Element]) -> None:
         """Take in rows, all of them after those that are settled."""
@@ -94,8 +94,8 @@ class _Lane:
             return
         elements = self.elements(part)
         columns = [
-            one.values(elements, part.settled, past)
-            for one, past in zip(self.functions.values(), part.pasts, strict=True)
+            function.values(elements, part.settled, past)
+            for function, past in zip(self.functions.values(), part.pasts, strict=True)
         ]
         values = list(zip(*columns, strict=True))
         found = list(zip(elements[part.settled :], values, strict=True))[after:]
@@ -120,8 +120,8 @@ class _Lane:
                 unseen, _leading(times, lambda t: over(t + length) and all(t + length < n for n in following))
             )
         unseen = max(0, unseen)
-        for one, past in zip(self.functions.values(), part.pasts, strict=True):
-            one.forget(past, elements[:unseen])
+        for function, past in zip(self.functions.values(), part.pasts, strict=True):
+            function.forget(past, elements[:unseen])
         if unseen:
             part.kept = list[Element]()
             self.add(part, elements[unseen:])

@@ -32,9 +32,9 @@ class Weighed(Accumulator):
         """Take in the weight of some rows, times a factor."""
         self._sum += factor * weight
 
-    def merge(self, other: Weighed) -> None:
-        self._rows += other._rows
-        self._sum += other._sum
+    def merge(self, weighed: Weighed) -> None:
+        self._rows += weighed._rows
+        self._sum += weighed._sum
 
     def value(self) -> Any:
         if self._kind is Kind.COUNT:

@@ -82,9 +82,9 @@ def _decisions(facts: System, merged: Mapping[str, str]) -> Iterator[list[Option
             # The values of a static relation are constants of the query, if not known yet.
             for static in (a for a in facts.space.mates(attribute) if facts.query.is_static(a)):
                 yield _orders(attribute, static)
-        for one, other in combinations(attributes, 2):
-            if facts.space.family(one) is facts.space.family(other):
-                yield _orders(one, other)
+        for left, right in combinations(attributes, 2):
+            if facts.space.family(left) is facts.space.family(right):
+                yield _orders(left, right)
 
 
 def _relevant(facts: System) -> list[Attribute]:
@@ -97,11 +97,11 @@ def _relevant(facts: System) -> list[Attribute]:
     return sorted(a for a in asked if not query.is_timestamp(a))
 
 
-def _orders(one: Attribute, other: Attribute) -> list[Option]:
+def _orders(left: Attribute, right: Attribute) -> list[Option]:
     return [
-        [below(one, other)],
-        [below(one, other, strict=False), below(other, one, strict=False)],
-        [below(other, one)],
+        [below(left, right)],
+        [below(left, right, strict=False), below(right, left, strict=False)],
+        [below(right, left)],
     ]
 
 
@@ -114,7 +114,7 @@ def _positions(facts: System, attribute: Attribute) -> list[Option]:
         return [*outside, [at_least(attribute, known[0]), at_most(attribute, known[-1])]]
     points = [[at_least(attribute, c), at_most(attribute, c)] for c in known]
     gaps = [
-        [at_least(attribute, one, strict=True), at_most(attribute, other, strict=True)]
-        for one, other in pairwise(known)
+        [at_least(attribute, number, strict=True), at_most(attribute, other, strict=True)]
+        for number, other in pairwise(known)
     ]
     return [*outside, *points, *gaps]

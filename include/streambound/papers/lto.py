@@ -63,9 +63,9 @@ def _preserving(refs: References, forest: Forest) -> str | None:
         infinite = attribute.occurrence in forest.streams
         if infinite and not forest.at_top(attribute.occurrence) and not refs.bounded(attribute):
             return f"C3: {attribute} is projected and unbounded in a branch"
-    for one, other in refs.equalities():
-        if not all(forest.at_top(a.occurrence) or refs.bounded(a) for a in (one, other)):
-            return f"C4: {one} = {other} has an unbounded side in a branch"
+    for left, right in refs.equalities():
+        if not all(forest.at_top(a.occurrence) or refs.bounded(a) for a in (left, right)):
+            return f"C4: {left} = {right} has an unbounded side in a branch"
     for name in sorted(set(forest.streams.values())):
         if not forest.at_top(name) and (refs.max_ref(name) or refs.min_ref(name)):
             return f"C5: MaxRef or MinRef of {name} is not empty"

@@ -52,14 +52,18 @@ class References:
     def equalities(self) -> list[tuple[Attribute, Attribute]]:
         """The implied equalities between two streams."""
         return [
-            (one, other)
-            for one, other in self._pairs()
-            if self._comparable(one, other) and self.branch.equates(one, other)
+            (attribute, other_attribute)
+            for attribute, other_attribute in self._pairs()
+            if self._comparable(attribute, other_attribute)
+            and self.branch.equates(attribute, other_attribute)
         ]
 
     def equalities_bounded(self) -> bool:
         """Whether both sides of every implied equality between two streams are bounded."""
-        return all(self.bounded(one) and self.bounded(other) for one, other in self.equalities())
+        return all(
+            self.bounded(attribute) and self.bounded(other_attribute)
+            for attribute, other_attribute in self.equalities()
+        )
 
     def max_ref(self, stream: str) -> list[Attribute]:
         """Unbounded attributes of a stream above one of another in a non-redundant inequality."""
@@ -99,8 +103,8 @@ class References:
         attributes = self._infinite()
         return [(a, b) for a in attributes for b in attributes if a < b and self.stream(a) != self.stream(b)]
 
-    def _comparable(self, one: Attribute, other: Attribute) -> bool:
-        return self.space.family(one) is self.space.family(other)
+    def _comparable(self, left: Attribute, right: Attribute) -> bool:
+        return self.space.family(left) is self.space.family(right)
 
     def _joins(self, low: Attribute, high: Attribute) -> bool:
         if not self._comparable(low, high) or not self.branch.orders(low, high):

@@ -189,9 +189,9 @@ class Conditions:
         for attribute in self.facts.query.projected:
             if attribute.occurrence in streams and self._unbounded(attribute):
                 return f"C1: {attribute} is projected and unbounded in a branch"
-        for one, other in self._equalities:
-            if _links(streams, one, other):
-                return f"C2: {one} and {other} are equal and unbounded in a branch"
+        for left, right in self._equalities:
+            if _links(streams, left, right):
+                return f"C2: {left} and {right} are equal and unbounded in a branch"
         joins = [c for c in self._joins if _links(streams, c.low, c.high)]
         for name in dict.fromkeys(streams.values()):
             side = {alias for alias, merged in streams.items() if merged == name}
@@ -202,8 +202,8 @@ class Conditions:
         return None
 
 
-def _links(streams: Mapping[str, str], one: Attribute, other: Attribute) -> bool:
-    sides = {streams.get(one.occurrence), streams.get(other.occurrence)}
+def _links(streams: Mapping[str, str], left: Attribute, right: Attribute) -> bool:
+    sides = {streams.get(left.occurrence), streams.get(right.occurrence)}
     return len(sides) == 2 and None not in sides
 
 

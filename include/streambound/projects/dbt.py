@@ -316,7 +316,7 @@ def _columns(file: Path) -> dict[str, dict[str, str]]:
 def _root(file: Path) -> Path:
     """The folder of the project that a manifest is of: the nearest above with a ``dbt_project.yml``."""
     around = file.resolve().parents
-    root = next((one for one in around if (one / "dbt_project.yml").is_file()), None)
+    root = next((path for path in around if (path / "dbt_project.yml").is_file()), None)
     if root is None:
         return file.parent.parent if file.parent.name == "target" else file.parent
     return root.relative_to(Path.cwd()) if root.is_relative_to(Path.cwd()) else root

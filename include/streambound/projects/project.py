@@ -82,7 +82,7 @@ class Project:
         own = () if self.manifest is not None else (".",)
         for said in own if self.paths is None else self.paths:
             if _PATTERN.search(said):
-                yield from (one for one in sorted(self.folder.glob(said)) if not self.left_out(one))
+                yield from (path for path in sorted(self.folder.glob(said)) if not self.left_out(path))
             else:
                 yield self.folder / said
 

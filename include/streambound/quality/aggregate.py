@@ -164,10 +164,10 @@ def _at(relation: Relation) -> exp.Expr:
 
 def ordered(column: Column) -> exp.Expr:
     """A column's value as it is compared."""
-    found = column_of("history", column.name)
+    found_column = column_of("history", column.name)
     # Microseconds compare alike whether the file's timestamps carry a zone or not.
     is_moment = column.type.family is Family.TIMESTAMP
-    return exp.Anonymous(this="EPOCH_US", expressions=[found]) if is_moment else found
+    return exp.Anonymous(this="EPOCH_US", expressions=[found_column]) if is_moment else found_column
 
 
 def outside(column: Column) -> tuple[exp.Expr, list[Any]]:

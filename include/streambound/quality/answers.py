@@ -95,7 +95,7 @@ def check_answer_sets(answers: Sequence[AnswerSet], run_id: str, job: str = "") 
 
     if not answers:
         return ()
-    measured = [_measured(one) for one in answers]
+    measured = [_measured(answer_set) for answer_set in answers]
     expectations = [promise.expected() for promise in ANSWER_PROMISES]
     table = pd.DataFrame(measured)
     with docs_context() as context:

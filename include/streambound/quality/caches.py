@@ -36,16 +36,16 @@ def check_cache_benchmarks(
     import pandas as pd
 
     by_query: dict[str, list[CacheBenchmark]] = {}
-    for one in benchmarks:
-        by_query.setdefault(one.query, []).append(one)
+    for cache_benchmark in benchmarks:
+        by_query.setdefault(cache_benchmark.query, []).append(cache_benchmark)
     if not by_query:
         return ()
     wanted, named = list(dict.fromkeys(sizes)), set(policies)
     cells = {f"{query}, k = {size}": (query, size) for query in sorted(by_query) for size in wanted}
-    seen = {(one.query, one.size): one for one in estimates}
+    seen = {(cache_estimate.query, cache_estimate.size): cache_estimate for cache_estimate in estimates}
     rows = []
     for cell, (query, size) in cells.items():
-        measured = _measured([one for one in by_query[query] if one.size == size], named)
+        measured = _measured([benchmark for benchmark in by_query[query] if benchmark.size == size], named)
         rows.append({"cell": cell, **measured, **_estimated(seen.get((query, size)))})
     table = pd.DataFrame(rows)
     expectations = [promise.expected() for promise in CACHE_PROMISES]
@@ -55,33 +55,43 @@ def check_cache_benchmarks(
     return tuple(_quality(query, queries, checked, run_id, job) for query in sorted(by_query))
 
 
-def _measured(found: Sequence[CacheBenchmark], policies: set[str]) -> dict[str, Any]:
+def _measured(cache_benchmarks: Sequence[CacheBenchmark], policies: set[str]) -> dict[str, Any]:
     """The metrics of one query at one size: counts of contenders that break a promise."""
-    shares = [one.share for one in found if one.share is not None]
-    tried = {one.policy for one in found if not one.contender.startswith("earlier ")}
+    shares = [
+        cache_benchmark.share for cache_benchmark in cache_benchmarks if cache_benchmark.share is not None
+    ]
+    tried = {
+        cache_benchmark.policy
+        for cache_benchmark in cache_benchmarks
+        if not cache_benchmark.contender.startswith("earlier ")
+    }
     return {
-        "contenders": len(found),
-        "over_optimum": sum(one.kept > one.optimum for one in found),
-        "optimum_over_possible": sum(one.optimum > one.possible for one in found),
+        "contenders": len(cache_benchmarks),
+        "over_optimum": sum(
+            cache_benchmark.kept > cache_benchmark.optimum for cache_benchmark in cache_benchmarks
+        ),
+        "optimum_over_possible": sum(
+            cache_benchmark.optimum > cache_benchmark.possible for cache_benchmark in cache_benchmarks
+        ),
         "shares_outside": sum(not 0 <= share <= 1 for share in shares),
         "policies_missing": len(policies - tried),
-        "chosen": sum(one.chosen for one in found),
+        "chosen": sum(cache_benchmark.chosen for cache_benchmark in cache_benchmarks),
     }
 
 
-def _estimated(found: CacheEstimate | None) -> dict[str, Any]:
+def _estimated(cache_estimate: CacheEstimate | None) -> dict[str, Any]:
     """The metrics of one query's estimate at one size."""
-    over = found is not None and found.results > found.exact
+    over = cache_estimate is not None and cache_estimate.results > cache_estimate.exact
     return {
-        "estimate_missing": int(found is None),
-        "estimate_off": int(found is not None and not found.holds),
+        "estimate_missing": int(cache_estimate is None),
+        "estimate_off": int(cache_estimate is not None and not cache_estimate.holds),
         "results_over_exact": int(over),
     }
 
 
 def _quality(query: str, queries: dict[str, str], checked: Checked, run_id: str, job: str) -> QueryQuality:
-    failures = [one for one in checked.failures if queries[str(one.subject)] == query]
-    reasons = tuple(f"{one.subject}: {one.reason}" for one in failures)
+    failures = [failure for failure in checked.failures if queries[str(failure.subject)] == query]
+    reasons = tuple(f"{failure.subject}: {failure.reason}" for failure in failures)
     told = tuple(checked.told([cell for cell, its in queries.items() if its == query]))
     evaluated, page = checked.evaluated, checked.page
     return QueryQuality(

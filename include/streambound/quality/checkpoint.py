@@ -78,7 +78,7 @@ def run_checkpoint(
     (identifier, result), *_ = outcome.run_results.items()
     for evaluated in result.results:
         _refuse_exception(name, evaluated)
-    failures = [found for one in result.results if not one.success for found in _failures(one, subject)]
+    failures = [failure for one in result.results if not one.success for failure in _failures(one, subject)]
     says = tuple(_says(one) for one in result.results)
     return Checked(bool(outcome.success), says, tuple(failures), page_of(identifier))
 
@@ -91,7 +91,7 @@ def _checkpoint(
 
     asset = context.data_sources.add_or_update_pandas(source).add_dataframe_asset(name)
     batch = asset.add_batch_definition_whole_dataframe("whole")
-    suite = gx.ExpectationSuite(name=name, expectations=[_built(one) for one in expectations])
+    suite = gx.ExpectationSuite(name=name, expectations=[_built(expected) for expected in expectations])
     suite = context.suites.add_or_update(suite)
     definition = gx.ValidationDefinition(name=name, data=batch, suite=suite)
     form = (

@@ -111,12 +111,12 @@ def _fault(relation: Relation, partition: Partition) -> Measures | None:
     rows, columns = 0, [column.name for column in relation.columns]
     for path in partition.files:
         try:
-            found = footer(relation, columns, str(path))
+            found_footer = footer(relation, columns, str(path))
         except DataError as error:
             return Measures(partition.name, False, False, f"{path.name} is {error.message}")
-        rows += found.metadata.num_rows
-        if found.faults:
-            reason = "; ".join(fault.message for fault in found.faults.values())
+        rows += found_footer.metadata.num_rows
+        if found_footer.faults:
+            reason = "; ".join(fault.message for fault in found_footer.faults.values())
             return Measures(partition.name, True, False, f"{path.name}: {reason}", rows)
     return None
 
@@ -180,21 +180,21 @@ def day_of(name: str) -> tuple[int, int] | None:
 
 def _measures(relation: Relation, partition: Partition, counted: Counted | None) -> Measures:
     # A partition without rows is in no group of the aggregation.
-    found = counted or Counted.empty(relation)
+    found_counted = counted or Counted.empty(relation)
     dated = relation.history is not None and relation.history.partition_by == "date"
     return Measures(
         partition=partition.name,
         readable=True,
         schema_ok=True,
-        rows=found.rows,
-        nulls=found.nulls,
-        outside_day=found.outside_day if dated else None,
-        outside_domain=found.outside_domain,
-        most_rows_at_one_timestamp=found.most_at_once if relation.timestamp else None,
-        first=_moment(relation, found.first),
-        last=_moment(relation, found.last),
-        least=found.least,
-        greatest=found.greatest,
+        rows=found_counted.rows,
+        nulls=found_counted.nulls,
+        outside_day=found_counted.outside_day if dated else None,
+        outside_domain=found_counted.outside_domain,
+        most_rows_at_one_timestamp=found_counted.most_at_once if relation.timestamp else None,
+        first=_moment(relation, found_counted.first),
+        last=_moment(relation, found_counted.last),
+        least=found_counted.least,
+        greatest=found_counted.greatest,
     )
 
 

@@ -88,9 +88,9 @@ def check_stream(
         DataError: there is no history, no folder or no file at all.
         StorageError: the quality folder cannot be used.
     """
-    found = find_partitions(relation, partitions)
-    measures = measure(relation, found)
-    newest = next((p for p, m in zip(found, measures, strict=True) if m.newest), None)
+    found_partitions = find_partitions(relation, partitions)
+    measures = measure(relation, found_partitions)
+    newest = next((p for p, m in zip(found_partitions, measures, strict=True) if m.newest), None)
     sample = None if newest is None else newest_rows(relation, newest)
     with docs_context() as context:
         checked = _check_metrics(context, relation, measures, run_id)
@@ -112,8 +112,8 @@ def check_stream(
         run_id,
         job,
         expectations=(*checked.told(), *(rows.told() if rows else ())),
-        different=different(relation, [p for p in found if p.name in sound]),
-        examples=_examples(relation, [p for p in found if p.name in sound], checked),
+        different=different(relation, [p for p in found_partitions if p.name in sound]),
+        examples=_examples(relation, [p for p in found_partitions if p.name in sound], checked),
     )
 
 

@@ -25,16 +25,16 @@ def without_alike(statement: Statement) -> Statement:
     atoms = selection.formula.parts if isinstance(selection.formula, AllOf) else ()
     joins = [atom for atom in atoms if isinstance(atom, Join)]
     for atom in joins:
-        one, other = (_base_of(selection, end) for end in atom.attributes)
-        if one is None or other is None or one == other:
+        left, right = (_base_of(selection, end) for end in atom.attributes)
+        if left is None or right is None or left == right:
             continue
-        alike = [a for a in joins if {_base_of(selection, end) for end in a.attributes} == {one, other}]
+        alike = [a for a in joins if {_base_of(selection, end) for end in a.attributes} == {left, right}]
         if not all(_alike(selection, each) for each in alike):
             continue
         rest = [each for each in atoms if each not in alike]
         mentioned = {a for each in rest for part in atoms_of(each) for a in part.attributes}
         mentioned |= {base for a in mentioned if (base := _base_of(selection, a)) is not None}
-        for free, bound in ((one, other), (other, one)):
+        for free, bound in ((left, right), (right, left)):
             if free not in mentioned and _equated(selection, joins, free, bound):
                 return _asking(statement, selection, all_of(rest), free)
     return statement

@@ -189,8 +189,10 @@ class Catalog:
 
     def query(self, name: str) -> NamedQuery | None:
         """The query of that name, exactly or but for case; None if there is none."""
-        exact = [one for one in self.queries if one.name == name]
-        loose = exact or [one for one in self.queries if one.name.lower() == name.lower()]
+        exact = [named_query for named_query in self.queries if named_query.name == name]
+        loose = exact or [
+            named_query for named_query in self.queries if named_query.name.lower() == name.lower()
+        ]
         return loose[0] if loose else None
 
     @property
@@ -654,10 +656,10 @@ def _duration(name: str, key: str, value: Any) -> str | None:
 
 
 def _history(name: str, described: Mapping[str, Any]) -> History | None:
-    found = history_of(name, described.get("history"))
-    if found is not None and found.format == TABLE and described.get("allowed_lateness") is not None:
+    history = history_of(name, described.get("history"))
+    if history is not None and history.format == TABLE and described.get("allowed_lateness") is not None:
         raise CatalogError(
             f"stream {name}: allowed_lateness is given for a table, whose late rows have no files to be kept",
             fix="leave it out (late rows are put in their place, however late), or name files with path",
         )
-    return found
+    return history

@@ -82,9 +82,9 @@ def bounds_clock(condition: exp.Expr, stamps: Iterable[tuple[str, str]]) -> bool
     """Whether a condition compares the clock with one of the application timestamps (alias and column)."""
     if type(condition) not in _ORDERS:
         return False
-    found = list(condition.find_all(exp.Column))
-    others = {(column.table, column.name) for column in found if column.table != CLOCK.name}
-    return len(found) == 2 and len(others) == 1 and others <= set(stamps)
+    columns = list(condition.find_all(exp.Column))
+    others = {(column.table, column.name) for column in columns if column.table != CLOCK.name}
+    return len(columns) == 2 and len(others) == 1 and others <= set(stamps)
 
 
 def clocked(

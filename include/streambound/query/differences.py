@@ -72,14 +72,14 @@ class _Linear:
     ticks: int = 0
     months: int = 0
 
-    def added(self, other: _Linear, sign: int) -> _Linear:
-        plus, minus = (other.plus, other.minus) if sign > 0 else (other.minus, other.plus)
+    def added(self, linear: _Linear, sign: int) -> _Linear:
+        plus, minus = (linear.plus, linear.minus) if sign > 0 else (linear.minus, linear.plus)
         return _Linear(
             (*self.plus, *plus),
             (*self.minus, *minus),
-            self.microseconds + sign * other.microseconds,
-            self.ticks + sign * other.ticks,
-            self.months + sign * other.months,
+            self.microseconds + sign * linear.microseconds,
+            self.ticks + sign * linear.ticks,
+            self.months + sign * linear.months,
         )
 
 
@@ -121,16 +121,18 @@ def plain(condition: exp.Expr, dialect: str, relaxed: list[exp.Expr], negated: b
 
 def band(left: Sequence[exp.Expr], right: Sequence[exp.Expr], before: int, after: int) -> Iterable[exp.Expr]:
     """That the latest of ``right`` is at most so long before the latest of ``left``, or after it."""
-    for one in left:
-        yield _any([exp.GTE(this=other.copy(), expression=_moved(one, -before)) for other in right])
+    for node in left:
+        yield _any(
+            [exp.GTE(this=other_node.copy(), expression=_moved(node, -before)) for other_node in right]
+        )
     for other in right:
         yield _any([exp.LTE(this=other.copy(), expression=_moved(one, after)) for one in left])
 
 
 def _any(parts: Sequence[exp.Expr]) -> exp.Expr:
     first, *others = parts
-    for other in others:
-        first = exp.Or(this=first, expression=other)
+    for node in others:
+        first = exp.Or(this=first, expression=node)
     return exp.Paren(this=first) if others else first
 
 
@@ -141,10 +143,10 @@ def microseconds(node: exp.Expr) -> int | None:
         inner = microseconds(node.this)
         return None if inner is None else -inner
     if isinstance(node, (exp.Add, exp.Sub)):
-        one, other = microseconds(node.this), microseconds(node.expression)
-        if one is None or other is None:
+        number, other = microseconds(node.this), microseconds(node.expression)
+        if number is None or other is None:
             return None
-        return one + other if isinstance(node, exp.Add) else one - other
+        return number + other if isinstance(node, exp.Add) else number - other
     if (
         isinstance(node, exp.Cast)
         and node.to.this == exp.DType.INTERVAL
@@ -229,15 +231,15 @@ def _placed(made: exp.Expr, node: exp.Expr) -> exp.Expr:
 def _comparison(condition: exp.Expr, dialect: str, relaxed: list[exp.Expr], negated: bool) -> exp.Expr:
     op: type[exp.Expr] = type(condition)
     left, right = condition.this, condition.expression
-    for one, other, kind in ((left, right, op), (right, left, _MIRRORED[op])):
-        if (made := _of_number(one, other, kind, condition, dialect, relaxed, negated)) is not None:
+    for node, other_node, kind in ((left, right, op), (right, left, _MIRRORED[op])):
+        if (made := _of_number(node, other_node, kind, condition, dialect, relaxed, negated)) is not None:
             return _placed(made, condition)
     if _readable(left) and _readable(right):
         return condition
     first, second = _linear(left), _linear(right)
     if first is None or second is None:
         # A moment, or what is refused: the other side's intervals are still read.
-        sides = [_normal(side, found) for side, found in ((left, first), (right, second))]
+        sides = [_normal(side, linear) for side, linear in ((left, first), (right, second))]
         if sides[0] is left and sides[1] is right:
             return condition
         return _placed(op(this=sides[0].copy(), expression=sides[1].copy()), condition)
@@ -245,12 +247,12 @@ def _comparison(condition: exp.Expr, dialect: str, relaxed: list[exp.Expr], nega
     if whole.months:
         return _within_months(condition, whole, relaxed, negated)
     if len(whole.plus) == len(whole.minus) == 1 and not (whole.ticks and whole.microseconds):
-        one, other = whole.plus[0], whole.minus[0]
-        moved = _moved(other, -whole.microseconds)
+        node, other_node = whole.plus[0], whole.minus[0]
+        moved = _moved(other_node, -whole.microseconds)
         if whole.ticks:
             kind = exp.Sub if whole.ticks > 0 else exp.Add
-            moved = kind(this=other.copy(), expression=exp.Literal.number(abs(whole.ticks)))
-        return _placed(op(this=one.copy(), expression=moved), condition)
+            moved = kind(this=other_node.copy(), expression=exp.Literal.number(abs(whole.ticks)))
+        return _placed(op(this=node.copy(), expression=moved), condition)
     return condition
 
 
@@ -259,14 +261,14 @@ def _within_months(condition: exp.Expr, whole: _Linear, relaxed: list[exp.Expr],
     if not len(whole.plus) == len(whole.minus) == 1 or whole.ticks or isinstance(condition, exp.NEQ):
         return condition
     low, high = (length - whole.microseconds for length in _lengths_of(-whole.months))
-    (one,), (other,) = whole.plus, whole.minus
+    (left,), (right,) = whole.plus, whole.minus
     made = []
     for op, end in ((exp.LTE, high), (exp.GTE, low)):
         strict = {exp.LTE: exp.LT, exp.GTE: exp.GT}[op]
         if isinstance(condition, (op, strict, exp.EQ)):
             kind = strict if isinstance(condition, strict) else op
             length = (low + high - end) if negated else end
-            made.append(kind(this=one.copy(), expression=_moved(other, length)))
+            made.append(kind(this=left.copy(), expression=_moved(right, length)))
     if negated and len(made) > 1:
         return condition
     relaxed.append(condition)
@@ -282,13 +284,13 @@ def _lengths_of(months: int) -> tuple[int, int]:
     return (least, most) if months >= 0 else (-most, -least)
 
 
-def _normal(side: exp.Expr, found: _Linear | None) -> exp.Expr:
+def _normal(side: exp.Expr, linear: _Linear | None) -> exp.Expr:
     """A side with its intervals in the plain form."""
-    if found is None or len(found.plus) != 1 or found.minus or found.ticks or found.months:
+    if linear is None or len(linear.plus) != 1 or linear.minus or linear.ticks or linear.months:
         return side
     if _readable(side):
         return side
-    return _moved(found.plus[0], found.microseconds)
+    return _moved(linear.plus[0], linear.microseconds)
 
 
 def _readable(node: exp.Expr) -> bool:
@@ -325,10 +327,10 @@ def _linear(node: exp.Expr) -> _Linear | None:
         inner = _linear(node.this)
         return None if inner is None else _Linear().added(inner, -1)
     if isinstance(node, (exp.Add, exp.Sub)):
-        one, other = _linear(node.this), _linear(node.expression)
-        if one is None or other is None:
+        left, right = _linear(node.this), _linear(node.expression)
+        if left is None or right is None:
             return None
-        return one.added(other, 1 if isinstance(node, exp.Add) else -1)
+        return left.added(right, 1 if isinstance(node, exp.Add) else -1)
     return _later(node)
 
 
@@ -341,7 +343,7 @@ def _calendar(node: exp.Expr) -> _Linear | None:
         return None
     if not isinstance(amount, exp.Literal):
         return None
-    found, end = _Linear(), 0
+    linear, end = _Linear(), 0
     text = amount.name if unit is None else f"{amount.name} {unit.sql()}"
     while end < len(text) and (match := _PART.match(text, end)):
         name, end = match[2].upper().removesuffix("S"), match.end()
@@ -351,8 +353,8 @@ def _calendar(node: exp.Expr) -> _Linear | None:
             part = _Linear(microseconds=length)
         else:
             return None
-        found = found.added(part, 1)
-    return found if found.months and end == len(text) else None
+        linear = linear.added(part, 1)
+    return linear if linear.months and end == len(text) else None
 
 
 def has_months(node: exp.Expr) -> bool:
@@ -363,7 +365,11 @@ def has_months(node: exp.Expr) -> bool:
 def _later(node: exp.Expr) -> _Linear | None:
     """``DATEADD(minute, 5, ts)`` and ``TIMESTAMPADD``."""
     if not isinstance(node, (exp.DateAdd, exp.TimestampAdd, exp.DateSub, exp.TimestampSub)):
-        return _later(known) if isinstance(node, exp.Anonymous) and (known := _as_difference(node)) else None
+        return (
+            _later(known_node)
+            if isinstance(node, exp.Anonymous) and (known_node := _as_difference(node))
+            else None
+        )
     unit = node.args.get("unit")
     known_unit = None if unit is None else _unit(unit.name or unit.sql())
     amount = _whole(node.expression)
@@ -406,7 +412,7 @@ def _whole(node: exp.Expr) -> int | None:
 
 def _of_number(
     one: exp.Expr,
-    other: exp.Expr,
+    node: exp.Expr,
     op: type[exp.Expr],
     whole: exp.Expr,
     dialect: str,
@@ -414,7 +420,7 @@ def _of_number(
     negated: bool,
 ) -> exp.Expr | None:
     """A difference in units compared with a whole number; None of anything else."""
-    number = _whole(other) if isinstance(other, (exp.Literal, exp.Neg, exp.Paren)) else None
+    number = _whole(node) if isinstance(node, (exp.Literal, exp.Neg, exp.Paren)) else None
     one = one.unnest()
     if number is None:
         return None
@@ -516,6 +522,6 @@ def _near(condition: exp.Anonymous) -> exp.Expr:
 
 def _all(parts: Sequence[exp.Expr]) -> exp.Expr:
     first, *others = parts
-    for other in others:
-        first = exp.And(this=first, expression=other)
+    for node in others:
+        first = exp.And(this=first, expression=node)
     return exp.Paren(this=first) if others else first

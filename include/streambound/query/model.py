@@ -235,14 +235,14 @@ class Relation:
         """The derived columns whose values can be computed."""
         return tuple(column for column in self.columns if column.of and column.formula is not None)
 
-    def with_computed(self, other: Relation) -> Relation:
+    def with_computed(self, relation: Relation) -> Relation:
         """The relation with the derived columns of another one as well.
 
         Raises:
             UnsupportedError: of one name they are computed differently, as in different dialects.
         """
         known = {column.name: column for column in self.columns}
-        for column in other.computed:
+        for column in relation.computed:
             mine = known.setdefault(column.name, column)
             if (mine.formula, mine.type) != (column.formula, column.type):
                 both = f"{mine.formula} in one query and {column.formula} in another"

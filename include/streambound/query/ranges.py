@@ -185,25 +185,25 @@ def _numbers(low: Value | None, high: Value | None, values: tuple[Value, ...] | 
     return Range(low, high, values, whole, any(part.nullable for part in of))
 
 
-def _arithmetic(node: exp.Expr, one: Range, other: Range) -> Range:
-    if any(isinstance(value, str) for r in (one, other) for value in (r.values or ())):
-        return Range(nullable=one.nullable or other.nullable)
+def _arithmetic(node: exp.Expr, left: Range, right: Range) -> Range:
+    if any(isinstance(value, str) for r in (left, right) for value in (r.values or ())):
+        return Range(nullable=left.nullable or right.nullable)
     if isinstance(node, exp.Sub):
-        other = _numbers(
-            _minus(other.high), _minus(other.low), _listed(map(_minus, other.values or ())), other
+        right = _numbers(
+            _minus(right.high), _minus(right.low), _listed(map(_minus, right.values or ())), right
         )
     values = None
-    if one.values and other.values and len(one.values) * len(other.values) <= MAX_LISTED**2:
-        pairs = product(one.values, other.values)
+    if left.values and right.values and len(left.values) * len(right.values) <= MAX_LISTED**2:
+        pairs = product(left.values, right.values)
         values = _listed(a * b if isinstance(node, exp.Mul) else a + b for a, b in pairs)
     if not isinstance(node, exp.Mul):
-        low = None if one.low is None or other.low is None else one.low + other.low
-        high = None if one.high is None or other.high is None else one.high + other.high
-        return _numbers(low, high, values, one, other)
-    if one.low is None or one.high is None or other.low is None or other.high is None:
-        return _numbers(None, None, None, one, other)
-    corners = [a * b for a, b in product((one.low, one.high), (other.low, other.high))]
-    return _numbers(min(corners), max(corners), values, one, other)
+        low = None if left.low is None or right.low is None else left.low + right.low
+        high = None if left.high is None or right.high is None else left.high + right.high
+        return _numbers(low, high, values, left, right)
+    if left.low is None or left.high is None or right.low is None or right.high is None:
+        return _numbers(None, None, None, left, right)
+    corners = [a * b for a, b in product((left.low, left.high), (right.low, right.high))]
+    return _numbers(min(corners), max(corners), values, left, right)
 
 
 def _remainder(one: Range, by: Range, signed: bool) -> Range:
@@ -276,8 +276,8 @@ def _is_moment(node: exp.Expr, column: Callable[[exp.Column], Column | None]) ->
         node = node.this
     if isinstance(node, exp.Cast):
         return node.to.this in (*exp.DataType.TEMPORAL_TYPES,)
-    found = column(node) if isinstance(node, exp.Column) else None
-    return found is not None and found.type.family in (Family.DATE, Family.TIMESTAMP)
+    found_column = column(node) if isinstance(node, exp.Column) else None
+    return found_column is not None and found_column.type.family in (Family.DATE, Family.TIMESTAMP)
 
 
 def _part(name: str, inner: Range) -> Range:

@@ -35,11 +35,11 @@ class RegisteredQuery:
 def named(queries: Iterable[RegisteredQuery]) -> tuple[NamedQuery, ...]:
     """Queries as a catalog names them, by their files; without those that cannot be read or told apart."""
     found: dict[str, list[RegisteredQuery]] = {}
-    for one in queries:
-        if one.error is None:
-            found.setdefault(one.path.stem.lower(), []).append(one)
+    for registered_query in queries:
+        if registered_query.error is None:
+            found.setdefault(registered_query.path.stem.lower(), []).append(registered_query)
     alone = (several[0] for several in found.values() if len(several) == 1)
-    return tuple(NamedQuery(one.path.stem, one.sql, one.dialect) for one in alone)
+    return tuple(NamedQuery(query.path.stem, query.sql, query.dialect) for query in alone)
 
 
 class Mentions:
@@ -47,9 +47,9 @@ class Mentions:
 
     def __init__(self, queries: Iterable[NamedQuery]) -> None:
         self._by_word: dict[str, list[tuple[str, NamedQuery]]] = {}
-        for one in queries:
-            name = one.name.rpartition(".")[2].lower()
-            self._by_word.setdefault(max(_words(name), key=len, default=""), []).append((name, one))
+        for named_query in queries:
+            name = named_query.name.rpartition(".")[2].lower()
+            self._by_word.setdefault(max(_words(name), key=len, default=""), []).append((name, named_query))
 
     def of(self, sql: str) -> tuple[NamedQuery, ...]:
         """The queries, in no order that means anything."""
@@ -58,10 +58,10 @@ class Mentions:
         while waiting:
             text = waiting.pop().lower()
             for word in {"", *_words(text)} & set(self._by_word):
-                for name, one in self._by_word[word]:
-                    if name in text and id(one) not in found:
-                        found[id(one)] = one
-                        waiting.append(one.sql)
+                for name, named_query in self._by_word[word]:
+                    if name in text and id(named_query) not in found:
+                        found[id(named_query)] = named_query
+                        waiting.append(named_query.sql)
         return tuple(found.values())
 
 

@@ -63,12 +63,12 @@ class Ring:
         return found
 
 
-def _either(one: Weight, other: Weight) -> Weight:
-    return 1 if one or other else 0
+def _either(number: Weight, other: Weight) -> Weight:
+    return 1 if number or other else 0
 
 
-def _both(one: Weight, other: Weight) -> Weight:
-    return 1 if one and other else 0
+def _both(number: Weight, other: Weight) -> Weight:
+    return 1 if number and other else 0
 
 
 # A row holds as often as it has matches (SELECT), or it holds at all (DISTINCT, UNION), where not 0 is true.

@@ -208,13 +208,13 @@ class Scope:
         if node.args.get("db") or node.args.get("catalog"):
             raise QueryError(f"{node.sql()} has too many parts", place=place, accepted="alias.column")
         owners = self._owners(node.table, place)
-        found = [
+        attributes = [
             Attribute(o.alias, column.name)
             for o in owners
             for column in o.relation.columns
             if column.name.lower() == node.name.lower()
         ]
-        if not found:
+        if not attributes:
             known = sorted(c.name for o in owners for c in o.relation.columns)
             whose = (
                 f"{owners[0].relation.name} has no column" if node.table else "no stream in FROM has a column"
@@ -222,14 +222,14 @@ class Scope:
             likely = known if node.table else [*known, *_WORDS]
             fix = meant(node.name, likely)
             raise unknown_column(f"{whose} {node.name}", node.name, place, known, fix)
-        if len(found) > 1:
+        if len(attributes) > 1:
             raise QueryError(
                 f"the column {node.name} is ambiguous",
                 place=place,
-                accepted=" or ".join(map(str, found)),
-                fix=f"write {found[0]}",
+                accepted=" or ".join(map(str, attributes)),
+                fix=f"write {attributes[0]}",
             )
-        return found[0]
+        return attributes[0]
 
     def _owners(self, alias: str, place: Place) -> tuple[Occurrence, ...]:
         if not alias:

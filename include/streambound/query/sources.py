@@ -151,8 +151,8 @@ def _lateness(stream: str, value: Any, timestamp: str | None, types: Mapping[str
     if value is None or timestamp is None:
         return 0
     if types[timestamp].family is Family.TIMESTAMP:
-        if isinstance(value, str) and (found := _LATENESS.fullmatch(" ".join(value.split()))):
-            return duration(found[0])
+        if isinstance(value, str) and (match := _LATENESS.fullmatch(" ".join(value.split()))):
+            return duration(match[0])
         accepted = "a number of seconds, minutes, hours or days, such as '5 minutes'"
     else:
         if isinstance(value, int) and not isinstance(value, bool) and value >= 0:

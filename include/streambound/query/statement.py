@@ -236,9 +236,9 @@ class Statement:
         for selection in self.selections:
             aliases = {o.alias for o in selection.occurrences if o.relation.name == relation}
             mentioned = {a for atom in selection.atoms for a in atom.attributes}
-            for one in selection.as_of:
-                mentioned.update(a for pair in one.keys for a in pair)
-                mentioned.update(a for a in (one.left, one.right) if a is not None)
+            for as_of in selection.as_of:
+                mentioned.update(a for pair in as_of.keys for a in pair)
+                mentioned.update(a for a in (as_of.left, as_of.right) if a is not None)
             mentioned.update(selection.base.projected)
             found.update(a.column for a in mentioned if a.occurrence in aliases)
         return frozenset(found).union(*(inner.columns(relation) for inner in self._inner))

@@ -217,9 +217,9 @@ def _suspects(
 
 def _touch(sql: str, found: Sequence[Token], at: int) -> bool:
     """Whether a token and the next one are signs without a blank between."""
-    one, other = found[at], found[at + 1]
-    both = sql[one.start : other.end + 1]
-    return one.end + 1 == other.start and set(both) <= set(_SIGNS)
+    left, right = found[at], found[at + 1]
+    both = sql[left.start : right.end + 1]
+    return left.end + 1 == right.start and set(both) <= set(_SIGNS)
 
 
 def _left(sql: str, language: Language) -> int:
@@ -228,7 +228,9 @@ def _left(sql: str, language: Language) -> int:
         found = tokens(sql, language)
     except QueryError:
         return len(sql)
-    refused = (one for one in statements(found, sql, language) if isinstance(one, ParseError))
+    refused = (
+        parse_error for parse_error in statements(found, sql, language) if isinstance(parse_error, ParseError)
+    )
     error = next(refused, None)
     return -1 if error is None else len(sql) - found[_stopped(found, error)].start
 

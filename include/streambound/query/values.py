@@ -232,24 +232,24 @@ def exact_sum(kinds: Sequence[Type]) -> bool:
 NULL = Type("null", Family.STRING, None)
 
 
-def common_type(one: Type, other: Type) -> Type | None:
+def common_type(left: Type, right: Type) -> Type | None:
     """The type that holds the values of two, as UNION needs it; None if they do not compare.
 
     Integers widen to 64 bits, decimals to the finer step, and with a double everything is one.
     """
-    if NULL in (one, other):
-        return other if one == NULL else one
-    if one == other:
-        return one
-    if one.family is not other.family:
+    if NULL in (left, right):
+        return right if left == NULL else left
+    if left == right:
+        return left
+    if left.family is not right.family:
         return None
-    if one.family is not Family.NUMBER:
-        return one
-    if one.step is None or other.step is None:
+    if left.family is not Family.NUMBER:
+        return left
+    if left.step is None or right.step is None:
         return parse_type("double")
-    if one.step == other.step == 1 and one.name in INTEGERS and other.name in INTEGERS:
+    if left.step == right.step == 1 and left.name in INTEGERS and right.name in INTEGERS:
         return parse_type("bigint")
-    step = min(one.step, other.step)
+    step = min(left.step, right.step)
     scale = len(str(step.denominator)) - 1
     return Type(f"decimal(38,{scale})", Family.NUMBER, step)
 

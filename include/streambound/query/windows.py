@@ -69,7 +69,7 @@ class Window:
         assert of is not None
         length = exp.Literal.number(self.size)
         start, last = SESSIONS if self.session else (START, END)
-        further = [exp.Literal.number(one) for one in (self.step, self.longest) if one is not None]
+        further = [exp.Literal.number(number) for number in (self.step, self.longest) if number is not None]
         if self.kind == "CUMULATE":
             further.append(exp.Literal.number(1))
         if self.moved:
@@ -174,8 +174,8 @@ def part_called(node: exp.Expr) -> tuple[Window, bool] | None:
     first, _, last = str(node.this).upper().rpartition("_")
     if first not in WINDOWS or last not in _PARTS:
         return None
-    found = called(exp.Anonymous(this=first, expressions=[given.copy() for given in node.expressions]))
-    return None if found is None else (found, _PARTS[last] == END)
+    window = called(exp.Anonymous(this=first, expressions=[given.copy() for given in node.expressions]))
+    return None if window is None else (window, _PARTS[last] == END)
 
 
 def tabled(table: exp.Expr) -> tuple[exp.Expr, Window] | None:

@@ -64,10 +64,10 @@ def _size(found: Reaches) -> str:
     return f"{found.size:,} tuples ({found.units:,} units)"
 
 
-def _estimate(found: Reaches) -> str:
-    if found.estimated is None:
+def _estimate(reaches: Reaches) -> str:
+    if reaches.estimated is None:
         return ""
-    return f"; {found.estimated:,} may do (an estimate: a line between the sizes that were tried)"
+    return f"; {reaches.estimated:,} may do (an estimate: a line between the sizes that were tried)"
 
 
 def _row(share: Share) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ def trade_off(night: Night) -> str:
 def _lines(night: Night, found: tuple[Share, ...]) -> Iterator[str]:
     days = f"the last {night.held_out} of {len(night.days)} days, {night.days[0]} to {night.days[-1]}"
     yield f"{night.query}: what is kept of {night.possible:,} results on {days}"
-    policies = list(dict.fromkeys(one.contender.policy for share in found for one in share.of.judged))
+    policies = list(dict.fromkeys(judged.contender.policy for share in found for judged in share.of.judged))
     headings = ("k", "units", *policies, "optimum", "chosen")
     rows = [_row(share, policies, night.possible) for share in found]
     yield aligned(headings, rows, headings[:-1])
@@ -57,8 +57,8 @@ def _lines(night: Night, found: tuple[Share, ...]) -> Iterator[str]:
 
 def _row(share: Share, policies: list[str], possible: int) -> tuple[str, ...]:
     best: dict[str, int] = {}
-    for one in share.of.judged:
-        best[one.contender.policy] = max(best.get(one.contender.policy, 0), one.kept)
+    for judged in share.of.judged:
+        best[judged.contender.policy] = max(best.get(judged.contender.policy, 0), judged.kept)
     kept = (f"{best[name] / possible:.2%}" if name in best else "-" for name in policies)
     chosen = f"{share.of.choice.policy}, {share.kept:.2%}"
     return f"{share.of.size:,}", f"{share.of.units:,}", *kept, f"{share.optimum:.2%}", chosen

@@ -44,9 +44,9 @@ def marked(
         ``fixes`` (``title`` and the whole ``sql``) and ``hover`` in Markdown.
     """
     fixes = [
-        {"title": f"{one.change}: {cost_text(one.size)}", "sql": one.whole}
-        for one in report.suggestions
-        if one.whole is not None
+        {"title": f"{suggestion.change}: {cost_text(suggestion.size)}", "sql": suggestion.whole}
+        for suggestion in report.suggestions
+        if suggestion.whole is not None
     ]
     # What an engine keeps stands in a table below.
     told = verdict_text(replace(report, engine=None), "")
@@ -79,21 +79,21 @@ def _answers(report: Report, job: Planned | None, said: str | None) -> Iterator[
     from streambound.report.engine import answers
 
     yield from ("| | state |", "|---|---|")
-    for one in answers(report, job, said):
-        yield f"| {_cell(one.question)} | {_cell(one.answer)} |"
-        if one.sql:
-            yield f"\n{_fenced(one.sql, 'sql')}"
+    for answer in answers(report, job, said):
+        yield f"| {_cell(answer.question)} | {_cell(answer.answer)} |"
+        if answer.sql:
+            yield f"\n{_fenced(answer.sql, 'sql')}"
     yield from (f"\n{_cell(note)}" for note in report.engine.notes)
 
 
 def _cell(text: str) -> str:
-    return _MARKED.sub(lambda found: "\\" + found[0], text).replace("\n", " ")
+    return _MARKED.sub(lambda match: "\\" + match[0], text).replace("\n", " ")
 
 
 def _findings(report: Report) -> Iterator[tuple[str, str, Place | None]]:
     if isinstance(report.error, UnsupportedError):
-        for one in report.error.blockers:
-            yield one.code, _error_text(one), one.place
+        for unsupported_error in report.error.blockers:
+            yield unsupported_error.code, _error_text(unsupported_error), unsupported_error.place
     elif report.error is not None:
         others = report.error.others if isinstance(report.error, QueryError) else ()
         for error in (report.error, *others):
@@ -104,9 +104,9 @@ def _findings(report: Report) -> Iterator[tuple[str, str, Place | None]]:
             lines += [f"branch: {reason.branch}"] * bool(reason.branch)
             if number == 0:
                 lines += [
-                    f"or declare {declared_text(one.catalog)}: {cost_text(one.declared)}"
-                    for one in report.suggestions
-                    if one.catalog is not None and one.declared is not None
+                    f"or declare {declared_text(suggestion.catalog)}: {cost_text(suggestion.declared)}"
+                    for suggestion in report.suggestions
+                    if suggestion.catalog is not None and suggestion.declared is not None
                 ]
             yield reason.code, "\n".join(lines), reason.place
 

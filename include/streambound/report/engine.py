@@ -24,15 +24,15 @@ def code_of(growth: Growth) -> str:
     return REFUSED if growth is Growth.REFUSED else STATE
 
 
-def summary(found: OnEngine) -> str:
+def summary(on_engine: OnEngine) -> str:
     """What is kept in all, in a sentence."""
-    if found.growth is Growth.REFUSED:
-        return f"{found.named} refuses the query as it is written"
-    if not found.held:
-        return f"{found.named} keeps nothing of the query as it is written"
-    bound = f", at most {found.most:,} entries" if found.most is not None else ""
-    verb = "is " if found.growth in (Growth.CONSTANT, Growth.UNKNOWN) else ""
-    return f"as it is written, what {found.named} keeps {verb}{found.growth.words}{bound}"
+    if on_engine.growth is Growth.REFUSED:
+        return f"{on_engine.named} refuses the query as it is written"
+    if not on_engine.held:
+        return f"{on_engine.named} keeps nothing of the query as it is written"
+    bound = f", at most {on_engine.most:,} entries" if on_engine.most is not None else ""
+    verb = "is " if on_engine.growth in (Growth.CONSTANT, Growth.UNKNOWN) else ""
+    return f"as it is written, what {on_engine.named} keeps {verb}{on_engine.growth.words}{bound}"
 
 
 def held_text(one: Held) -> str:
@@ -45,14 +45,14 @@ def held_text(one: Held) -> str:
     return f"{said}{cleaned}; {one.growth.words}{why} ({one.rule.source.evidence})"
 
 
-def engine_lines(found: OnEngine, sql: str) -> Iterator[str]:
+def engine_lines(on_engine: OnEngine, sql: str) -> Iterator[str]:
     """The lines below a verdict: each operator at its place, and the notes."""
-    yield f"  {code_of(found.growth)}: {summary(found)}"
-    for one in found.held:
+    yield f"  {code_of(on_engine.growth)}: {summary(on_engine)}"
+    for one in on_engine.held:
         yield f"    {held_text(one)}"
         if one.operator.place != Place(1, 1):
             yield from underlined(sql, one.operator.place)
-    yield from (f"    note: {note}" for note in found.notes)
+    yield from (f"    note: {note}" for note in on_engine.notes)
 
 
 class Answer(NamedTuple):
@@ -71,12 +71,15 @@ def answers(report: Report, job: Planned | None = None, said: str | None = None)
         job: the query as it was compiled; None if it cannot be read.
         said: see ``rewrite``.
     """
-    found = report.engine
-    if found is None:
+    on_engine = report.engine
+    if on_engine is None:
         return ()
     bounded = report.verdict == "bounded"
     needed = size_text(report.units, report.units_formula, report.unplanned) if bounded else report.verdict
-    rows = (Answer("needed", needed or "bounded"), Answer(f"{found.named}, as written", kept_text(found)))
+    rows = (
+        Answer("needed", needed or "bounded"),
+        Answer(f"{on_engine.named}, as written", kept_text(on_engine)),
+    )
     made = rewritten(report, job, said)
     if made is None:
         return rows
@@ -92,12 +95,12 @@ def rewritten(report: Report, job: Planned | None, said: str | None = None) -> R
     Args:
         said: see ``rewrite``.
     """
-    found = report.engine
-    if found is None or job is None or report.verdict != "bounded" or found.growth is Growth.CONSTANT:
+    on_engine = report.engine
+    if on_engine is None or job is None or report.verdict != "bounded" or on_engine.growth is Growth.CONSTANT:
         return None
     from streambound.rewrites.rewrite import rewrite
 
-    made = rewrite(job, found.engine.name, said)
+    made = rewrite(job, on_engine.engine.name, said)
     return made if made.rules or made.sql is None else None
 
 
@@ -125,10 +128,10 @@ def kept_lines(report: Report, made: Rewrite) -> Iterator[str]:
     yield f"  rewritten ({', '.join(made.rules)}): {report.engine.engine.title} keeps {kept}"
 
 
-def kept_text(found: OnEngine) -> str:
+def kept_text(on_engine: OnEngine) -> str:
     """What is kept in all, and of the operators that decide it, in a few words."""
-    if not found.held:
+    if not on_engine.held:
         return "nothing"
-    decisive = (one for one in found.held if one.growth is found.growth)
+    decisive = (one for one in on_engine.held if one.growth is on_engine.growth)
     told = dict.fromkeys(f"{one.operator.kind.value} {one.operator.text}: {one.what}" for one in decisive)
-    return f"{found.growth.words} ({'; '.join(told)})"
+    return f"{on_engine.growth.words} ({'; '.join(told)})"

@@ -156,12 +156,15 @@ def explained(job: Planned) -> Explained:
 
 def _tree_words(node: Node) -> PlanWords:
     """What is kept of a tree of rows that change: by its leaves, then by what is done to their rows."""
-    plans = [part.plan for one in nodes(node) if isinstance(one, Leaf) for part in one.parts]
+    plans = [part.plan for leaf in nodes(node) if isinstance(leaf, Leaf) for part in leaf.parts]
     words = [plan_words(plan) for plan in plans]
     kept = dict.fromkeys(kept for one in words for kept in one.kept)
     filters = {alias: given for one in words for alias, given in one.filters.items()}
     made = list(operations(node))
-    said = [_of_operation(one, {id(other): number for number, other in enumerate(made)}) for one in made]
+    said = [
+        _of_operation(applied, {id(other_applied): number for number, other_applied in enumerate(made)})
+        for applied in made
+    ]
     once = isinstance(node, Applied) and isinstance(node.operation, Settled)
     answer = _ONCE if once else _CHANGES
     read = frozenset[str]().union(*(one.read for one in words))
@@ -171,10 +174,10 @@ def _tree_words(node: Node) -> PlanWords:
 def _of_operation(node: Applied, numbers: Mapping[int, int]) -> Kept:
     title, notes = said_of(node)
     below = list(_read_by(node, numbers))
-    plans = [part.plan for one in below if isinstance(one, Leaf) for part in one.parts]
+    plans = [part.plan for leaf in below if isinstance(leaf, Leaf) for part in leaf.parts]
     known = (o for plan in plans for o in plan.query.occurrences if o.relation.fed is None)
     streams = dict.fromkeys(o.alias for o in known)
-    inputs = dict.fromkeys(numbers[id(one)] for one in below if isinstance(one, Applied))
+    inputs = dict.fromkeys(numbers[id(applied)] for applied in below if isinstance(applied, Applied))
     return Kept(What.ROWS, tuple(streams), title, size_text(node), notes=notes, inputs=tuple(inputs))
 
 

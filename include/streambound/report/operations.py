@@ -65,7 +65,11 @@ def _of_groups(node: Applied, operation: Grouped) -> tuple[str, tuple[str, ...]]
     }
     names = [shown.get(p, below.outputs[n][0]) for n, p in enumerate(operation.keys)]
     keys = ", ".join(names)
-    notes = [f"{one.text}: {_kept(one)}" for one in then.aggregates if one.function not in SESSIONS]
+    notes = [
+        f"{aggregate.text}: {_kept(aggregate)}"
+        for aggregate in then.aggregates
+        if aggregate.function not in SESSIONS
+    ]
     if then.session is not None:
         return f"open sessions{f' of each {keys}' if keys else ''}", (
             "first and last time",
@@ -79,11 +83,15 @@ def _of_groups(node: Applied, operation: Grouped) -> tuple[str, tuple[str, ...]]
     return f"groups by {keys}", ("how many rows it has", *notes, *_ends(below, names))
 
 
-def _kept(one: Aggregate) -> str:
-    if one.distinct:
+def _kept(aggregate: Aggregate) -> str:
+    if aggregate.distinct:
         return "each different value"
-    chosen = f", and the value of {'least' if one.kind is Kind.LEAST else 'greatest'} order" if one.by else ""
-    return f"{_KEPT[one.kind]}{chosen}"
+    chosen = (
+        f", and the value of {'least' if aggregate.kind is Kind.LEAST else 'greatest'} order"
+        if aggregate.by
+        else ""
+    )
+    return f"{_KEPT[aggregate.kind]}{chosen}"
 
 
 def _ends(node: Node, names: Sequence[str]) -> tuple[str, ...]:
@@ -136,15 +144,15 @@ def _of_frames(node: Applied, operation: Framed) -> tuple[str, tuple[str, ...]]:
     then: Framing = operation.then
     below = node.inputs[0]
     titles = list[str]()
-    for one in then.functions:
-        keys = _names(below, one.partition)
-        what = one.name if one.aggregate is None else one.aggregate.text
+    for over in then.functions:
+        keys = _names(below, over.partition)
+        what = over.name if over.aggregate is None else over.aggregate.text
         titles.append(f"{what}{f' per {keys}' if keys else ''}")
     return f"what window functions see: {', '.join(dict.fromkeys(titles))}", ()
 
 
 def _of_guards(node: Applied, operation: Guarded) -> tuple[str, tuple[str, ...]]:
-    notes = tuple(_of_guard(one.negated, node.inputs[n + 1]) for n, one in enumerate(operation.sought))
+    notes = tuple(_of_guard(sought.negated, node.inputs[n + 1]) for n, sought in enumerate(operation.sought))
     return "rows that a match may still change", notes
 
 
@@ -201,4 +209,4 @@ _SAID: dict[type, Callable[[Applied, Any], tuple[str, tuple[str, ...]]]] = {
 
 def operations(node: Node) -> Iterator[Applied]:
     """The operations of a tree, those below first."""
-    return (one for one in nodes(node) if isinstance(one, Applied))
+    return (applied for applied in nodes(node) if isinstance(applied, Applied))

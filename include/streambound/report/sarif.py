@@ -68,28 +68,28 @@ def _rule(code: str) -> Object:
     return rule
 
 
-def results(one: Checked) -> Iterator[Object]:
+def results(checked: Checked) -> Iterator[Object]:
     """The results of one report."""
-    report = one.report
+    report = checked.report
     if report.error is not None:
         if isinstance(report.error, UnsupportedError) and report.error.others:
             for blocker in report.error.blockers:
                 text = f"{report.query}: {blocker.message}"
-                yield _result(one, blocker.code, text, blocker.place, (blocker.message,))
+                yield _result(checked, blocker.code, text, blocker.place, (blocker.message,))
             return
-        yield _result(one, report.error.code, report.error.one_line(), report.error.place, ())
+        yield _result(checked, report.error.code, report.error.one_line(), report.error.place, ())
         return
     if report.engine is not None:
-        yield from _of_engine(one, report.engine)
+        yield from _of_engine(checked, report.engine)
     if report.verdict in LEVELS:
         for number, reason in enumerate(report.reasons):
             names = tuple(map(str, reason.attributes))
             where = f" (branch: {reason.branch})" if reason.branch else ""
-            found = _result(one, reason.code, f"{reason.message}{where}", reason.place, names)
+            found = _result(checked, reason.code, f"{reason.message}{where}", reason.place, names)
             if report.causes:
                 found["properties"]["causes"] = [cause.message for cause in report.causes]
             fixes = [
-                _fix(one, suggestion.change, suggestion.whole)
+                _fix(checked, suggestion.change, suggestion.whole)
                 for suggestion in report.suggestions
                 if suggestion.whole is not None
             ]
@@ -98,32 +98,32 @@ def results(one: Checked) -> Iterator[Object]:
             yield found
 
 
-def _of_engine(one: Checked, found: OnEngine) -> Iterator[Object]:
+def _of_engine(checked: Checked, on_engine: OnEngine) -> Iterator[Object]:
     """A note on each operator of which something is kept, with what people run into on the first."""
     from streambound.report.engine import code_of, held_text
 
-    for number, held in enumerate(found.held):
-        notes = "".join(f"; {note}" for note in found.notes) if number == 0 else ""
-        text = f"{found.named}: {held_text(held)}{notes}"
-        names = (found.engine.name, held.operator.kind.value, held.operator.text)
-        result = _result(one, code_of(held.growth), text, held.operator.place, names)
+    for number, held in enumerate(on_engine.held):
+        notes = "".join(f"; {note}" for note in on_engine.notes) if number == 0 else ""
+        text = f"{on_engine.named}: {held_text(held)}{notes}"
+        names = (on_engine.engine.name, held.operator.kind.value, held.operator.text)
+        result = _result(checked, code_of(held.growth), text, held.operator.place, names)
         yield result | {"level": "note"}
 
 
-def _result(one: Checked, code: str, message: str, place: Place | None, names: tuple[str, ...]) -> Object:
-    physical: Object = {"artifactLocation": _artifact(one.path)}
-    if place is not None and place.line <= len(one.sql.splitlines()):
+def _result(checked: Checked, code: str, message: str, place: Place | None, names: tuple[str, ...]) -> Object:
+    physical: Object = {"artifactLocation": _artifact(checked.path)}
+    if place is not None and place.line <= len(checked.sql.splitlines()):
         end = place.column + place.length
         physical["region"] = {"startLine": place.line, "startColumn": place.column, "endColumn": end}
     # Equal findings keep their identity while lines above them come and go.
-    identity = "\0".join((one.report.query, code, *names))
+    identity = "\0".join((checked.report.query, code, *names))
     return {
         "ruleId": code,
-        "level": LEVELS.get(one.report.verdict, "note"),
+        "level": LEVELS.get(checked.report.verdict, "note"),
         "message": {"text": message},
         "locations": [{"physicalLocation": physical}],
         "partialFingerprints": {"streambound/v1": hashlib.sha256(os.fsencode(identity)).hexdigest()},
-        "properties": _properties(one.report, names),
+        "properties": _properties(checked.report, names),
     }
 
 
@@ -140,9 +140,9 @@ def _artifact(path: Path) -> Object:
     return {"uri": "file://" + quote(os.fsencode(place.as_posix()))}
 
 
-def _fix(one: Checked, change: str, text: str) -> Object:
-    lines = one.sql.split("\n")
+def _fix(checked: Checked, change: str, text: str) -> Object:
+    lines = checked.sql.split("\n")
     whole = {"startLine": 1, "startColumn": 1, "endLine": len(lines), "endColumn": len(lines[-1]) + 1}
     replacement = {"deletedRegion": whole, "insertedContent": {"text": text}}
-    artifact = {"artifactLocation": _artifact(one.path), "replacements": [replacement]}
+    artifact = {"artifactLocation": _artifact(checked.path), "replacements": [replacement]}
     return {"description": {"text": change}, "artifactChanges": [artifact]}

@@ -88,8 +88,8 @@ def story(job: Decided, slots: int = SLOTS, seconds: float = SECONDS) -> Story:
         return Story(job.name, reason, missing=_why_none(job, outcome))
     judge = _Deadline(job.statement, seconds)
     try:
-        found = statement_witness(job.statement, job.decision, slots, judge)
-        return _story_of(job, reason, found, judge)
+        witness = statement_witness(job.statement, job.decision, slots, judge)
+        return _story_of(job, reason, witness, judge)
     except WitnessError as error:
         return Story(job.name, reason, missing=f"There is no example of {slots} slots: {error.message}.")
     except TimeoutError:
@@ -104,18 +104,18 @@ def _why_none(job: Decided, outcome: str) -> str:
     return "Neither a witness nor a plan of a fixed size was found, so no example is known."
 
 
-def _story_of(job: Decided, reason: str, found: Witness, judge: Evaluator) -> Story:
-    for one, other, suffix in _choices(found):
-        answers = [_answers(job.statement, found, chosen, suffix, judge) for chosen in (one, other)]
+def _story_of(job: Decided, reason: str, witness: Witness, judge: Evaluator) -> Story:
+    for numbers, other, suffix in _choices(witness):
+        answers = [_answers(job.statement, witness, chosen, suffix, judge) for chosen in (numbers, other)]
         if _counts_by_row(answers[0]) != _counts_by_row(answers[1]):
             histories = tuple(
-                History(_events(job.statement, found, chosen, apart), given)
-                for chosen, apart, given in ((one, other, answers[0]), (other, one, answers[1]))
+                History(_events(job.statement, witness, chosen, apart), given)
+                for chosen, apart, given in ((numbers, other, answers[0]), (other, numbers, answers[1]))
             )
             names = tuple(name for name, _ in job.statement.outputs)
-            static = found.static or None
-            continuation, keys = found.slots[suffix].suffix, _keys(job.statement)
-            return Story(job.name, reason, found.size, histories, continuation, static, names, keys=keys)
+            static = witness.static or None
+            continuation, keys = witness.slots[suffix].suffix, _keys(job.statement)
+            return Story(job.name, reason, witness.size, histories, continuation, static, names, keys=keys)
     return Story(
         job.name, reason, missing="The witness tells its histories apart only by when rows are answered."
     )
@@ -133,23 +133,23 @@ def _keys(statement: Statement) -> tuple[int, ...] | None:
     return tuple(sorted(keys.values())) if len(keys) == then.keys else None
 
 
-def _choices(found: Witness) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], int]]:
+def _choices(witness: Witness) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], int]]:
     """Pairs of histories, those of equal length first, each with a continuation."""
-    slots = range(found.size)
+    slots = range(witness.size)
     subsets = [
-        chosen for number in (1, 0, *range(2, found.size + 1)) for chosen in combinations(slots, number)
+        chosen for number in (1, 0, *range(2, witness.size + 1)) for chosen in combinations(slots, number)
     ]
     pairs = sorted(combinations(subsets, 2), key=lambda pair: len(pair[0]) != len(pair[1]))
     yield from ((one, other, suffix) for one, other in pairs for suffix in slots)
 
 
 def _answers(
-    statement: Statement, found: Witness, chosen: Sequence[int], suffix: int, judge: Evaluator
+    statement: Statement, witness: Witness, chosen: Sequence[int], suffix: int, judge: Evaluator
 ) -> tuple[Answer, ...]:
     """The new answers while a continuation comes, marker after marker."""
-    last = len(list(batches(statement, found.slots[suffix].suffix)))
-    arriving = list(batches(statement, found.events(statement, chosen, suffix)))
-    markers = judge(arriving, encode_static(statement, found.static), last)
+    last = len(list(batches(statement, witness.slots[suffix].suffix)))
+    arriving = list(batches(statement, witness.events(statement, chosen, suffix)))
+    markers = judge(arriving, encode_static(statement, witness.static), last)
     return tuple(answer for marker in markers for answer in marker)
 
 
@@ -162,10 +162,11 @@ def _counts_by_row(answers: Sequence[Answer]) -> dict[tuple[Any, ...], int]:
 
 
 def _events(
-    statement: Statement, found: Witness, chosen: Sequence[int], other: Sequence[int]
+    statement: Statement, witness: Witness, chosen: Sequence[int], other: Sequence[int]
 ) -> tuple[tuple[Event, bool], ...]:
     """The events of a history, and whether they are in another one."""
-    optional = [event for k in chosen if k not in other for event in found.slots[k].optional]
+    optional = [event for k in chosen if k not in other for event in witness.slots[k].optional]
     return tuple(
-        (dict(event), all(event is not own for own in optional)) for event in found.events(statement, chosen)
+        (dict(event), all(event is not own for own in optional))
+        for event in witness.events(statement, chosen)
     )

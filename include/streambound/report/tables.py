@@ -21,7 +21,7 @@ def demo_table(results: Results) -> str:
     Raises:
         StorageError: the results database failed.
     """
-    cached = {one.query: one for one in results.latest_cache_answers()}
+    cached = {cache_answer.query: cache_answer for cache_answer in results.latest_cache_answers()}
     rows = [query_row(summary, cached.get(summary.query)) for summary in results.latest_summary()]
     return aligned(HEADINGS, rows, NUMBERS)
 
@@ -64,7 +64,10 @@ def quality_cell(quality: Sequence[QualityOutcome]) -> str:
     """``ok``, or what failed: ``departures: 2013-01-08 and 2 more``; ``-`` if nothing was checked."""
     if not quality:
         return "-"
-    return "; ".join(_failed(one) for one in quality if not one.success) or "ok"
+    return (
+        "; ".join(_failed(quality_outcome) for quality_outcome in quality if not quality_outcome.success)
+        or "ok"
+    )
 
 
 def _failed(outcome: QualityOutcome) -> str:

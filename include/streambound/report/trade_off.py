@@ -53,10 +53,10 @@ def draw(night: Night, path: Path) -> None:
 
 def _estimated(night: Night) -> Iterator[str]:
     """What the evaluation's own estimate of these results is, where it is off by the most."""
-    seen = [one.estimate for one in night.sizes if one.estimate is not None]
-    told = [one for one in seen if one.estimated is not None and one.off is not None]
+    seen = [of_size.estimate for of_size in night.sizes if of_size.estimate is not None]
+    told = [compared for compared in seen if compared.estimated is not None and compared.off is not None]
     if told:
-        worst = max(told, key=lambda one: one.off or 0.0)
+        worst = max(told, key=lambda compared: compared.off or 0.0)
         stated = f"{worst.estimated:,.0f} ± {ERRORS * worst.error:,.0f}"
         held = "holds" if worst.holds else "does not hold"
         yield f"over these days alone: {worst.exact:,} results, and the estimate, {stated}, {held}"
@@ -78,23 +78,23 @@ def _curves(found: Sequence[Share]) -> Mapping[str, list[Judged]]:
     curves: dict[str, list[Judged]] = {}
     for share in found:
         best: dict[str, Judged] = {}
-        for one in share.of.judged:
-            policy = one.contender.policy
-            if policy not in best or one.kept > best[policy].kept:
-                best[policy] = one
-        for policy, one in best.items():
-            curves.setdefault(policy, []).append(one)
+        for judged in share.of.judged:
+            policy = judged.contender.policy
+            if policy not in best or judged.kept > best[policy].kept:
+                best[policy] = judged
+        for policy, judged in best.items():
+            curves.setdefault(policy, []).append(judged)
     return curves
 
 
 def _draw_policy(axes: Axes, policy: str, curve: list[Judged], aside: float, night: Night) -> None:
-    kept = [one.kept / night.possible for one in curve]
-    half = [one.half * night.held_out / night.possible for one in curve]
+    kept = [judged.kept / night.possible for judged in curve]
+    half = [judged.half * night.held_out / night.possible for judged in curve]
     # Days differ in how many results there are at all; none is kept twice.
     above = [min(more, max(1.0 - share, 0.0)) for share, more in zip(kept, half, strict=True)]
     below = [min(less, share) for share, less in zip(kept, half, strict=True)]
     axes.errorbar(
-        [one.size * aside for one in curve],
+        [judged.size * aside for judged in curve],
         kept,
         (below, above),
         label=policy + (" (best alpha)" if curve[0].contender.alpha is not None else ""),
@@ -108,15 +108,15 @@ def _draw_policy(axes: Axes, policy: str, curve: list[Judged], aside: float, nig
 
 
 def _draw_optimum(axes: Axes, found: Sequence[Share]) -> None:
-    sizes, optimum = [one.of.size for one in found], [one.optimum for one in found]
+    sizes, optimum = [share.of.size for share in found], [share.optimum for share in found]
     axes.plot(sizes, optimum, label="optimum", color="black", marker=".", linewidth=1.6)
 
 
 def _draw_chosen(axes: Axes, found: Sequence[Share], aside: Mapping[str, float]) -> None:
     ring: dict[str, Any] = {"facecolors": "none", "edgecolors": "black", "linewidths": 1.4, "zorder": 5}
     # The choice of an earlier night that stands may be of a policy that took no part in this one.
-    sizes = [one.of.size * aside.get(one.of.choice.policy, 1.0) for one in found]
-    axes.scatter(sizes, [one.kept for one in found], s=120, label="chosen", **ring)
+    sizes = [share.of.size * aside.get(share.of.choice.policy, 1.0) for share in found]
+    axes.scatter(sizes, [share.kept for share in found], s=120, label="chosen", **ring)
 
 
 def _label(axes: Axes, found: Sequence[Share]) -> None:
@@ -135,13 +135,13 @@ def _label(axes: Axes, found: Sequence[Share]) -> None:
 
 def _tick(axes: Axes, found: Sequence[Share]) -> None:
     """Below each size its units and its choice; slanted and without units where sizes are close."""
-    sizes = [one.of.size for one in found]
-    chosen = [f"{one.of.choice.policy}, {one.kept:.1%}" for one in found]
+    sizes = [share.of.size for share in found]
+    chosen = [f"{share.of.choice.policy}, {share.kept:.1%}" for share in found]
     gaps = [log(more / less) for less, more in pairwise(sizes)]
     if gaps and min(gaps) < ROOM * sum(gaps):
         labels = [f"{size:,}: {choice}" for size, choice in zip(sizes, chosen, strict=True)]
         axes.set_xticks(sizes, labels, rotation=30, ha="right", rotation_mode="anchor")
     else:
-        units = [f"{one.of.size:,}\n{one.of.units:,} units" for one in found]
+        units = [f"{share.of.size:,}\n{share.of.units:,} units" for share in found]
         axes.set_xticks(sizes, [f"{u}\nchosen: {choice}" for u, choice in zip(units, chosen, strict=True)])
     axes.minorticks_off()

@@ -112,16 +112,18 @@ def plan_text(job: Planned) -> str:
     # Loaded here: a check prints no plan.
     from streambound.report.kept import explained
 
-    found = explained(job)
-    if not found.parts:
-        return found.sentence
+    found_explained = explained(job)
+    if not found_explained.parts:
+        return found_explained.sentence
     if job.query is not None or job.node is not None:
-        return found.parts[0].text
+        return found_explained.parts[0].text
     parts = [
         f"{number}. {part_text(query)}\n{_indented(words.text)}"
-        for number, (query, words) in enumerate(zip(job.parts, found.parts, strict=True), start=1)
+        for number, (query, words) in enumerate(zip(job.parts, found_explained.parts, strict=True), start=1)
     ]
-    return "\n".join([f"The answer is put together from {len(parts)} parts, {found.size} in all:", *parts])
+    return "\n".join(
+        [f"The answer is put together from {len(parts)} parts, {found_explained.size} in all:", *parts]
+    )
 
 
 def part_text(query: Query) -> str:

@@ -57,32 +57,43 @@ def findings(store: Recorded, run_id: str, job: str) -> list[Finding]:
     ]
 
 
-def turned_unbounded(found: Iterable[VerdictRecord], earlier: Iterable[VerdictRecord]) -> list[Finding]:
+def turned_unbounded(
+    verdict_records: Iterable[VerdictRecord], earlier: Iterable[VerdictRecord]
+) -> list[Finding]:
     """Queries that are unbounded, and were bounded under the same criterion.
 
     Args:
-        found: a run's verdicts.
+        verdict_records: a run's verdicts.
         earlier: of each query and criterion the newest verdict before, of those that decided.
     """
-    before = {(one.query, one.criterion): one for one in earlier}
+    before = {(verdict_record.query, verdict_record.criterion): verdict_record for verdict_record in earlier}
     told = []
-    for one in found:
-        known = before.get((one.query, one.criterion))
-        if one.verdict != "unbounded" or known is None or known.verdict != "bounded":
+    for record in verdict_records:
+        known_verdict_record = before.get((record.query, record.criterion))
+        if (
+            record.verdict != "unbounded"
+            or known_verdict_record is None
+            or known_verdict_record.verdict != "bounded"
+        ):
             continue
-        why = "; ".join(str(reason.get("message", "")) for reason in one.reasons[:1])
-        edited = "" if known.sql == one.sql else ", and its text has changed since"
-        message = f"unbounded, bounded on {known.checked_at:%Y-%m-%d %H:%M} UTC{edited}"
-        told.append(Finding("verdict", "query", one.query, f"{message}: {why}" if why else message))
+        why = "; ".join(str(reason.get("message", "")) for reason in record.reasons[:1])
+        edited = "" if known_verdict_record.sql == record.sql else ", and its text has changed since"
+        message = f"unbounded, bounded on {known_verdict_record.checked_at:%Y-%m-%d %H:%M} UTC{edited}"
+        told.append(Finding("verdict", "query", record.query, f"{message}: {why}" if why else message))
     return told
 
 
 def failed_expectations(outcomes: Iterable[QualityOutcome]) -> list[Finding]:
     """Streams, answers and benchmarks that broke an expectation."""
     return [
-        Finding("expectation", "stream" if one.kind == "stream" else "query", one.subject, _failure(one))
-        for one in outcomes
-        if not one.success
+        Finding(
+            "expectation",
+            "stream" if quality_outcome.kind == "stream" else "query",
+            quality_outcome.subject,
+            _failure(quality_outcome),
+        )
+        for quality_outcome in outcomes
+        if not quality_outcome.success
     ]
 
 
@@ -104,20 +115,20 @@ def _reasons(item: Mapping[str, object]) -> Sequence[object]:
 
 
 def nearly_full(
-    found: Iterable[Answer], earlier: Iterable[Answer], cached: Iterable[str] = ()
+    answers: Iterable[Answer], earlier: Iterable[Answer], cached: Iterable[str] = ()
 ) -> list[Finding]:
     """Queries whose state rose above 80% of its bound, or has grown further since it did.
 
     A state that is as it was is no news: one that keeps three airports of three stays full for good.
 
     Args:
-        found: a run's answers.
+        answers: a run's answers.
         earlier: of each query the newest answer before.
         cached: queries that were answered in k tuples of memory, which is meant to be full.
     """
-    before, full = {one.query: one for one in earlier}, frozenset(cached)
+    before, full = {answer.query: answer for answer in earlier}, frozenset(cached)
     told = []
-    for one in found:
+    for one in answers:
         if one.query in full or not _above(one) or not _grown(one, before.get(one.query)):
             continue
         assert one.peak_units is not None and one.units
@@ -144,7 +155,11 @@ def _grown(now: Answer, before: Answer | None) -> bool:
 
 def drifted(benchmarks: Iterable[CacheBenchmark]) -> list[Finding]:
     """Queries whose streams have left the models of their earlier choice."""
-    nights = {one.query: one.night for one in benchmarks if one.drifted}
+    nights = {
+        cache_benchmark.query: cache_benchmark.night
+        for cache_benchmark in benchmarks
+        if cache_benchmark.drifted
+    }
     return [
         Finding(
             "drift",

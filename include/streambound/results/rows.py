@@ -45,7 +45,7 @@ class Rows:
         """All that a table has of one run, or all of it that is ``which``."""
         with transaction(self._ready(), writing=True) as connection:
             connection.execute(delete(table).where(in_run(table, run_id, job), *which))
-            upsert(connection, table, [asdict(one) for one in records])
+            upsert(connection, table, [asdict(verdict_record) for verdict_record in records])
 
     def _read(self, kind: type[Record], statement: Any) -> list[Record]:
         with transaction(self._ready(), writing=False) as connection:

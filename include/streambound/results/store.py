@@ -187,8 +187,8 @@ class Results(Rows):
 
     def run(self, job: str, run_id: str) -> Run | None:
         """One run of a job; None if it was not recorded."""
-        found = self._read(Run, select(RUNS).where(RUNS.c.job == job, RUNS.c.run_id == run_id))
-        return found[0] if found else None
+        runs = self._read(Run, select(RUNS).where(RUNS.c.job == job, RUNS.c.run_id == run_id))
+        return runs[0] if runs else None
 
     def jobs_of(self, run_id: str) -> list[str]:
         """The jobs that recorded a run of this id."""

@@ -98,10 +98,10 @@ class Clauses:
 
     def source(self, alias: str) -> exp.Table:
         """The relation of an occurrence in FROM."""
-        found = self.table(alias)
-        if alias != found.name:
-            found.set("alias", exp.TableAlias(this=self.name(alias)))
-        return found
+        table = self.table(alias)
+        if alias != table.name:
+            table.set("alias", exp.TableAlias(this=self.name(alias)))
+        return table
 
     def attribute(self, attribute: Attribute) -> exp.Expr:
         """A column of an occurrence, or the expression that it is."""
@@ -159,18 +159,20 @@ class Clauses:
         """The conditions under which a tuple counts at all: written, implied, and against NULL."""
         bounded = {c.attribute for c in synopsis.derived} | {a for a, _ in synopsis.members}
         compared = {a for atom in synopsis.filters if not isinstance(atom, NullTest) for a in atom.attributes}
-        told = {atom.attribute for atom in synopsis.filters if isinstance(atom, NullTest)}
-        found = [self.atom(atom) for atom in synopsis.filters]
-        found += [self.condition(condition) for condition in synopsis.derived]
-        found += [self.member(attribute, values) for attribute, values in synopsis.members]
+        attributes = {atom.attribute for atom in synopsis.filters if isinstance(atom, NullTest)}
+        nodes = [self.atom(atom) for atom in synopsis.filters]
+        nodes += [self.condition(condition) for condition in synopsis.derived]
+        nodes += [self.member(attribute, values) for attribute, values in synopsis.members]
         tested = (
-            a for a in synopsis.required if a not in bounded | compared | told and self.query.nullable(a)
+            a
+            for a in synopsis.required
+            if a not in bounded | compared | attributes and self.query.nullable(a)
         )
-        return list(dict.fromkeys((*found, *(null_test(self.attribute(a), False) for a in tested))))
+        return list(dict.fromkeys((*nodes, *(null_test(self.attribute(a), False) for a in tested))))
 
     def key(self, key: Key) -> exp.Expr:
         """The class of a value under a key."""
-        found, kind = self.attribute(key.attribute), self.kind(key.attribute)
+        node, kind = self.attribute(key.attribute), self.kind(key.attribute)
         if key.points is not None:
             cases = exp.Case()
             for at, point in enumerate(key.points):
@@ -181,12 +183,12 @@ class Clauses:
         if key.alike:
             outside = self.compared(key.attribute, Op.GE, key.high)
             low = literal(key.low, kind, kind)
-            return exp.Case().when(outside, low).else_(extreme(exp.Greatest, found, low.copy()))
+            return exp.Case().when(outside, low).else_(extreme(exp.Greatest, node, low.copy()))
         if key.low is not None:
-            found = extreme(exp.Greatest, found, literal(key.low, kind, kind))
+            node = extreme(exp.Greatest, node, literal(key.low, kind, kind))
         if key.high is not None:
-            found = extreme(exp.Least, found, literal(key.high, kind, kind))
-        return found
+            node = extreme(exp.Least, node, literal(key.high, kind, kind))
+        return node
 
 
 def identifier(text: str, target: Target) -> exp.Identifier:

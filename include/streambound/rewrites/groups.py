@@ -56,7 +56,7 @@ def leaves_of(node: Applied) -> tuple[Grouped, list[Leaf]]:
         raise PlanError(f"{named_operation(operation)} over a join: not rewritten yet")
     if operation.then.session is not None:
         raise PlanError("sessions are kept, which is not rewritten yet")
-    leaves = [one for one in node.inputs if isinstance(one, Leaf) and not one.fed]
+    leaves = [leaf for leaf in node.inputs if isinstance(leaf, Leaf) and not leaf.fed]
     if len(leaves) != len(node.inputs):
         raise PlanError("rows that change are grouped, which is not rewritten yet")
     return operation, leaves
@@ -125,8 +125,10 @@ def counted(
     read = make(build, len(operation.keys), below, kinds, used)
     keyed = bool(operation.keys)
     values = [
-        _value(one, each, read.columns(operation, each), read.numbers, once, keyed and each.input == whole)
-        for one, each in zip(operation.then.aggregates, reads, strict=True)
+        _value(
+            aggregate, each, read.columns(operation, each), read.numbers, once, keyed and each.input == whole
+        )
+        for aggregate, each in zip(operation.then.aggregates, reads, strict=True)
     ]
     of = dict(zip(operation.keys, read.keys, strict=True))
     columns = _shown(operation.then.shown, build, Names(), of, values)
@@ -140,21 +142,23 @@ def counted(
             )
         select = select.having(_formula(operation.then.having.formula, of, values))
     chosen = [below[n] for n in used]
-    kept = tuple(kept for one in chosen for kept in one.kept)
+    kept = tuple(kept for branch in chosen for kept in branch.kept)
     if read.width is not None:
         kept = (Kept("GROUP BY", kept[0].rows, read.width),)
     if not once:
         # A literal in GROUP BY would be a position.
         select = select.group_by(*(node.copy() for node in read.keys)) if keyed else select
         kept = (*kept, Kept("GROUP BY", None, formula="a row for each group"))
-    told = tuple(name for (name, _), one in zip(columns, operation.then.shown, strict=True) if one.outputs)
+    told = tuple(
+        name for (name, _), shown in zip(columns, operation.then.shown, strict=True) if shown.outputs
+    )
     return Branch(
         select,
         tuple(name for name, _ in columns),
         (),
         None,
         kept,
-        tuple(dict.fromkeys(rule for one in chosen for rule in one.rules)),
+        tuple(dict.fromkeys(rule for branch in chosen for rule in branch.rules)),
         keys=told,
     )
 
@@ -168,8 +172,8 @@ def _side_by_side(
 ) -> _Read:
     """What is grouped: the rows of one input, or the UNION ALL of several, each with columns of its own."""
 
-    def number(one: Branch) -> exp.Expr:
-        return exp.Literal.number(1) if one.number is None else build.column(one.number, "g")
+    def number(branch: Branch) -> exp.Expr:
+        return exp.Literal.number(1) if branch.number is None else build.column(branch.number, "g")
 
     if len(used) == 1:
         (n,) = used
@@ -227,15 +231,15 @@ def _in_one(
     rows: dict[tuple[str, ...], tuple[list[exp.Select], dict[str, list[exp.Expr]]]] = {}
     made: dict[tuple[str, ...], tuple[str, exp.Expr, exp.Expr]] = {}
     tables: list[dict[str, str]] = []
-    for one in found:
-        if one is None or {own for _, own in one.by} != set(keys):
+    for merged in found:
+        if merged is None or {own for _, own in merged.by} != set(keys):
             raise PlanError("aggregates are computed from groups with different keys")
-        table = {name: keys[own] for name, own in one.by}
-        parts = [_keyed(build, part, table) for part in _parts(one.inner)]
+        table = {name: keys[own] for name, own in merged.by}
+        parts = [_keyed(build, part, table) for part in _parts(merged.inner)]
         read = tuple(part.sql() for part, _ in parts)
         _, columns = rows.setdefault(read, ([part for part, _ in parts], {}))
-        nulls = dict(one.nulls)
-        for name, aggregate in one.aggregates:
+        nulls = dict(merged.nulls)
+        for name, aggregate in merged.aggregates:
             each = [others[name] for _, others in parts]
             told = (*read, type(aggregate).__name__, *(node.sql() for node in each))
             if told not in made:
@@ -260,7 +264,9 @@ def _in_one(
 
     def named(node: exp.Expr, n: int) -> exp.Expr:
         return node.transform(
-            lambda one: build.column(tables[n][one.name], "g") if isinstance(one, exp.Column) else one
+            lambda column: (
+                build.column(tables[n][column.name], "g") if isinstance(column, exp.Column) else column
+            )
         )
 
     merges = [one for one in found if one is not None]
@@ -303,11 +309,11 @@ def _keyed(
     """A SELECT of its keys alone, under their names in a table, and its other columns."""
     found = {one.alias_or_name: one.unalias() for one in part.expressions}
     keys = [build.aliased(found.pop(name), new) for name, new in table.items()]
-    return part.select(*sorted(keys, key=lambda one: one.alias_or_name), append=False), found
+    return part.select(*sorted(keys, key=lambda node: node.alias_or_name), append=False), found
 
 
 def _value(
-    one: Aggregate,
+    aggregate: Aggregate,
     read: Reads,
     of: Mapping[int, exp.Expr],
     numbers: Mapping[int, exp.Expr],
@@ -325,50 +331,53 @@ def _value(
         return node if once else exp.Sum(this=node)
 
     def count(node: exp.Expr) -> exp.Expr:
-        found = total(node)
-        return found if keyed else exp.Coalesce(this=found, expressions=[exp.Literal.number(0)])
+        found_node = total(node)
+        return found_node if keyed else exp.Coalesce(this=found_node, expressions=[exp.Literal.number(0)])
 
-    def mean(found: exp.Expr, of_number: exp.Expr) -> exp.Expr:
+    def mean(found_node: exp.Expr, of_number: exp.Expr) -> exp.Expr:
         some = exp.Nullif(this=of_number, expression=exp.Literal.number(0))
-        return exp.Div(this=exp.cast(found, "DOUBLE"), expression=some)
+        return exp.Div(this=exp.cast(found_node, "DOUBLE"), expression=some)
 
-    refused = PlanError(f"{one.text} over a join is not rewritten yet")
-    if one.kind not in _PLAIN or one.by is not None or read.measures:
+    refused = PlanError(f"{aggregate.text} over a join is not rewritten yet")
+    if aggregate.kind not in _PLAIN or aggregate.by is not None or read.measures:
         raise refused
     if read.weighed:
-        if one.function == "COUNT":
+        if aggregate.function == "COUNT":
             return count(number.copy())
-        if one.function not in ("SUM", "AVG") or not read.terms:
+        if aggregate.function not in ("SUM", "AVG") or not read.terms:
             raise refused
         totals = {n: total(numbers[n].copy()) for _, n in read.terms}
         found = _sum_of([(factor, (n,)) for factor, n in read.terms], totals)
-        return found if one.function == "SUM" else mean(found, total(number.copy()))
+        return found if aggregate.function == "SUM" else mean(found, total(number.copy()))
     # Rows that are keys alone are counted where what COUNT reads of them is never NULL.
-    if one.counts_rows or (one.function == "COUNT" and not one.distinct and not set(one.arguments) & set(of)):
+    if aggregate.counts_rows or (
+        aggregate.function == "COUNT" and not aggregate.distinct and not set(aggregate.arguments) & set(of)
+    ):
         return count(number.copy())
-    summed = one.function in ("SUM", "AVG") and one.polynomial is not None
-    if not set(one.arguments) <= set(of) or not one.arguments:
+    summed = aggregate.function in ("SUM", "AVG") and aggregate.polynomial is not None
+    if not set(aggregate.arguments) <= set(of) or not aggregate.arguments:
         raise refused
     if not summed and (
-        len(one.arguments) != 1 or one.polynomial not in (None, ((Fraction(1), one.arguments),))
+        len(aggregate.arguments) != 1
+        or aggregate.polynomial not in (None, ((Fraction(1), aggregate.arguments),))
     ):
         raise refused
-    argument = _sum_of(one.polynomial or (), of) if summed else of[one.arguments[0]]
-    if one.kind in (Kind.LEAST, Kind.GREATEST):
-        pick = exp.Min if one.kind is Kind.LEAST else exp.Max
+    argument = _sum_of(aggregate.polynomial or (), of) if summed else of[aggregate.arguments[0]]
+    if aggregate.kind in (Kind.LEAST, Kind.GREATEST):
+        pick = exp.Min if aggregate.kind is Kind.LEAST else exp.Max
         return argument.copy() if once else pick(this=argument.copy())
-    if one.distinct:
-        if once or one.kind is not Kind.COUNT:
+    if aggregate.distinct:
+        if once or aggregate.kind is not Kind.COUNT:
             raise refused
         return exp.Count(this=exp.Distinct(expressions=[argument.copy()]))
     there = exp.Is(this=argument.copy(), expression=exp.Not(this=exp.null()))
     present = exp.Case().when(there, number.copy()).else_(exp.Literal.number(0))
-    if one.kind is Kind.COUNT:
+    if aggregate.kind is Kind.COUNT:
         return count(present)
     product = exp.Mul(this=argument.copy(), expression=number.copy())
-    if one.kind is Kind.SUM and one.function == "SUM":
+    if aggregate.kind is Kind.SUM and aggregate.function == "SUM":
         return total(product)
-    if one.function == "AVG":
+    if aggregate.function == "AVG":
         return exp.cast(argument.copy(), "DOUBLE") if once else mean(total(product), total(present))
     raise refused
 
@@ -386,10 +395,10 @@ def _sum_of(polynomial: Sequence[tuple[Fraction, tuple[int, ...]]], of: Mapping[
         node = product_of([of[p].copy() for p in positions])
         one = exp.Literal.number(factor.numerator)
         terms.append(node if factor == 1 else exp.Mul(this=one, expression=node))
-    found = terms[0]
+    found_node = terms[0]
     for node in terms[1:]:
-        found = exp.Add(this=found, expression=node)
-    return found if len(terms) == 1 else exp.paren(found)
+        found_node = exp.Add(this=found_node, expression=node)
+    return found_node if len(terms) == 1 else exp.paren(found_node)
 
 
 def _shown(
@@ -452,7 +461,7 @@ def windowed(operation: Grouped, query: Query, plan: Plan, to: Target) -> Branch
     for p, output in enumerate(query.select):
         if isinstance(output.term, Attribute):
             of.setdefault(p, build.attribute(output.term))
-    values = [_own_value(one, of) for one in operation.then.aggregates]
+    values = [_own_value(aggregate, of) for aggregate in operation.then.aggregates]
     columns = _shown(operation.then.shown, build, Names(), of, values)
     select = exp.select(*(build.aliased(node, name) for name, node in columns)).from_(source)
     accepted = build.accepted(plan.streams[0])
@@ -462,7 +471,9 @@ def windowed(operation: Grouped, query: Query, plan: Plan, to: Target) -> Branch
     if operation.then.having is not None:
         select = select.having(_formula(operation.then.having.formula, of, values))
     kept = (Kept("GROUP BY", None, formula="a row for each group of the open windows"),)
-    told = tuple(name for (name, _), one in zip(columns, operation.then.shown, strict=True) if one.outputs)
+    told = tuple(
+        name for (name, _), shown in zip(columns, operation.then.shown, strict=True) if shown.outputs
+    )
     return Branch(select, tuple(name for name, _ in columns), (), None, kept, ("R7",), False, told)
 
 
@@ -494,15 +505,15 @@ def _edges(
     return first, last, [window], build.source(alias)
 
 
-def _own_value(one: Aggregate, of: Mapping[int, exp.Expr]) -> exp.Expr:
+def _own_value(aggregate: Aggregate, of: Mapping[int, exp.Expr]) -> exp.Expr:
     """An aggregate over tuples, as it is written."""
-    if one.counts_rows:
+    if aggregate.counts_rows:
         return exp.Count(this=exp.Star())
-    whole = ((Fraction(1), one.arguments),)
-    plain = len(one.arguments) == 1 and one.by is None and one.polynomial in (None, whole)
-    if one.kind not in _PLAIN or not plain or one.arguments[0] not in of:
-        raise PlanError(f"{one.text} of windows is not rewritten yet")
-    argument = of[one.arguments[0]].copy()
-    if one.distinct:
+    whole = ((Fraction(1), aggregate.arguments),)
+    plain = len(aggregate.arguments) == 1 and aggregate.by is None and aggregate.polynomial in (None, whole)
+    if aggregate.kind not in _PLAIN or not plain or aggregate.arguments[0] not in of:
+        raise PlanError(f"{aggregate.text} of windows is not rewritten yet")
+    argument = of[aggregate.arguments[0]].copy()
+    if aggregate.distinct:
         argument = exp.Distinct(expressions=[argument])
-    return exp.func(one.function, argument)
+    return exp.func(aggregate.function, argument)

@@ -77,12 +77,12 @@ def implied_bounds(plan: Plan) -> bool:
 
 
 def _between(plan: Plan, alias: str, known: list[str] | tuple[str, ...]) -> list[Join]:
-    found = []
+    joins = []
     for join in (*plan.joins, *plan.clock.conditions):
         occurrences = {a.occurrence for a in join.attributes}
         if alias in occurrences and occurrences - {alias} <= set(known):
-            found.append(join)
-    return found
+            joins.append(join)
+    return joins
 
 
 def _implied(plan: Plan, alias: str, known: list[str] | tuple[str, ...]) -> list[tuple[str, str]]:

@@ -113,15 +113,15 @@ def _some(count: exp.Expr) -> exp.Expr:
 
 def told(plan: Plan, sides: Sequence[Side]) -> bool:
     """Whether answer rows tell the groups that they are joined from, so that none comes twice."""
-    known: set[Attribute] = set(plan.query.projected)
+    attributes: set[Attribute] = set(plan.query.projected)
     for own, mate in (pair for side in sides for pair in side.cell.same):
-        known |= {mate} if own in known else set()
+        attributes |= {mate} if own in attributes else set()
     equal = [join.attributes for join in plan.joins if join.op is Op.EQ]
     for _ in equal:
-        for one, other in equal:
-            known |= {one, other} if known & {one, other} else set()
+        for left, right in equal:
+            attributes |= {left, right} if attributes & {left, right} else set()
     return all(
-        key is not None and key.points is None and key.attribute in known
+        key is not None and key.points is None and key.attribute in attributes
         for s in sides
         for _, _, key in s.keys
     )

@@ -63,8 +63,8 @@ def merged(plan: Plan, build: Clauses, sides: Sequence[Side]) -> Branch:
     }
     unions = [_sent(plan, build, facts, side, renamed, common, every, sent) for side in renamed]
     inner: exp.Query = unions[0]
-    for other in unions[1:]:
-        inner = exp.union(inner, other, distinct=False)
+    for select in unions[1:]:
+        inner = exp.union(inner, select, distinct=False)
     by = [build.column(one.name, UNION) for one in common]
     grouped = exp.select(*by).from_(_table(build, inner, UNION))
     aggregates: list[tuple[str, exp.Expr]] = []
@@ -167,39 +167,39 @@ def _common(plan: Plan, sides: Sequence[Side], names: Names) -> list[Common]:
                 continue
             one.update(other)
             classes.remove(other)
-    found = []
+    commons = []
     for members in classes:
         smallest = min((key for _, _, key in members.values()), key=lambda key: key.size)
         own = {alias: name for alias, (name, _, _) in members.items()}
         name = names.fresh(next(iter(own.values())))
-        found.append(Common(name, own, tuple(a for _, a, _ in members.values()), smallest))
-    return found
+        commons.append(Common(name, own, tuple(a for _, a, _ in members.values()), smallest))
+    return commons
 
 
 def _without(plan: Plan, sides: Sequence[Side], every: list[Common]) -> list[Common]:
     """The keys that are needed: not those of one side whose tuples are sent to what they compare with."""
     kept, needed = list(every), set(plan.query.projected)
-    for one in sorted(every, key=lambda one: -one.key.size):
-        (first, *more) = one.attributes
+    for common in sorted(every, key=lambda one: -one.key.size):
+        (first, *more) = common.attributes
         if more or first in needed or any(first in pair for side in sides for pair in side.cell.same):
             continue
         partners = [
-            other
+            attribute
             for join in plan.joins
             if first in join.attributes
-            for other in join.attributes
-            if other != first
+            for attribute in join.attributes
+            if attribute != first
         ]
-        places = [next((c for c in kept if other in c.attributes), None) for other in partners]
-        if partners and all(place is not None and place is not one for place in places):
-            kept.remove(one)
+        places = [next((c for c in kept if attribute in c.attributes), None) for attribute in partners]
+        if partners and all(place is not None and place is not common for place in places):
+            kept.remove(common)
             needed.update(partners)
     return kept
 
 
 def _renamed(side: Side, every: Sequence[Common], names: Names) -> Side:
     """A side whose columns have the names that they have in the union, or would have if they were there."""
-    table = {one.own[side.alias]: one.name for one in every if side.alias in one.own}
+    table = {common.own[side.alias]: common.name for common in every if side.alias in common.own}
     keys = tuple((table[name], node, key) for name, node, key in side.keys)
     for name, _, _ in side.ends:
         table[name] = names.fresh(name)
@@ -254,15 +254,15 @@ def _sent(
     names = Names([one.name for one in common])
     own = {a: names.fresh(f"own_{a.column}") for a in sorted(carried)}
     columns += [build.aliased(build.attribute(a), name) for a, name in own.items()]
-    for other in sides:
-        mine = other.alias == side.alias
-        for name, node, _ in other.ends:
-            columns.append(build.aliased(node.copy() if mine else _null(build, node, other, name), name))
-        if other.number is not None:
+    for other_side in sides:
+        mine = other_side.alias == side.alias
+        for name, node, _ in other_side.ends:
+            columns.append(build.aliased(node.copy() if mine else _null(build, node, other_side, name), name))
+        if other_side.number is not None:
             weight = (
                 product_of([node.copy() for node in side.weighed]) if mine else exp.cast(exp.null(), "INT")
             )
-            columns.append(build.aliased(weight, other.number))
+            columns.append(build.aliased(weight, other_side.number))
     select = select.select(*columns)
     for name, (values,) in made.items():
         # One function that makes rows for each SELECT.
@@ -287,10 +287,10 @@ def _decided(join: Join, side: Side, common: Sequence[Common], every: Sequence[C
     own = [a for a in join.attributes if a.occurrence == side.alias]
     if len(own) != 1:
         return False
-    (other,) = (a for a in join.attributes if a not in own)
+    (attribute,) = (a for a in join.attributes if a not in own)
     if not any(own[0] in one.attributes for one in every):
         return False
-    there = next((one for one in common if other in one.attributes), None)
+    there = next((one for one in common if attribute in one.attributes), None)
     gone = not any(own[0] in one.attributes for one in common)
     return there is not None and (gone or side.alias not in there.own)
 
@@ -313,19 +313,19 @@ def _null(build: Clauses, node: exp.Expr, side: Side, name: str) -> exp.Expr:
     return exp.cast(exp.null(), build.kind(attribute).name)
 
 
-def _values(build: Clauses, facts: Facts, one: Common) -> tuple[exp.Expr, int]:
+def _values(build: Clauses, facts: Facts, common: Common) -> tuple[exp.Expr, int]:
     """The values that a key can have, as an array, and how many they are.
 
     Raises:
         PlanError: they are not known, or too many.
     """
-    attribute, kind = one.key.attribute, build.kind(one.key.attribute)
+    attribute, kind = common.key.attribute, build.kind(common.key.attribute)
     within: Closure = facts.alone
     listed = facts.finite_values(attribute, within)
     nullable = attribute not in facts.query.present and facts.query.nullable(attribute)
     null = [exp.cast(exp.null(), kind.name)] * nullable
     if listed is None:
-        ends, step = _ends(facts, within, one.key), facts.step(attribute)
+        ends, step = _ends(facts, within, common.key), facts.step(attribute)
         if ends is None or step is None:
             raise PlanError(f"nobody knows which values {attribute} has, so they are not enumerated")
         low, high = ends
@@ -342,10 +342,10 @@ def _values(build: Clauses, facts: Facts, one: Common) -> tuple[exp.Expr, int]:
             and kind.name in ("int", "bigint", "smallint", "tinyint")
         ):
             first, last = (exp.Literal.number(listed[at]) for at in (0, -1))
-            found: exp.Expr = exp.GenerateSeries(start=first, end=last)
+            node: exp.Expr = exp.GenerateSeries(start=first, end=last)
             if null:
-                found = exp.ArrayConcat(this=found, expressions=[exp.Array(expressions=null)])
-            return found, number + nullable
+                node = exp.ArrayConcat(this=node, expressions=[exp.Array(expressions=null)])
+            return node, number + nullable
     if len(listed) > LISTED:
         raise PlanError(f"{attribute} has {len(listed):,} values, of which at most {LISTED:,} are listed")
     nodes = [literal(value, kind, kind) for value in listed]

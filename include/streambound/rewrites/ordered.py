@@ -42,10 +42,10 @@ def running(plan: Plan, build: Clauses) -> Branch:
         raise PlanError("timestamps are compared with offsets or <>, which no running sum says")
     first = next(alias for alias in clock.streams if alias != last)
     equal = {
-        a: other
+        a: attribute
         for join in plan.joins
         if join.op is Op.EQ
-        for a, other in (join.attributes, join.attributes[::-1])
+        for a, attribute in (join.attributes, join.attributes[::-1])
         if a.occurrence == first
     }
     # Of the last stream nothing is kept, so it has no cells of its own.
@@ -64,7 +64,10 @@ def running(plan: Plan, build: Clauses) -> Branch:
         synopsis = next(s for s in plan.streams if s.alias == alias)
         stamp = Attribute(alias, str(query.occurrence(alias).relation.timestamp))
         select = exp.select(
-            *(build.aliased(build.attribute(own if before else other), name) for name, own, other in parts),
+            *(
+                build.aliased(build.attribute(own if before else attribute), name)
+                for name, own, attribute in parts
+            ),
             *(
                 build.aliased(
                     exp.cast(exp.null(), build.kind(a).name) if before else build.attribute(a), name

@@ -63,7 +63,7 @@ def program(job: Planned) -> str:
         catalog=f"load_catalog(Path({job.catalog.source!r}))" if job.catalog.relations else "Catalog(())",
         sql=_literal(job.sql),
         quoted=repr(job.name),
-        queries="".join(f"{one!r}, " for one in Mentions(job.catalog.queries).of(job.sql)),
+        queries="".join(f"{named_query!r}, " for named_query in Mentions(job.catalog.queries).of(job.sql)),
         dialect=repr(job.dialect),
         asked=job.asked,
     )

@@ -110,8 +110,8 @@ def _written(job: Planned, to: Target) -> Rewrite:
 
 def _constant(job: Planned, to: Target) -> bool:
     """Whether the rules of the engine say that it keeps no more and more of the query as it is written."""
-    found = on_engine(job, to.name)
-    return found is not None and found.constant
+    engine = on_engine(job, to.name)
+    return engine is not None and engine.constant
 
 
 def _plan(part: PlannedPart) -> Plan:
@@ -134,10 +134,10 @@ def _branches(part: PlannedPart, to: Target) -> list[Branch]:
             return [_in_time(plan, build)]
         plan, build = timeless, Clauses(timeless.query, to)
     make = joined if _joins(plan, to) else merged
-    found = [make(plan, build, sides) for sides in sides_of(plan, build)]
+    branches = [make(plan, build, sides) for sides in sides_of(plan, build)]
     # A self-join that the plan folded is no join any more.
     folded = len(plan.streams) < len(part.query.streams)
-    return [replace(one, rules=("R0", *one.rules)) for one in found] if folded else found
+    return [replace(branch, rules=("R0", *branch.rules)) for branch in branches] if folded else branches
 
 
 def _timeless(query: Query) -> Plan | None:
@@ -243,8 +243,8 @@ def _grouped(job: Planned, node: Applied, to: Target) -> Rewrite:
         raise PlanError(f"a time is in the key, and when {to.title} forgets such a group is not known")
     below = [_rows(leaf, to) for leaf in leaves]
     kinds = [[kind for _, kind in leaf.statement.outputs] for leaf in leaves]
-    found = counted(operation, Clauses(plans[0].query, to), below, kinds, _whole(leaves))
-    return _together(job, to, [replace(found, rules=("R9", *found.rules)) if len(leaves) > 1 else found])
+    branch = counted(operation, Clauses(plans[0].query, to), below, kinds, _whole(leaves))
+    return _together(job, to, [replace(branch, rules=("R9", *branch.rules)) if len(leaves) > 1 else branch])
 
 
 def _whole(leaves: Sequence[Leaf]) -> int:
@@ -261,8 +261,8 @@ def _whole(leaves: Sequence[Leaf]) -> int:
 
 
 def _keys(operation: Grouped, plan: Plan) -> list[Attribute]:
-    terms = (one.term for one in plan.query.select[: len(operation.keys)])
-    return [one for one in terms if isinstance(one, Attribute)]
+    terms = (output.term for output in plan.query.select[: len(operation.keys)])
+    return [attribute for attribute in terms if isinstance(attribute, Attribute)]
 
 
 def _rows(leaf: Leaf, to: Target) -> Branch:
@@ -271,7 +271,7 @@ def _rows(leaf: Leaf, to: Target) -> Branch:
     Raises:
         PlanError: there is none, or its alternatives would be rows of their own.
     """
-    branches = [one for part in leaf.parts for one in _branches(part, to)]
+    branches = [branch for part in leaf.parts for branch in _branches(part, to)]
     if not branches:
         raise PlanError("its answer is always empty")
     if len(branches) > 1:
@@ -285,7 +285,7 @@ def _streams(node: Node) -> int:
     Raises:
         PlanError: none, as no row passes its conditions.
     """
-    read = [len(p.query.arriving) for one in nodes(node) if isinstance(one, Leaf) for p in one.parts]
+    read = [len(p.query.arriving) for leaf in nodes(node) if isinstance(leaf, Leaf) for p in leaf.parts]
     if not read:
         raise PlanError("no row is ever in a group, so its answer never changes")
     return max(read)
@@ -304,10 +304,10 @@ def _over_stream(job: Planned, node: Applied, to: Target) -> Rewrite:
                 raise PlanError(
                     f"a time is in the key, and when {to.title} forgets such a group is not known"
                 )
-            found = windowed(operation, query, _plan(first.parts[0]), to)
-            if found is not None:
-                return _together(job, to, [found])
-        if not to.chained and any(one.distinct for one in operation.then.aggregates):
+            branch = windowed(operation, query, _plan(first.parts[0]), to)
+            if branch is not None:
+                return _together(job, to, [branch])
+        if not to.chained and any(aggregate.distinct for aggregate in operation.then.aggregates):
             raise PlanError(f"{to.title} refuses DISTINCT in an aggregate of a stream")
         return _unchanged(job, to, "a group has one row there too")
     ranked = isinstance(operation, Ranked) and not any(_is_time(query, p) for p in operation.then.partition)
@@ -357,54 +357,63 @@ def _rules(branches: Iterable[Branch]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(rule for branch in branches for rule in branch.rules))
 
 
-def _together(job: Planned, to: Target, found: Sequence[Branch]) -> Rewrite:
+def _together(job: Planned, to: Target, branches: Sequence[Branch]) -> Rewrite:
     """The statement: the rows of all its summands."""
-    if not found:
+    if not branches:
         raise PlanError("its answer is always empty")
-    one = found[0] if len(found) == 1 else _added(found, to)
-    keys = () if one.appends else one.keys or (*one.columns, *one.further)
-    sql = one.select.sql(dialect=to.dialect, pretty=True)
+    branch = branches[0] if len(branches) == 1 else _added(branches, to)
+    keys = () if branch.appends else branch.keys or (*branch.columns, *branch.further)
+    sql = branch.select.sql(dialect=to.dialect, pretty=True)
     made = Rewrite(
-        job.name, to.name, sql, one.rules, "", one.kept, one.columns, one.further, one.number, keys
+        job.name,
+        to.name,
+        sql,
+        branch.rules,
+        "",
+        branch.kept,
+        branch.columns,
+        branch.further,
+        branch.number,
+        keys,
     )
     return replace(made, note=_note(made, to))
 
 
-def _added(found: Sequence[Branch], to: Target) -> Branch:
+def _added(branches: Sequence[Branch], to: Target) -> Branch:
     """Several summands as one: each row says which it is of, since the same row of others has a number too.
 
     Raises:
         PlanError: their rows cannot go into one answer.
     """
-    first = found[0]
+    first = branches[0]
     if (
-        any(one.number is None and isinstance(one.select, exp.SetOperation) for one in found)
+        any(branch.number is None and isinstance(branch.select, exp.SetOperation) for branch in branches)
         and not to.chained
     ):
         raise PlanError("a DISTINCT row of several alternatives would be added up")
-    if any(one.further or one.keys for one in found):
+    if any(branch.further or branch.keys for branch in branches):
         raise PlanError("of several SELECTs each would have groups of its own in one answer")
-    if len({one.appends for one in found}) > 1:
+    if len({branch.appends for branch in branches}) > 1:
         raise PlanError("rows that are appended and rows that change do not go into one answer")
     names = Names(first.columns)
     part, number = names.fresh("part"), names.fresh("n")
     told = not first.appends
     select: exp.Query | None = None
-    for place, one in enumerate(found, 1):
+    for place, one in enumerate(branches, 1):
         which = [exp.alias_(exp.Literal.number(place), part)] if told else []
         rows = _numbered(one, which, number, to)
         select = rows if select is None else exp.union(select, rows, distinct=False)
     assert select is not None
-    kept = tuple(kept for one in found for kept in one.kept)
+    kept = tuple(kept for branch in branches for kept in branch.kept)
     further = (part,) if told else ()
-    return replace(first, select=select, further=further, number=number, kept=kept, rules=_rules(found))
+    return replace(first, select=select, further=further, number=number, kept=kept, rules=_rules(branches))
 
 
-def _numbered(one: Branch, which: Sequence[exp.Expr], number: str, to: Target) -> exp.Query:
+def _numbered(branch: Branch, which: Sequence[exp.Expr], number: str, to: Target) -> exp.Query:
     """Its columns, further ones, and how often each row is an answer."""
-    inner = exp.Subquery(this=one.select, alias=exp.TableAlias(this=exp.to_identifier("u")))
-    columns = [exp.column(identifier(name, to), "u") for name in one.columns]
-    count = exp.Literal.number(1) if one.number is None else exp.column(identifier(one.number, to), "u")
+    inner = exp.Subquery(this=branch.select, alias=exp.TableAlias(this=exp.to_identifier("u")))
+    columns = [exp.column(identifier(name, to), "u") for name in branch.columns]
+    count = exp.Literal.number(1) if branch.number is None else exp.column(identifier(branch.number, to), "u")
     return exp.select(*columns, *which, exp.alias_(count, number)).from_(inner)
 
 

@@ -167,18 +167,18 @@ def product_of(nodes: Sequence[exp.Expr]) -> exp.Expr:
     if not nodes:
         return exp.Literal.number(1)
     first, *others = nodes
-    for other in others:
-        first = exp.Mul(this=first, expression=other)
+    for node in others:
+        first = exp.Mul(this=first, expression=node)
     return first
 
 
 def _combined(build: Clauses, extremum: Extremum) -> exp.Expr:
     alone = len(extremum.attributes) == 1
-    found = [
+    nodes = [
         build.attribute(a) if alone else shifted(build.attribute(a), build.kind(a), shift)
         for a, shift in zip(extremum.attributes, extremum.shifts, strict=True)
     ]
-    return extreme(exp.Greatest if extremum.keep is Keep.LEAST else exp.Least, *found)
+    return extreme(exp.Greatest if extremum.keep is Keep.LEAST else exp.Least, *nodes)
 
 
 def _pattern(build: Clauses, extremum: Extremum) -> Iterator[exp.Expr]:
@@ -202,15 +202,15 @@ def comparison(
         sides: all of them, by their aliases.
         table: the name under which the columns of each side are known.
     """
-    one, other = (sides[attribute.occurrence] for attribute in join.attributes)
+    left, right = (sides[attribute.occurrence] for attribute in join.attributes)
     pair: Pair = (join.left, join.op, join.right)
     back: Pair = (join.right, join.op.mirrored, join.left)
     choices = [
         NODES[join.op](
             this=_value(build, join.left, mine, table), expression=_value(build, join.right, its, table)
         )
-        for mine in one.towards(pair)
-        for its in other.towards(back)
+        for mine in left.towards(pair)
+        for its in right.towards(back)
     ]
     if not choices:
         return []
@@ -225,9 +225,9 @@ def _value(build: Clauses, attribute: Attribute, place: Place, table: Mapping[st
 def between(plan: Plan, one: str, others: Iterable[str]) -> list[Join]:
     """The comparisons of an occurrence with some others; equalities first."""
     bound = set(others)
-    found = [
+    joins = [
         join
         for join in plan.joins
         if one in (aliases := {a.occurrence for a in join.attributes}) and aliases - {one} <= bound
     ]
-    return sorted(found, key=lambda join: join.op is not Op.EQ)
+    return sorted(joins, key=lambda join: join.op is not Op.EQ)

@@ -73,7 +73,7 @@ def run_benchmark(
     for failed in errors:
         print(f"benchmark_caches: {failed.error}", file=sys.stderr)
     if summary is not None:
-        nights = [one.to_json() for one in found if not isinstance(one, Failed)]
+        nights = [night.to_json() for night in found if not isinstance(night, Failed)]
         failures = [{"query": one.query, "error": one.error.one_line()} for one in errors]
         write_json(summary, {"run_id": run_id, "nights": nights, "failed": failures})
     return max((one.error.exit_code for one in errors), default=0)

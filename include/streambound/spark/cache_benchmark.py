@@ -176,14 +176,17 @@ def _compared(
 ) -> dict[str, Night]:
     """What the evaluation's own estimates are worth under the choices."""
     pieces = [
-        Piece(name, "compare", choice=_fair(one.choice, models[name]), size=one.size)
+        Piece(name, "compare", choice=_fair(of_size.choice, models[name]), size=of_size.size)
         for name, night in nights.items()
-        for one in night.sizes
+        for of_size in night.sizes
     ]
     done = simulate(cases, pieces, ())
     found = {(p.query, p.size): Compared.of_json(result) for p, result in zip(pieces, done, strict=True)}
     return {
-        name: replace(night, sizes=tuple(replace(one, estimate=found[name, one.size]) for one in night.sizes))
+        name: replace(
+            night,
+            sizes=tuple(replace(of_size, estimate=found[name, of_size.size]) for of_size in night.sizes),
+        )
         for name, night in nights.items()
     }
 
@@ -192,12 +195,12 @@ def _standing(folder: Path, case: Case, progress: Progress) -> Night | None:
     """The benchmark of an earlier night, of the same query."""
     name = case.plan.query.name
     try:
-        found = read(folder, name)
+        night = read(folder, name)
     except DataError as error:
         progress(f"{name}: the earlier benchmark is passed over: {error.one_line()}")
         return None
-    same = found is not None and found.fingerprint == fingerprint(case.plan.query, case.plan.streams, {})
-    return found if same else None
+    same = night is not None and night.fingerprint == fingerprint(case.plan.query, case.plan.streams, {})
+    return night if same else None
 
 
 def _before(name: str, size: int, standing: PolicyChoice, models: Models) -> Piece:
@@ -242,11 +245,12 @@ def _of_size(
 
 
 def _lines(night: Night) -> Iterator[str]:
-    for one in night.sizes:
-        kept, optimum = (_share(kept, night.possible) for kept in (one.kept, one.optimum))
-        yield f"k = {one.size:,}: {one.choice.policy} keeps {kept} (the optimum {optimum}): {one.why}"
-        if one.estimate is not None:
-            yield f"k = {one.size:,}: over the held-out days alone a pass {one.estimate.sentence()}"
+    for of_size in night.sizes:
+        kept, optimum = (_share(kept, night.possible) for kept in (of_size.kept, of_size.optimum))
+        choice = of_size.choice
+        yield f"k = {of_size.size:,}: {choice.policy} keeps {kept} (the optimum {optimum}): {of_size.why}"
+        if of_size.estimate is not None:
+            yield f"k = {of_size.size:,}: over the held-out days alone a pass {of_size.estimate.sentence()}"
     for fit in night.drifts:
         if fit.drifted:
             yield f"its streams have drifted: {fit.sentence()}"

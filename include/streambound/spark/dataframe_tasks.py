@@ -50,7 +50,7 @@ def by_spark(reading: StreamScan | CoGroup) -> bool:
 
 def sources_of(reading: StreamScan | CoGroup) -> tuple[Source, ...]:
     """The streams that only Spark reads."""
-    found: list[Source] = []
+    sources: list[Source] = []
     for relation, columns, synopses in _streams(reading):
         if relation.history is not None and not relation.history.direct:
             # A row without a timestamp is told of, and a query that only counts rows needs one column.
@@ -58,8 +58,8 @@ def sources_of(reading: StreamScan | CoGroup) -> tuple[Source, ...]:
             wanted = tuple(sorted(map(str, own)))
             if relation.timestamp not in columns:
                 relation = relation.unrated()
-            found.append(Source(len(found), relation, wanted, tuple(synopses)))
-    return tuple(found)
+            sources.append(Source(len(sources), relation, wanted, tuple(synopses)))
+    return tuple(sources)
 
 
 def _streams(reading: StreamScan | CoGroup) -> Iterator[tuple[Relation, list[str], list[StreamSynopsis]]]:
@@ -81,16 +81,16 @@ def run_dataframe_tasks(
     Raises:
         StorageError: Spark has ended.
     """
-    found = []
+    summaries = []
     for name in dict.fromkeys(task.stream for task in tasks):
         mine, reading = [task for task in tasks if task.stream == name], readings[name]
         try:
-            found += _read(session, mine, name, reading, memory_mb)
+            summaries += _read(session, mine, name, reading, memory_mb)
         except StreamboundError as error:
             # Then nothing can be read, and no query is at fault.
             require_session(session, error)
-            found += [one for task in mine for one in failed(reading, task, error)]
-    return found
+            summaries += [summary for task in mine for summary in failed(reading, task, error)]
+    return summaries
 
 
 def _read(
@@ -105,11 +105,11 @@ def _read(
     groups = min(len(tasks), cores(session) * GROUPS_PER_CORE)
     grouped = union.repartition(groups, quoted(NAME)).groupBy(quoted(NAME))
     mapped = grouped.applyInArrow(_mapper({t.partition: t for t in tasks}, name, reading, memory_mb), SCHEMA)
-    found, asked = [summary_of(row) for row in collected(mapped)], {t.partition for t in tasks}
-    for one in found:
-        if one.partition not in asked and one.error is not None:
-            raise one.error
-    return found
+    summaries, asked = [summary_of(row) for row in collected(mapped)], {t.partition for t in tasks}
+    for summary in summaries:
+        if summary.partition not in asked and summary.error is not None:
+            raise summary.error
+    return summaries
 
 
 _HEAD = f"`{NAME}` string, `{STREAM}` int, `{ROWS}` bigint"

@@ -33,9 +33,9 @@ class SparkExecutor:
         """How many tasks run at once (see ``distribute.cores``)."""
         return cores(self.session)
 
-    def listing(self, held: ExitStack, folder: Path) -> Listing:
+    def listing(self, exit_stack: ExitStack, folder: Path) -> Listing:
         """What lists histories, whoever reads them (see ``frames.listing``)."""
-        return listing(self.session, staging(held, folder))
+        return listing(self.session, staging(exit_stack, folder))
 
     def scans(self, reading: StreamScan | CoGroup) -> bool:
         """Whether only Spark reads one of the streams: it does so anew in each job."""
@@ -59,8 +59,14 @@ class SparkExecutor:
         direct = [task for task in tasks if task.stream not in by_frame]
         others = [task for task in tasks if task.stream in by_frame]
         groups = GROUPS_OF_WAVES if in_waves else GROUPS_PER_CORE
-        found = run_tasks(self.session, direct, readings, progress, memory_mb, groups) if direct else []
-        return found + run_dataframe_tasks(self.session, others, readings, memory_mb) if others else found
+        found_summaries = (
+            run_tasks(self.session, direct, readings, progress, memory_mb, groups) if direct else []
+        )
+        return (
+            found_summaries + run_dataframe_tasks(self.session, others, readings, memory_mb)
+            if others
+            else found_summaries
+        )
 
 
 @contextmanager

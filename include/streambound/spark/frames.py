@@ -61,22 +61,22 @@ def listing(
             return (Partition(WHOLE, (_staged(session, relation, staging()),)),)
         if relation.history.format == TABLE:
             return _in_table(session, relation)
-        found = folder_partitions(relation)
-        _require_plain(relation, [part.name for part in found])
-        return identified(found)
+        partitions = folder_partitions(relation)
+        _require_plain(relation, [part.name for part in partitions])
+        return identified(partitions)
 
     return listed
 
 
-def staging(held: ExitStack, folder: Path) -> Callable[[], Path]:
-    """Makes a folder below another one when it is first needed; it is held as long as ``held`` is.
+def staging(exit_stack: ExitStack, folder: Path) -> Callable[[], Path]:
+    """Makes a folder below another one when it is first needed; it is held as long as ``exit_stack`` is.
 
     Executors of another user have to read it.
     """
 
     def made() -> Path:
         folder.mkdir(parents=True, exist_ok=True)
-        return held.enter_context(scratch(folder, ".static-", 0o755))
+        return exit_stack.enter_context(scratch(folder, ".static-", 0o755))
 
     return cache(made)
 
@@ -93,9 +93,9 @@ def frame_of(session: SparkSession, relation: Relation, parts: Sequence[Partitio
             frame = _table(session, relation)
             part = _key(relation, frame)
             if history.partition_by is not None:
-                frame = frame.where(part.isin([one.name for one in parts]))
+                frame = frame.where(part.isin([partition.name for partition in parts]))
         else:
-            frame = _loaded(session, history, [file for one in parts for file in one.files])
+            frame = _loaded(session, history, [file for partition in parts for file in partition.files])
             part = _folder(history)
         return frame.select(part.alias(NAME), *(quoted(name) for name in _present(relation, frame)))
 

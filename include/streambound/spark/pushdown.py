@@ -42,10 +42,10 @@ def pushdown(
     """
     rows = _Rows(relation, kinds)
     wanted = [rows.accepted(synopsis) for synopsis in synopses]
-    told = rows.to_be_told(list(columns))
-    if told is None or not all(wanted):
+    nodes = rows.to_be_told(list(columns))
+    if nodes is None or not all(wanted):
         return None
-    return exp.or_(*(exp.and_(*conditions) for conditions in wanted), *told).sql(dialect="spark")
+    return exp.or_(*(exp.and_(*conditions) for conditions in wanted), *nodes).sql(dialect="spark")
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class _Rows:
 
     def accepted(self, synopsis: StreamSynopsis) -> list[exp.Expr]:
         """Some conditions that a tuple must meet to count."""
-        found: list[exp.Expr] = [
+        nodes: list[exp.Expr] = [
             exp.not_(_null(a.column)) for a in synopsis.required if a.column in self.kinds
         ]
         filters = [atom for atom in synopsis.filters if isinstance(atom, Filter)]
@@ -68,8 +68,8 @@ class _Rows:
             # A constant that SQL cannot say is told by the task.
             with suppress(DataError):
                 condition = self._in_spark(name, ordered.compared(column, kind, op, value))
-                found += [] if condition is None else [condition]
-        return found
+                nodes += [] if condition is None else [condition]
+        return nodes
 
     def to_be_told(self, columns: list[str]) -> list[exp.Expr] | None:
         """Conditions of rows that break a promise; None if one cannot be said in Spark."""
@@ -79,13 +79,13 @@ class _Rows:
         if stamp in columns and self.relation.rates:
             # That takes all rows of a timestamp.
             return None
-        found: list[exp.Expr] = [_null(name) for name in columns if name == stamp]
+        nodes: list[exp.Expr] = [_null(name) for name in columns if name == stamp]
         for promise in promises(self.relation, columns):
             broken = self._in_spark(promise.column, promise.broken)
             if broken is None:
                 return None
-            found.append(broken)
-        return found
+            nodes.append(broken)
+        return nodes
 
     def _in_spark(self, name: str, condition: exp.Expr) -> exp.Expr | None:
         """A condition on a column in ordered form as one on Spark's; None if it may mean another there."""

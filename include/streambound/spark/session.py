@@ -89,11 +89,13 @@ def require_java() -> int:
             "no java on PATH and JAVA_HOME is not set", accepted="Java 17 or 21", fix=INSTALL_JAVA
         )
     try:
-        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=True)
+        completed_process = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, timeout=60, check=True
+        )
     except (OSError, subprocess.SubprocessError) as error:
         fix = "point JAVA_HOME to a Java 17 or 21, or unset it" if home else INSTALL_JAVA
         raise PlatformError(f"{java} does not run: {error}", accepted="Java 17 or 21", fix=fix) from error
-    major = java_major(told.stderr + told.stdout)
+    major = java_major(completed_process.stderr + completed_process.stdout)
     if major is None or major < OLDEST_JAVA:
         found = f"Java {major}" if major else "not a Java that names its version"
         raise PlatformError(f"{java} is {found}", accepted="Java 17 or 21", fix=INSTALL_JAVA)
@@ -102,11 +104,11 @@ def require_java() -> int:
 
 def java_major(text: str) -> int | None:
     """17 from ``openjdk version "17.0.15"``, 8 from ``java version "1.8.0_392"``."""
-    found = re.search(r'version "(\d+)(?:\.(\d+))?', text)
-    if found is None:
+    match = re.search(r'version "(\d+)(?:\.(\d+))?', text)
+    if match is None:
         return None
-    first = int(found[1])
-    return int(found[2]) if first == 1 and found[2] else first
+    first = int(match[1])
+    return int(match[2]) if first == 1 and match[2] else first
 
 
 def require_installed() -> None:
@@ -125,9 +127,9 @@ def jars_version(jars: Path) -> str:
         PlatformError: no spark-core jar, or several.
     """
     versions = sorted(
-        found[1]
+        match[1]
         for path in jars.glob("spark-core_*.jar")
-        if (found := re.fullmatch(r"spark-core_[\d.]+-(.+)\.jar", path.name))
+        if (match := re.fullmatch(r"spark-core_[\d.]+-(.+)\.jar", path.name))
     )
     if len(versions) != 1:
         told = ", ".join(versions) if versions else "no spark-core jar"
@@ -222,9 +224,11 @@ def _connected(address: str, given: Mapping[str, str]) -> SparkSession:
 
 def _require_server(address: str) -> None:
     """Refuse an address where nobody listens, which Spark's client would try for minutes."""
-    found = urlsplit(address)
+    split_result = urlsplit(address)
     try:
-        socket.create_connection((found.hostname or "", found.port or CONNECT_PORT), CONNECT_SECONDS).close()
+        socket.create_connection(
+            (split_result.hostname or "", split_result.port or CONNECT_PORT), CONNECT_SECONDS
+        ).close()
     except (OSError, ValueError) as error:
         raise _no_server(address, str(error)) from None
 

@@ -40,9 +40,9 @@ def ship(context: SparkContext) -> None:
 @cache
 def packed() -> Path:
     """The archive of this library's modules; removed when the process ends."""
-    held = ExitStack()
-    path = held.enter_context(scratch()) / ARCHIVE
-    atexit.register(held.close)
+    exit_stack = ExitStack()
+    path = exit_stack.enter_context(scratch()) / ARCHIVE
+    atexit.register(exit_stack.close)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, module in _modules(files("streambound"), "streambound"):
             archive.writestr(name, module.read_bytes())

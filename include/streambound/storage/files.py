@@ -64,16 +64,16 @@ def footers(relation: Relation, columns: Iterable[str], files: Sequence[str]) ->
     doubles = [name for name in wanted if relation.column(name).type.name == "double"]
     rows, faults, converted = 0, dict[str, DataError](), dict[str, bool]()
     for file in files:
-        found = footer(relation, wanted, file)
-        rows += found.metadata.num_rows
+        found_footer = footer(relation, wanted, file)
+        rows += found_footer.metadata.num_rows
         if relation.timestamp is not None:
-            _require_timestamp(relation, relation.timestamp, file, found)
+            _require_timestamp(relation, relation.timestamp, file, found_footer)
         for name in doubles:
-            if name not in found.faults:
-                exact = not types.is_floating(found.schema.field(name).type)
+            if name not in found_footer.faults:
+                exact = not types.is_floating(found_footer.schema.field(name).type)
                 if converted.setdefault(name, exact) is not exact:
-                    found.faults[name] = _mixed(relation, name, file)
-        faults = {**found.faults, **faults}
+                    found_footer.faults[name] = _mixed(relation, name, file)
+        faults = {**found_footer.faults, **faults}
     return Footers(rows, faults, frozenset(name for name, exact in converted.items() if exact))
 
 
@@ -122,10 +122,10 @@ def parquet_file(file: str) -> Iterator[pq.ParquetFile]:
         yield parquet
 
 
-def _require_timestamp(relation: Relation, column: str, file: str, found: Footer) -> None:
-    if column in found.faults:
-        raise found.faults[column]
-    if nulls := _nulls(column, file, found.metadata):
+def _require_timestamp(relation: Relation, column: str, file: str, found_footer: Footer) -> None:
+    if column in found_footer.faults:
+        raise found_footer.faults[column]
+    if nulls := _nulls(column, file, found_footer.metadata):
         rows = "1 row has" if nulls == 1 else f"{nulls:,} rows have"
         raise DataError(
             f"{rows} no application timestamp: {relation.name}.{column} is NULL",

@@ -134,8 +134,8 @@ def partitions_in(relation: Relation, chosen: Range, listing: Listing | None = N
         DataError: no history is declared, there is nothing in it, or an end of the range is no day.
     """
     key = relation.history.partition_by if relation.history else None
-    found = (listing or find_partitions)(relation)
-    return tuple(part for part in found if chosen.holds(key, part.name))
+    partitions = (listing or find_partitions)(relation)
+    return tuple(part for part in partitions if chosen.holds(key, part.name))
 
 
 def choose_partitions(
@@ -152,12 +152,12 @@ def choose_partitions(
         DataError: no partition is in the range at all, or one of them has files of another kind only or is
             named after no day where days are declared.
     """
-    found = partitions_in(relation, chosen, listing)
-    if not found:
+    partitions = partitions_in(relation, chosen, listing)
+    if not partitions:
         raise DataError(
             f"stream {relation.name} has no partition {chosen}", fix="choose another range (--from, --to)"
         )
-    left = tuple(part for part in found if part.name not in excluded)
+    left = tuple(part for part in partitions if part.name not in excluded)
     for part in left:
         require_sound(relation, part)
     return tuple(part for part in left if part.files or _in_table(relation))

@@ -109,11 +109,11 @@ class CellPlanner:
         if pruned is None:
             return []
         keyed = self._with_keys(pruned)
-        found = self._eliminating(keyed) if self.facts.query.ring.idempotent else self._preserving(keyed)
-        if found is None:
+        cells = self._eliminating(keyed) if self.facts.query.ring.idempotent else self._preserving(keyed)
+        if cells is None:
             columns = ", ".join(sorted({str(own) for own, _, _ in keyed.pairs}))
             raise self._error(f"no finite table holds {columns}")
-        return found
+        return cells
 
     def _cut(self, draft: Draft, condition: Condition) -> list[Draft]:
         return [
@@ -139,8 +139,14 @@ class CellPlanner:
             keys[attribute] = self._certain(attribute, exact_key(self.facts, draft.closure, attribute))
         pairs = tuple(p for p in draft.pairs if p[0] not in keys)
         keyed = replace(draft, keys=(*draft.keys, *keys.values()), pairs=pairs)
-        for attribute in sorted({own for own, _, other in pairs if query.is_static(other)}):
-            statics = {other for own, _, other in pairs if own == attribute and query.is_static(other)}
+        for attribute in sorted(
+            {own for own, _, other_attribute in pairs if query.is_static(other_attribute)}
+        ):
+            statics = {
+                other_attribute
+                for own, _, other_attribute in pairs
+                if own == attribute and query.is_static(other_attribute)
+            }
             with_classes = self._keyed_apart(keyed, attribute, statics)
             if with_classes is None:
                 raise self._error(f"{attribute} has no finite number of classes")
@@ -151,7 +157,9 @@ class CellPlanner:
         """The draft with a key for the comparisons of a column with finite columns alone."""
         served = {p for p in draft.pairs if p[0] == attribute and p[2] in others}
         served |= {p for p in draft.apart if p[0] == attribute}
-        key = apart_key(self.facts, draft.closure, attribute, sorted(other for _, _, other in served))
+        key = apart_key(
+            self.facts, draft.closure, attribute, sorted(other_attribute for _, _, other_attribute in served)
+        )
         if key is None:
             return None
         keys = [k for k in draft.keys if not (k.apart and k.attribute == attribute)]
@@ -160,7 +168,7 @@ class CellPlanner:
 
     def _against_listed(self, draft: Draft, attribute: Attribute) -> Draft | None:
         """The draft with a dense column's comparisons with finite columns taken apart, if it has both."""
-        partners = {other for own, _, other in draft.pairs if own == attribute}
+        partners = {other_attribute for own, _, other_attribute in draft.pairs if own == attribute}
         listed = {p for p in partners if listed_values(self.facts, draft.closure, attribute, p) is not None}
         if self.facts.step(attribute) is not None or not listed or listed == partners:
             return None
@@ -206,12 +214,12 @@ class CellPlanner:
         ordered = pruned.ordered
         for attribute in sorted({own for own, _, _ in ordered}):
             if (follower := self._following(pruned, attribute)) is not None:
-                found = self._eliminating(follower)
-                if found is not None:
-                    return found
+                cells = self._eliminating(follower)
+                if cells is not None:
+                    return cells
         columns = sorted({own for own, _, _ in ordered})
-        found = self._split(pruned, columns)
-        return found if found is not None else self._by_context(pruned)
+        cells = self._split(pruned, columns)
+        return cells if cells is not None else self._by_context(pruned)
 
     def _as_one_cell(self, draft: Draft) -> Cell | None:
         """The draft as one cell, where at most one set of partners is waited for."""
@@ -228,9 +236,9 @@ class CellPlanner:
             if partner in draft.divided:
                 continue
             for pair in halves(self.facts, draft.closure, partner):
-                found = self._under(draft, pair, partner)
-                if _units(found) < _units(best):
-                    best = found
+                cells = self._under(draft, pair, partner)
+                if _units(cells) < _units(best):
+                    best = cells
                 if best is not None and self.looked.enough:
                     return best
         return best
@@ -244,10 +252,10 @@ class CellPlanner:
                 context=(*draft.context, *part.conditions),
                 divided=draft.divided | {partner},
             )
-            found = self._eliminating(inner)
-            if found is None:
+            found_cells = self._eliminating(inner)
+            if found_cells is None:
                 return None
-            cells.extend(found)
+            cells.extend(found_cells)
         return cells
 
     def _split(self, draft: Draft, attributes: list[Attribute]) -> list[Cell] | None:
@@ -281,10 +289,10 @@ class CellPlanner:
                 divided=draft.divided | {attribute},
             )
             inner = self._keyed(part_of, attribute) if part.finite else part_of
-            found = self._eliminating(inner) if inner is not None else None
-            if found is None:
+            found_cells = self._eliminating(inner) if inner is not None else None
+            if found_cells is None:
                 return None
-            cells.extend(found)
+            cells.extend(found_cells)
         return cells
 
     def _following(self, draft: Draft, attribute: Attribute) -> Draft | None:

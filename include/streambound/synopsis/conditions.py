@@ -343,11 +343,11 @@ class Outlook:
             return BELOW
         if pair.offset:
             return None
-        known = coming.range
-        if known.low is not None and value < known.low:
+        known_range = coming.range
+        if known_range.low is not None and value < known_range.low:
             return BELOW
-        if known.high is not None and value > known.high:
+        if known_range.high is not None and value > known_range.high:
             return ABOVE
-        if known.values is not None and pair.op in (Op.EQ, Op.NE) and value not in known.values:
+        if known_range.values is not None and pair.op in (Op.EQ, Op.NE) and value not in known_range.values:
             return ABOVE
         return None

@@ -201,9 +201,9 @@ def _alike(matches: Matches) -> list[Match]:
     found: dict[tuple[Any, ...], Match] = {}
     for match in matches:
         values = tuple(match.values.values())
-        known = found.get(values)
-        weight = match.weight if known is None else known.weight + match.weight
-        found[values] = match if known is None else Match(match.values, match.stamps, weight)
+        known_match = found.get(values)
+        weight = match.weight if known_match is None else known_match.weight + match.weight
+        found[values] = match if known_match is None else Match(match.values, match.stamps, weight)
     return list(found.values())
 
 

@@ -81,8 +81,8 @@ def _without(plan: Plan, alias: str, terms: int) -> Plan | None:
         side
         for atom in query.where
         if isinstance(atom, Join) and not query.is_timestamp(atom.left)
-        for side, other in ((atom.left, atom.right), (atom.right, atom.left))
-        if other.occurrence == alias
+        for side, other_attribute in ((atom.left, atom.right), (atom.right, atom.left))
+        if other_attribute.occurrence == alias
     ]
     if len(waited) != terms:
         return None

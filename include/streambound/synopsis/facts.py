@@ -65,24 +65,24 @@ class Facts:
 
     def _tightened(self, attribute: Attribute) -> list[Condition]:
         family, space, local = self.facts.space.family(attribute), self.facts.space, self.local
-        found = []
+        conditions = []
         upper, lower = self.alone.upper(attribute), self.alone.lower(attribute)
         if upper is not None and upper != local.upper(attribute):
             op = Op.LT if upper[1] else Op.LE
-            found.append(Condition(attribute, op, space.value(family, upper[0])))
+            conditions.append(Condition(attribute, op, space.value(family, upper[0])))
         if lower is not None and lower != local.lower(attribute):
             op = Op.GT if lower[1] else Op.GE
-            found.append(Condition(attribute, op, space.value(family, lower[0])))
-        return found
+            conditions.append(Condition(attribute, op, space.value(family, lower[0])))
+        return conditions
 
     def members(self, attribute: Attribute) -> tuple[Value, ...] | None:
         """The only values that matter of a column that equals a listed one; None if none does."""
         local = self._same(attribute)
         sets = [
             set(found)
-            for other in self._equal(attribute)
-            if other not in local
-            for found in self._partner_values(attribute, other)
+            for other_attribute in self._equal(attribute)
+            if other_attribute not in local
+            for found in self._partner_values(attribute, other_attribute)
         ]
         return tuple(sorted(set.intersection(*sets))) if sets else None
 
@@ -96,12 +96,12 @@ class Facts:
 
     def _equal(self, attribute: Attribute) -> list[Attribute]:
         """The columns that equal a column in every answer, itself among them."""
-        found = self._equals.get(attribute)
-        if found is None:
+        attributes = self._equals.get(attribute)
+        if attributes is None:
             closure, mates = self.facts.closure, self.facts.space.mates(attribute)
             assert closure is not None
-            found = self._equals[attribute] = [a for a in mates if closure.equates(a, attribute)]
-        return found
+            attributes = self._equals[attribute] = [a for a in mates if closure.equates(a, attribute)]
+        return attributes
 
     @cached_property
     def _equals(self) -> dict[Attribute, list[Attribute]]:
@@ -109,40 +109,40 @@ class Facts:
 
     def linked(self, attribute: Attribute) -> set[Attribute]:
         """The columns that comparisons link with a column, directly or through others."""
-        found = self._links.get(attribute)
-        if found is None:
-            found, pending = {attribute}, [attribute]
+        attributes = self._links.get(attribute)
+        if attributes is None:
+            attributes, pending = {attribute}, [attribute]
             while pending:
                 here = pending.pop()
                 sides = {a for atom in self.query.joins if here in atom.attributes for a in atom.attributes}
-                pending.extend(sides - found)
-                found |= sides
-            self._links[attribute] = found
-        return found
+                pending.extend(sides - attributes)
+                attributes |= sides
+            self._links[attribute] = attributes
+        return attributes
 
     @cached_property
     def _links(self) -> dict[Attribute, set[Attribute]]:
         return {}
 
-    def _partner_values(self, own: Attribute, other: Attribute) -> Iterator[Iterable[Value]]:
-        if other in self.static_values:
-            yield self.static_values[other]
+    def _partner_values(self, own: Attribute, attribute: Attribute) -> Iterator[Iterable[Value]]:
+        if attribute in self.static_values:
+            yield self.static_values[attribute]
             return
-        family = self.facts.space.family(other)
-        for numbers in self._lists(other):
+        family = self.facts.space.family(attribute)
+        for numbers in self._lists(attribute):
             yield (self.facts.space.value(family, n) for n in numbers)
         # Only a dense column needs the grid: a discrete one has the same bounds as its partner.
-        if self.step(own) is None and (grid := self.grid(own, other, self.alone)) is not None:
+        if self.step(own) is None and (grid := self.grid(own, attribute, self.alone)) is not None:
             yield grid
 
-    def grid(self, own: Attribute, other: Attribute, within: Closure) -> list[Value] | None:
+    def grid(self, own: Attribute, attribute: Attribute, within: Closure) -> list[Value] | None:
         """The values of a discrete column inside the range of ``own``; None if it is dense, or has too many.
 
         Values outside that range compare alike with all of ``own``.
         """
-        space, family, step = self.facts.space, self.facts.space.family(other), self.step(other)
-        lows = [bound[0] for a in (own, other) if (bound := within.lower(a)) is not None]
-        highs = [bound[0] for a in (own, other) if (bound := within.upper(a)) is not None]
+        space, family, step = self.facts.space, self.facts.space.family(attribute), self.step(attribute)
+        lows = [bound[0] for a in (own, attribute) if (bound := within.lower(a)) is not None]
+        highs = [bound[0] for a in (own, attribute) if (bound := within.upper(a)) is not None]
         if step is None or not lows or not highs:
             return None
         start, end = -(-max(lows) // step) * step, min(highs)
@@ -236,12 +236,12 @@ def _local(facts: System, atoms: Iterable[Atom]) -> Closure:
 
 
 def _unary(closure: Closure, attribute: Attribute) -> list[Difference]:
-    found = []
+    found_differences = []
     if (upper := closure.upper(attribute)) is not None:
-        found.append(at_most(attribute, *upper))
+        found_differences.append(at_most(attribute, *upper))
     if (lower := closure.lower(attribute)) is not None:
-        found.append(at_least(attribute, *lower))
-    return found
+        found_differences.append(at_least(attribute, *lower))
+    return found_differences
 
 
 def _bounds(closure: Closure, query: Query) -> list[Difference]:
@@ -254,10 +254,10 @@ def _joins(alone: Closure, atoms: Iterable[Atom]) -> tuple[Join, ...]:
     compared = (a for a in atoms if isinstance(a, Join))
     kept = [a for a in compared if len({x.occurrence for x in a.attributes}) == 2]
     for atom in list(kept):
-        rest = [d for other in kept if other is not atom for d in _differences(other)]
+        rest = [d for join in kept if join is not atom for d in _differences(join)]
         without = alone.assume(rest)
         if without is not None and implied(without, atom):
-            kept = [other for other in kept if other is not atom]
+            kept = [join for join in kept if join is not atom]
     return tuple(kept)
 
 

@@ -145,10 +145,10 @@ class Size:
 
 def together(sizes: Iterable[Size]) -> Size:
     """The size of several things."""
-    found = [size for size in sizes if size.number != 0]
-    if all(size.number is not None for size in found):
-        return Size(sum(size.number or 0 for size in found))
-    return Size(None, sum_of(size.formula or str(size.number) for size in found))
+    found_sizes = [size for size in sizes if size.number != 0]
+    if all(size.number is not None for size in found_sizes):
+        return Size(sum(size.number or 0 for size in found_sizes))
+    return Size(None, sum_of(size.formula or str(size.number) for size in found_sizes))
 
 
 @dataclass(frozen=True)
@@ -192,8 +192,8 @@ class Measured:
 
     shares: tuple[tuple[Any, ...], ...]
 
-    def __add__(self, other: Measured | int) -> Measured:
-        return Measured(self.shares + other.shares) if isinstance(other, Measured) else self
+    def __add__(self, measured: Measured | int) -> Measured:
+        return Measured(self.shares + measured.shares) if isinstance(measured, Measured) else self
 
     __radd__ = __add__
 
@@ -525,7 +525,7 @@ def formula_of(node: Node) -> str | None:
     """The units of a tree where they depend on what is not declared; else None."""
     if units_of(node) is not None:
         return None
-    parts = [part.plan for one in nodes(node) if isinstance(one, Leaf) for part in one.parts]
+    parts = [part.plan for leaf in nodes(node) if isinstance(leaf, Leaf) for part in leaf.parts]
     applied = [one for one in nodes(node) if isinstance(one, Applied)]
     sized = [units for units in (*(p.units for p in parts), *(a.units for a in applied)) if units]
     open_ended = [p.formula for p in parts if p.units is None]

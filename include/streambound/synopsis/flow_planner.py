@@ -91,9 +91,9 @@ def _plain(statement: Statement, planning: Planning) -> Node:
     try:
         return leaf(statement, planning)
     except PlanError:
-        if (found := irredundant(statement, planning)) is None:
+        if (applied := irredundant(statement, planning)) is None:
             raise
-        return found
+        return applied
 
 
 def _over_changes(block: Block) -> bool:

@@ -56,7 +56,7 @@ def grouped(statement: Statement, block: Block, then: Grouping, planning: Planni
         raise PlanError(
             "groups by an expression over several streams cannot be evaluated yet", subject=statement.name
         )
-    if any(one.formula is not None and one.distinct for one in then.aggregates):
+    if any(aggregate.formula is not None and aggregate.distinct for aggregate in then.aggregates):
         message = "different values of an expression over several streams cannot be counted yet"
         raise PlanError(message, subject=statement.name)
     # What is shown beside the keys depends on them: the end of a window.
@@ -104,11 +104,14 @@ def _grouped(
         number = max((groups(node, times, range(len(keys))) for node in inputs), key=_extent)
     opens = [_open(node) for node in inputs]
     then = replace(
-        then, aggregates=tuple(_plainly(one, inputs[r.input], r) for one, r in _pairs(then, reads))
+        then,
+        aggregates=tuple(_plainly(aggregate, inputs[r.input], r) for aggregate, r in _pairs(then, reads)),
     )
-    reads = [_retracting(one, r, inputs, opens[r.input][1]) for one, r in _pairs(then, reads)]
+    reads = [_retracting(aggregate, r, inputs, opens[r.input][1]) for aggregate, r in _pairs(then, reads)]
     edges = 2 if then.session is not None else len(inputs)
-    sizes = [number.times(edges + sum(_width(one, r, kinds)[0] for one, r in _pairs(then, reads)))]
+    sizes = [
+        number.times(edges + sum(_width(aggregate, r, kinds)[0] for aggregate, r in _pairs(then, reads)))
+    ]
     for one, r in _pairs(then, reads):
         if each := _width(one, r, kinds)[1]:
             node = opens[r.input][0] if _settles(one, r) else inputs[r.input]
@@ -124,7 +127,7 @@ def _grouped(
             wanted = range(len(node.outputs)) if r.retracts else (*range(len(keys)), *further)
             sizes.append(groups(node, lasting, wanted).times(each))
     for place, (node, (may_go, nulls)) in enumerate(zip(inputs, opens, strict=True)):
-        settling = sum(r.input == place and _settles(one, r) for one, r in _pairs(then, reads))
+        settling = sum(r.input == place and _settles(aggregate, r) for aggregate, r in _pairs(then, reads))
         if settling and node.times:
             # Rows that may be taken back.
             sizes.append(groups(may_go, node.times, range(len(node.outputs))).times(len(node.outputs) + 1))
@@ -254,7 +257,7 @@ def _open_sessions(node: Node, gap: int, reads: Reads | None, keys: int) -> tupl
 def _with_time(block: Block, then: Grouping) -> tuple[Block, int | None]:
     """A block whose rows have their time as one more output, where that says which is first or last."""
     ordered = (Kind.FIRST, Kind.LAST)
-    first = any(one.kind in ordered and one.by is None for one in then.aggregates)
+    first = any(aggregate.kind in ordered and aggregate.by is None for aggregate in then.aggregates)
     if not first and then.session is None:
         return block, None
     stamps = []
@@ -274,10 +277,10 @@ def _latest(selection: Selection, joined: bool) -> Attribute | None:
     Args:
         joined: of a join too.
     """
-    found = [o for o in selection.base.occurrences if o.relation != CLOCK]
-    arriving = [o for o in found if o.relation.kind is not RelationKind.STATIC]
+    occurrences = [o for o in selection.base.occurrences if o.relation != CLOCK]
+    arriving = [o for o in occurrences if o.relation.kind is not RelationKind.STATIC]
     stamps = [Attribute(o.alias, o.relation.timestamp) for o in arriving if o.relation.timestamp is not None]
-    if len(found) == len(stamps) == 1:
+    if len(occurrences) == len(stamps) == 1:
         return stamps[0]
     streams = all(o.relation.kind is RelationKind.STREAM and o.relation.fed is None for o in arriving)
     if not joined or not streams or len(stamps) != len(arriving):
@@ -287,7 +290,10 @@ def _latest(selection: Selection, joined: bool) -> Attribute | None:
         for atom in implied_times(replace(selection, guards=(), as_of=()), selection.base)
         if atom.offset <= 0
     }
-    return next((one for one in stamps if all((o, one) in known for o in stamps if o != one)), None)
+    return next(
+        (attribute for attribute in stamps if all((o, attribute) in known for o in stamps if o != attribute)),
+        None,
+    )
 
 
 def _with_fed_times(block: Block) -> tuple[Block, tuple[int, ...]]:
@@ -319,8 +325,8 @@ def _with_matches(block: Block, aggregates: Iterable[Aggregate]) -> tuple[Block,
     """
     alone = [any(guard.negated for guard in s.guards) for s in block.selections]
     unmatched = [s.base for s, one in zip(block.selections, alone, strict=True) if one]
-    choosing = [one for one in aggregates if widths.chooses(one)]
-    apart = all(any(_always_null(unmatched, p) for p in _passing(one)) for one in choosing)
+    choosing = [aggregate for aggregate in aggregates if widths.chooses(aggregate)]
+    apart = all(any(_always_null(unmatched, p) for p in _passing(aggregate)) for aggregate in choosing)
     if apart or not unmatched or all(alone):
         return block, ()
     kind = parse_type("int")
@@ -353,7 +359,9 @@ def _together(
     """The rows, keys first, that all aggregates are computed from, and from which of them each is; None if
     those have no plan.
     """
-    needed = {p for one in aggregates for p in _read(one)}.union(beside, () if time is None else (time,))
+    needed = {p for aggregate in aggregates for p in _read(aggregate)}.union(
+        beside, () if time is None else (time,)
+    )
     places = [*keys, *sorted(needed.difference(keys))]
     with suppress(PlanError):
         node = rows(statement, block.selections, places, planning)
@@ -377,12 +385,12 @@ def _apart(
     if time is not None:
         raise PlanError("what is first or last over a join cannot be evaluated yet", subject=statement.name)
     made = _Inputs(statement, block, keys, planning)
-    if keys and all(any(_nullable(block, p) for p in _passing(one)) for one in aggregates):
+    if keys and all(any(_nullable(block, p) for p in _passing(aggregate)) for aggregate in aggregates):
         # A group is there also where its aggregates pass over all of its rows.
         made.rows((), BOOLEANS)
     elif not aggregates:
         made.rows((), BOOLEANS)
-    return made.nodes, [made.reads(one) for one in aggregates]
+    return made.nodes, [made.reads(aggregate) for aggregate in aggregates]
 
 
 def _nullable(block: Block, position: int) -> bool:
@@ -411,21 +419,23 @@ def _summed(
         PlanError: the rows have no plan.
     """
     made = _Inputs(statement, block, keys, planning)
-    places = sorted({p for one in aggregates if made.partly(one) for p in _read(one)}.difference(keys))
+    places = sorted(
+        {p for aggregate in aggregates if made.partly(aggregate) for p in _read(aggregate)}.difference(keys)
+    )
     at = {p: n for n, p in enumerate((*keys, *places))}
     measures = dict[Measure, int]()
     partly = {
-        one: Reads(0, at, measures=_measured(block, one, at, measures))
-        for one in aggregates
-        if made.partly(one)
+        aggregate: Reads(0, at, measures=_measured(block, aggregate, at, measures))
+        for aggregate in aggregates
+        if made.partly(aggregate)
     }
     node = rows(statement, block.selections, (*keys, *places), planning)
-    read = {p for one in measures for p in (*one.columns, *one.present)}
+    read = {p for measure in measures for p in (*measure.columns, *measure.present)}
     # Where a condition fixes a column its plan has a constant instead; then all rows come.
     if isinstance(node, Leaf) and places and all(_of_columns(part, read) for part in node.parts):
         node = replace(node, partial=Partial(len(keys), tuple(measures)))
     made.nodes.append(node)
-    return made.nodes, [partly.get(one) or made.alone(one) for one in aggregates]
+    return made.nodes, [partly.get(aggregate) or made.alone(aggregate) for aggregate in aggregates]
 
 
 def _of_columns(part: PlannedPart, positions: Iterable[int]) -> bool:
@@ -434,23 +444,23 @@ def _of_columns(part: PlannedPart, positions: Iterable[int]) -> bool:
 
 
 def _measured(
-    block: Block, one: Aggregate, at: Mapping[int, int], measures: dict[Measure, int]
+    block: Block, aggregate: Aggregate, at: Mapping[int, int], measures: dict[Measure, int]
 ) -> tuple[tuple[tuple[Fraction, int], ...], ...]:
     """The terms of each number that is kept of an aggregate; the ``measures`` are behind the rows' number."""
-    nullable = sorted(p for p in set(one.arguments) if _nullable(block, p) and not one.idempotent)
+    nullable = sorted(p for p in set(aggregate.arguments) if _nullable(block, p) and not aggregate.idempotent)
     present = tuple(at[p] for p in nullable)
 
     def term(factor: Fraction, kind: Kind, columns: tuple[int, ...]) -> tuple[Fraction, int]:
-        found = Measure(kind, tuple(at[p] for p in columns), present)
+        measure = Measure(kind, tuple(at[p] for p in columns), present)
         plain = kind is Kind.COUNT and not present
-        return factor, 0 if plain else 1 + measures.setdefault(found, len(measures))
+        return factor, 0 if plain else 1 + measures.setdefault(measure, len(measures))
 
-    if one.idempotent:
-        return ((term(Fraction(1), one.kind, one.arguments),),)
+    if aggregate.idempotent:
+        return ((term(Fraction(1), aggregate.kind, aggregate.arguments),),)
     number = (term(Fraction(1), Kind.COUNT, ()),)
-    if one.kind is Kind.COUNT:
+    if aggregate.kind is Kind.COUNT:
         return (number,)
-    sums = ((factor, tuple(sorted(places))) for factor, places in one.polynomial or ())
+    sums = ((factor, tuple(sorted(places))) for factor, places in aggregate.polynomial or ())
     return number, tuple(term(f, Kind.SUM if places else Kind.COUNT, places) for f, places in sums)
 
 
@@ -465,31 +475,35 @@ class _Inputs:
     nodes: list[Node] = field(default_factory=list)
     known: dict[Any, int] = field(default_factory=dict)
 
-    def reads(self, one: Aggregate) -> Reads:
+    def reads(self, aggregate: Aggregate) -> Reads:
         """What an aggregate is computed from: of what the criterion says that it is bounded."""
-        positions = sorted(_read(one).difference(self.keys))
-        if one.distinct or one.idempotent or self._shows_existence(one):
-            return self._different(one, tuple(positions))
-        if one.formula is None and one.kind in (Kind.COUNT, Kind.SUM, Kind.MEAN) and one.function in WEIGHED:
-            return self._weighed(one)
+        positions = sorted(_read(aggregate).difference(self.keys))
+        if aggregate.distinct or aggregate.idempotent or self._shows_existence(aggregate):
+            return self._different(aggregate, tuple(positions))
+        if (
+            aggregate.formula is None
+            and aggregate.kind in (Kind.COUNT, Kind.SUM, Kind.MEAN)
+            and aggregate.function in WEIGHED
+        ):
+            return self._weighed(aggregate)
         return self._of(positions, self.rows(tuple(positions), INTEGERS))
 
-    def alone(self, one: Aggregate) -> Reads:
+    def alone(self, aggregate: Aggregate) -> Reads:
         """What an aggregate is computed from where any rows may be read: those of its columns."""
-        positions = sorted(_read(one).difference(self.keys))
+        positions = sorted(_read(aggregate).difference(self.keys))
         return self._of(positions, self.rows(tuple(positions), INTEGERS))
 
-    def partly(self, one: Aggregate) -> bool:
+    def partly(self, aggregate: Aggregate) -> bool:
         """Whether an aggregate of rows can be computed from those of shares of them, in the tasks exactly."""
-        terms = [s.base.select[p].term for s in self.block.selections for p in _read(one)]
-        if one.formula is not None or not all(isinstance(term, Attribute) for term in terms):
+        terms = [s.base.select[p].term for s in self.block.selections for p in _read(aggregate)]
+        if aggregate.formula is not None or not all(isinstance(term, Attribute) for term in terms):
             return False
-        if one.idempotent:
-            plain = one.polynomial in (None, ((Fraction(1), one.arguments),))
-            return one.by is None and plain and len(one.arguments) == 1
-        if one.function not in WEIGHED or one.distinct:
+        if aggregate.idempotent:
+            plain = aggregate.polynomial in (None, ((Fraction(1), aggregate.arguments),))
+            return aggregate.by is None and plain and len(aggregate.arguments) == 1
+        if aggregate.function not in WEIGHED or aggregate.distinct:
             return False
-        products = () if one.kind is Kind.COUNT else one.polynomial
+        products = () if aggregate.kind is Kind.COUNT else aggregate.polynomial
         bases = [s.base for s in self.block.selections]
         return products is not None and all(
             exact_sum([base.type_of(base.select[p].term) for p in factors])
@@ -497,12 +511,12 @@ class _Inputs:
             for base in bases
         )
 
-    def _shows_existence(self, one: Aggregate) -> bool:
+    def _shows_existence(self, aggregate: Aggregate) -> bool:
         """Whether every match of a group adds the same to a mean, or nothing to a sum (Theorem L)."""
-        if one.kind not in (Kind.SUM, Kind.MEAN) or one.function not in WEIGHED:
+        if aggregate.kind not in (Kind.SUM, Kind.MEAN) or aggregate.function not in WEIGHED:
             return False
         keys = len(self.keys)
-        return all(nature(s, one, keys) is Nature.EXISTENCE for s in self.block.selections)
+        return all(nature(s, aggregate, keys) is Nature.EXISTENCE for s in self.block.selections)
 
     def _of(self, positions: Sequence[int], number: int) -> Reads:
         return Reads(number, {p: n for n, p in enumerate((*self.keys, *positions))})
@@ -528,25 +542,31 @@ class _Inputs:
         self.known[key] = len(self.nodes)
         self.nodes.append(node)
 
-    def _different(self, one: Aggregate, positions: tuple[int, ...]) -> Reads:
+    def _different(self, aggregate: Aggregate, positions: tuple[int, ...]) -> Reads:
         try:
-            return self._of(positions, self.rows(positions, BOOLEANS, _passing(one)))
+            return self._of(positions, self.rows(positions, BOOLEANS, _passing(aggregate)))
         except PlanError:
-            if not one.idempotent or one.by is not None or any(map(reads_present, self.block.selections)):
+            if (
+                not aggregate.idempotent
+                or aggregate.by is not None
+                or any(map(reads_present, self.block.selections))
+            ):
                 raise
-        selections = _one_sided(self._present(_passing(one)), (*self.keys, *positions))
-        parts, order = extreme_rows(self.statement, selections, one, self.keys, self.planning.values)
-        found = of_rows(self.statement, selections, BOOLEANS, (*self.keys, *order))
-        self._put(one, Leaf(found, parts, times_of(parts)))
-        return self._of(order, self.known[one])
+        selections = _one_sided(self._present(_passing(aggregate)), (*self.keys, *positions))
+        parts, order = extreme_rows(self.statement, selections, aggregate, self.keys, self.planning.values)
+        statement = of_rows(self.statement, selections, BOOLEANS, (*self.keys, *order))
+        self._put(aggregate, Leaf(statement, parts, times_of(parts)))
+        return self._of(order, self.known[aggregate])
 
-    def _weighed(self, one: Aggregate) -> Reads:
+    def _weighed(self, aggregate: Aggregate) -> Reads:
         """A sum as weights of rows that are keys alone: a number for each product of columns."""
-        if one.arguments and one.polynomial is None:
-            raise PlanError(f"{one.text} over a join cannot be evaluated yet", subject=self.statement.name)
-        counted = self._product((), one.arguments)
-        terms = () if one.kind is Kind.COUNT else one.polynomial or ()
-        products = tuple((f, self._product(places, one.arguments)) for f, places in terms)
+        if aggregate.arguments and aggregate.polynomial is None:
+            raise PlanError(
+                f"{aggregate.text} over a join cannot be evaluated yet", subject=self.statement.name
+            )
+        counted = self._product((), aggregate.arguments)
+        terms = () if aggregate.kind is Kind.COUNT else aggregate.polynomial or ()
+        products = tuple((f, self._product(places, aggregate.arguments)) for f, places in terms)
         return Reads(counted, weighed=True, terms=products)
 
     def _product(self, factors: tuple[int, ...], present: tuple[int, ...]) -> int:
@@ -568,19 +588,19 @@ def _is_null(term: Term) -> bool:
 
 def _one_sided(selections: Sequence[Selection], positions: Sequence[int]) -> tuple[Selection, ...]:
     """Selections of which different rows are wanted: an outer join that shows one side is that side."""
-    found = list(selections)
-    for one in selections:
-        if len(one.guards) != 1 or not one.guards[0].outer:
+    found_selections = list(selections)
+    for left in selections:
+        if len(left.guards) != 1 or not left.guards[0].outer:
             continue
-        asked = set(conjunction(all_of((one.formula, one.guards[0].formula))) or ())
-        terms = [one.base.select[p].term for p in positions]
-        for other in found:
-            alike = [other.base.select[p].term for p in positions] == terms
-            if asked and alike and not other.guards and set(conjunction(other.formula) or ()) == asked:
-                found.remove(other)
-                found[found.index(one)] = replace(one, guards=())
+        asked = set(conjunction(all_of((left.formula, left.guards[0].formula))) or ())
+        terms = [left.base.select[p].term for p in positions]
+        for right in found_selections:
+            alike = [right.base.select[p].term for p in positions] == terms
+            if asked and alike and not right.guards and set(conjunction(right.formula) or ()) == asked:
+                found_selections.remove(right)
+                found_selections[found_selections.index(left)] = replace(left, guards=())
                 break
-    return tuple(found)
+    return tuple(found_selections)
 
 
 def _weighing(selection: Selection, factors: tuple[int, ...], present: tuple[int, ...]) -> Selection:

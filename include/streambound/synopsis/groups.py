@@ -21,9 +21,9 @@ def single_group(facts: Facts, closure: Closure, pairs: list[Pair]) -> Extremum 
         return None
     targets: dict[Attribute, set[Attribute]] = {}
     strict: dict[Attribute, set[bool]] = {}
-    for own, op, other in pairs:
+    for own, op, attribute in pairs:
         mine = leader(closure, own, [p[0] for p in pairs])
-        targets.setdefault(mine, set()).add(leader(closure, other, [p[2] for p in pairs]))
+        targets.setdefault(mine, set()).add(leader(closure, attribute, [p[2] for p in pairs]))
         strict.setdefault(own, set()).add(op in (Op.LT, Op.GT))
     if len({frozenset(t) for t in targets.values()}) > 1:
         return None
@@ -36,7 +36,7 @@ def single_group(facts: Facts, closure: Closure, pairs: list[Pair]) -> Extremum 
 
 def _shifted(facts: Facts, keep: Keep, pairs: list[Pair], strict: dict[Attribute, set[bool]]) -> Extremum:
     attributes = tuple(sorted(strict))
-    steps = {facts.query.column(a).type.step for own, _, other in pairs for a in (own, other)}
+    steps = {facts.query.column(a).type.step for own, _, attribute in pairs for a in (own, attribute)}
     step = next(iter(steps))
     if step is None or len(steps) > 1 or any(len(kinds) > 1 for kinds in strict.values()):
         return Extremum(keep, attributes, (0,) * len(attributes), mixed=True)

@@ -68,7 +68,7 @@ def guarded(statement: Statement, selection: Selection, leaf: Leaves) -> Node:
     outside, places = _outside(statement, selection, leaf)
     hard = distinct and len(selection.guards) == 1
     found = [_planned(statement, selection, guard, outside, places, leaf, hard) for guard in selection.guards]
-    nodes = (outside, *(one.node for one in found))
+    nodes = (outside, *(planned.node for planned in found))
     shown = tuple(range(len(selection.base.select)))
     if any(node.retracts for node in nodes):
         raise PlanError(
@@ -77,7 +77,7 @@ def guarded(statement: Statement, selection: Selection, leaf: Leaves) -> Node:
     size = _units(statement.name, outside, shown, found)
     times = _late(outside.times.among({p: p for p in shown}), found)
     retracts = any(guard.negated for guard in selection.guards)
-    operation = Guarded(shown, tuple(one.sought for one in found), distinct, _known_rows(outside))
+    operation = Guarded(shown, tuple(planned.sought for planned in found), distinct, _known_rows(outside))
     return Applied(operation, nodes, selection.base.outputs, times, retracts, size.number, size.formula)
 
 
@@ -95,8 +95,8 @@ def _possible(selection: Selection) -> Selection:
 def _matching(selection: Selection, guard: Guard, places: Mapping[Attribute, int]) -> dict[int, Values]:
     """What columns hold in the rows outside, or those that a guard finds, that match: by positions."""
     terms = [(a, p) for a, p in places.items() if a in _columns_asked(selection, guard)]
-    found = [query for case in cases(joined(selection, [guard])) for query in case.parts]
-    values = values_of([_showing(query, [a for a, _ in terms]) for query in found], range(len(terms)))
+    queries = [query for case in cases(joined(selection, [guard])) for query in case.parts]
+    values = values_of([_showing(query, [a for a, _ in terms]) for query in queries], range(len(terms)))
     return dict(zip((p for _, p in terms), values, strict=True))
 
 
@@ -158,15 +158,15 @@ def implied_times(whole: Selection, base: Query) -> tuple[Join, ...]:
     """What the conditions of a SELECT imply between timestamps of some of its streams."""
     parts = [system(query).closure for case in cases(whole) for query in case.parts]
     stamps = [Attribute(o.alias, o.relation.timestamp) for o in base.streams if o.relation.timestamp]
-    found = []
+    joins = []
     for early, late in permutations(stamps, 2):
         if not parts or any(c is None or early not in c.index or late not in c.index for c in parts):
             continue
         bounds = [None if c is None else c.bound(early, late) for c in parts]
         known = [bound[0] for bound in bounds if bound is not None]
         if len(known) == len(bounds):
-            found.append(Join(early, Op.LE, late, offset=max(known)))
-    return tuple(found)
+            joins.append(Join(early, Op.LE, late, offset=max(known)))
+    return tuple(joins)
 
 
 @dataclass(frozen=True)
@@ -199,21 +199,21 @@ def _planned(
     """A guard whose own rows have a plan, or those of the join with the rows outside."""
     matching = _matching(selection, guard, places)
     try:
-        node, one = _sought(statement, selection, guard, places, leaf)
-        return _sized(outside, node, one, matching, _matching(selection, guard, one.inner), hard)
+        node, sought = _sought(statement, selection, guard, places, leaf)
+        return _sized(outside, node, sought, matching, _matching(selection, guard, sought.inner), hard)
     except PlanError:
         if selection.as_of:
             raise
         with suppress(PlanError):
-            node, one = _through(statement, selection, guard, places, leaf)
-            return _sized(outside, node, one, matching, {}, hard)
+            node, sought = _through(statement, selection, guard, places, leaf)
+            return _sized(outside, node, sought, matching, {}, hard)
         raise
 
 
 def _sized(
     outside: Node,
     node: Node,
-    one: Sought,
+    sought: Sought,
     matching: Mapping[int, Values],
     found: Mapping[int, Values],
     hard: bool,
@@ -224,21 +224,21 @@ def _sized(
         hard: rows that are hard to match stand for others.
     """
     sides = [_narrowed(columns_of(n), given) for n, given in ((outside, matching), (node, found))]
-    one = replace(
-        one,
+    sought = replace(
+        sought,
         outer_ranges={p: values.range for p, values in enumerate(sides[0])},
         inner_ranges={p: values.range for p, values in enumerate(sides[1])},
     )
-    tree, asks, offers = condition(one.formula, one.outer, one.inner)
+    tree, asks, offers = condition(sought.formula, sought.outer, sought.inner)
     rows, matches = _Side(tree, asks, outside, sides[0]), _Side(mirrored(tree), offers, node, sides[1])
     rows, matches = replace(rows, opposite=matches), replace(matches, opposite=rows)
     known = _known_rows(outside)
-    kept = Size(0) if known else _kept(matches, one).times(max(1, offers.width))
-    life = -1 if one.known or known else rows.life()
+    kept = Size(0) if known else _kept(matches, sought).times(max(1, offers.width))
+    life = -1 if sought.known or known else rows.life()
     lasting, windows = (
         rows.lasting(serving(tree) if hard else frozenset()) if life is None else (None, [life])
     )
-    return _Planned(node, one, lasting, windows, asks.width, kept, dict(enumerate(sides[0])))
+    return _Planned(node, sought, lasting, windows, asks.width, kept, dict(enumerate(sides[0])))
 
 
 def _narrowed(columns: Sequence[Values], given: Mapping[int, Values]) -> list[Values]:
@@ -256,27 +256,27 @@ def _units(name: str, outside: Node, shown: Sequence[int], guards: Sequence[_Pla
     Raises:
         PlanError: there is no such number.
     """
-    lasting = [one.lasting + 1 for one in guards if one.lasting is not None]
+    lasting = [planned.lasting + 1 for planned in guards if planned.lasting is not None]
     number = prod(lasting) if lasting else 0
     for position in shown if lasting else ():
-        counts = [one.matching[position].count for one in guards if one.lasting is not None]
+        counts = [planned.matching[position].count for planned in guards if planned.lasting is not None]
         count = None if None in counts else max(c for c in counts if c is not None)
         if count is None:
             column = outside.outputs[position][0]
             raise PlanError(f"no plan was found: rows that show {column} wait for ever", subject=name)
         number *= count
-    last = max((window for one in guards for window in one.windows), default=-1)
-    width = len(shown) + 1 + sum(one.width for one in guards)
+    last = max((window for planned in guards for window in planned.windows), default=-1)
+    width = len(shown) + 1 + sum(planned.width for planned in guards)
     rows = _BEFOREHAND if _known_rows(outside) else together([Size(number), rows_within(outside, last)])
     waiting = rows.times(width)
-    return together([waiting, *(one.kept for one in guards)])
+    return together([waiting, *(planned.kept for planned in guards)])
 
 
 def _late(times: Times, guards: Sequence[_Planned]) -> Times:
     """The times of rows that come, or are taken back, while they wait."""
-    if any(one.lasting is not None for one in guards):
+    if any(planned.lasting is not None for planned in guards):
         return Times()
-    life = max(window for one in guards for window in one.windows)
+    life = max(window for planned in guards for window in planned.windows)
     return replace(times, delay=times.delay + max(0, life))
 
 
@@ -328,10 +328,10 @@ def _through(
     return node, Sought(formula, guard.negated, outer, mine)
 
 
-def _same(one: Attribute, other: Attribute, nullable: bool) -> Formula:
+def _same(left: Attribute, right: Attribute, nullable: bool) -> Formula:
     """That two columns have the same value, or none."""
-    equal = Join(one, Op.EQ, other)
-    return any_of((equal, all_of((NullTest(one, True), NullTest(other, True))))) if nullable else equal
+    equal = Join(left, Op.EQ, right)
+    return any_of((equal, all_of((NullTest(left, True), NullTest(right, True))))) if nullable else equal
 
 
 @dataclass(frozen=True)
@@ -414,9 +414,9 @@ class _Side:
         return None if between is None else between + 3
 
 
-def _kept(matches: _Side, one: Sought) -> Size:
+def _kept(matches: _Side, sought: Sought) -> Size:
     """How many rows a guard keeps that rows to come may match."""
-    if one.known:
+    if sought.known:
         return _BEFOREHAND
     life = matches.life()
     if life is not None:

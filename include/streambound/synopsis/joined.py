@@ -133,20 +133,20 @@ def _sides(
                 if (i, k) in later and (k, j) in later:
                     through = later[i, k] + later[k, j]
                     later[i, j] = min(later.get((i, j), through), through)
-    found = []
+    found_sides = []
     for number, node in enumerate(inputs):
         others = [n for n in numbers if n != number]
         own = at[number]
         if own is None or not all((n, number) in later and at[n] is not None for n in others):
-            found.append(Side(columns[number]))
+            found_sides.append(Side(columns[number]))
             continue
         ends = [node.times.delay]
         for n in others:
             before, after = inputs[n].times.spans[at[n] or 0]
             ends.append(later[n, number] + before + after + inputs[n].times.delay)
         life = Times({own: node.times.spans[own]}, max(ends), node.times.scales)
-        found.append(Side(columns[number], life))
-    return found
+        found_sides.append(Side(columns[number], life))
+    return found_sides
 
 
 def _applied(

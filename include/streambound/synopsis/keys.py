@@ -42,8 +42,8 @@ def apart_key(
 ) -> Key | None:
     """A column's position among the values of static or other finite columns; None if one is neither."""
     points: set[Value] = set()
-    for other in others:
-        values = listed_values(facts, closure, attribute, other)
+    for other_attribute in others:
+        values = listed_values(facts, closure, attribute, other_attribute)
         if values is None:
             return None
         points |= set(values)
@@ -51,14 +51,14 @@ def apart_key(
 
 
 def listed_values(
-    facts: Facts, closure: Closure, attribute: Attribute, other: Attribute
+    facts: Facts, closure: Closure, attribute: Attribute, other_attribute: Attribute
 ) -> Sequence[Value] | None:
     """The values of a column that another is compared with, if they are few enough to list."""
-    if facts.query.is_static(other):
-        return facts.static_values.get(other)
-    if (values := facts.finite_values(other, closure)) is not None:
+    if facts.query.is_static(other_attribute):
+        return facts.static_values.get(other_attribute)
+    if (values := facts.finite_values(other_attribute, closure)) is not None:
         return values
-    return facts.grid(attribute, other, closure)
+    return facts.grid(attribute, other_attribute, closure)
 
 
 def partner_key(facts: Facts, closure: Closure, attribute: Attribute, pairs: list[Pair]) -> Key | None:
@@ -66,11 +66,11 @@ def partner_key(facts: Facts, closure: Closure, attribute: Attribute, pairs: lis
     if facts.finite_values(attribute, closure) is not None:
         return exact_key(facts, closure, attribute)
     dense = facts.step(attribute) is None
-    found = (_dense_key if dense else _clipped)(facts, closure, attribute, pairs)
+    key = (_dense_key if dense else _clipped)(facts, closure, attribute, pairs)
     if facts.cardinality(attribute) is None:
-        return found
+        return key
     exact = exact_key(facts, closure, attribute)
-    return exact if found is None or exact is None or exact.size < found.size else found
+    return exact if key is None or exact is None or exact.size < key.size else key
 
 
 def _clipped(facts: Facts, closure: Closure, attribute: Attribute, pairs: list[Pair]) -> Key | None:
@@ -105,8 +105,8 @@ def _aligned(value: int, step: int, up: bool) -> int:
 
 def _threshold_low(closure: Closure, pair: Pair, step: int) -> int | None:
     """The largest value such that it and all below it compare alike with every partner value."""
-    _, op, other = pair
-    bound = closure.lower(other)
+    _, op, attribute = pair
+    bound = closure.lower(attribute)
     if bound is None or op in (Op.GT, Op.GE):
         return None
     floor = _aligned(bound[0], step, up=False)
@@ -115,8 +115,8 @@ def _threshold_low(closure: Closure, pair: Pair, step: int) -> int | None:
 
 def _threshold_high(closure: Closure, pair: Pair, step: int) -> int | None:
     """The least value such that it and all above it compare alike with every partner value."""
-    _, op, other = pair
-    bound = closure.upper(other)
+    _, op, attribute = pair
+    bound = closure.upper(attribute)
     if bound is None or op in (Op.LT, Op.LE):
         return None
     ceiling = _aligned(bound[0], step, up=True)
@@ -129,8 +129,8 @@ def _dense_key(facts: Facts, closure: Closure, attribute: Attribute, pairs: list
     if _count(facts, closure, attribute) == 1:
         return exact_key(facts, closure, attribute)
     points: set[Value] = set()
-    for _, _, other in pairs:
-        more = _partner_points(facts, closure, attribute, other)
+    for _, _, other_attribute in pairs:
+        more = _partner_points(facts, closure, attribute, other_attribute)
         if more is None:
             return None
         points |= set(more)
@@ -138,13 +138,13 @@ def _dense_key(facts: Facts, closure: Closure, attribute: Attribute, pairs: list
 
 
 def _partner_points(
-    facts: Facts, closure: Closure, attribute: Attribute, other: Attribute
+    facts: Facts, closure: Closure, attribute: Attribute, other_attribute: Attribute
 ) -> list[Value] | None:
     """The values around which a partner can tell two values of a column apart; None if infinitely many."""
-    space, family = facts.facts.space, facts.facts.space.family(other)
-    if (values := listed_values(facts, closure, attribute, other)) is not None:
+    space, family = facts.facts.space, facts.facts.space.family(other_attribute)
+    if (values := listed_values(facts, closure, attribute, other_attribute)) is not None:
         return list(values)
-    lower, upper = closure.lower(other), closure.upper(other)
+    lower, upper = closure.lower(other_attribute), closure.upper(other_attribute)
     mine_low, mine_high = closure.lower(attribute), closure.upper(attribute)
     if lower is not None and (lower == upper or (mine_high is not None and mine_high[0] <= lower[0])):
         return [space.value(family, lower[0])]

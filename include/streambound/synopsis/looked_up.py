@@ -92,10 +92,10 @@ def _aliases(formula: Formula) -> set[str]:
 
 def _read(join: AsOf) -> list[Attribute]:
     """The columns of the rows, and of what was looked up before, that an as-of join reads."""
-    found = [left for left, _ in join.keys]
-    found += [] if join.left is None else [join.left]
-    found += [a for atom in atoms_of(join.where) for a in atom.attributes]
-    return [a for a in found if a.occurrence != join.alias]
+    attributes = [left for left, _ in join.keys]
+    attributes += [] if join.left is None else [join.left]
+    attributes += [a for atom in atoms_of(join.where) for a in atom.attributes]
+    return [a for a in attributes if a.occurrence != join.alias]
 
 
 def _joined(

@@ -53,14 +53,14 @@ def widened(query: Query, joins: Iterable[Join], groups: Iterable[frozenset[str]
         occurrences.append(Occurrence(alias, Relation(alias, Kind.STREAM, columns)))
     conditions = [a for a in query.where if not stamps & set(a.attributes)]
     local = [a for a in conditions if len({x.occurrence for x in a.attributes}) < 2]
-    found = replace(
+    found_query = replace(
         query,
         select=tuple(renamed(o, wide) for o in query.select if o.term not in stamps),
         occurrences=(*occurrences, *query.statics),
         where=renamed(tuple(conditions), wide),
     )
     evaluated = tuple(a for a in (*local, *joins) if isinstance(a, Join))
-    return Widened(found, renamed(evaluated, wide), names, {new: old for old, new in wide.items()})
+    return Widened(found_query, renamed(evaluated, wide), names, {new: old for old, new in wide.items()})
 
 
 def _column(query: Query, attribute: Attribute) -> Column:

@@ -171,5 +171,5 @@ def _of_lanes(node: Node, then: Framing) -> Iterator[Size]:
 
 def _longer(times: Times, position: int, length: int) -> Times:
     """Times of which only one tells that rows are over, so long after it."""
-    found = times.among({position: position})
-    return replace(found, delay=found.delay + length * times.scales.get(position, 1))
+    found_times = times.among({position: position})
+    return replace(found_times, delay=found_times.delay + length * times.scales.get(position, 1))

@@ -50,7 +50,7 @@ def plan_of(query: Query, static_values: StaticValues | None = None, linger: int
 
 def _with_times(query: Query) -> Query:
     """The query with what comparisons of times say of the timestamps that these are buckets of."""
-    found = []
+    joins = []
     for atom in query.joins:
         sides = (query.moment(atom.left), query.moment(atom.right))
         if query.is_timestamp(atom.left) or None in sides:
@@ -62,8 +62,8 @@ def _with_times(query: Query) -> Query:
             mine, theirs = query.span(left), query.span(right)
             early, late = query.moment(left), query.moment(right)
             if op in (Op.LT, Op.LE, Op.EQ) and mine and theirs and early and late:
-                found.append(Join(early[0], Op.LE, late[0], atom.place, offset + mine[1] + theirs[0]))
-    return replace(query, where=(*query.where, *found)) if found else query
+                joins.append(Join(early[0], Op.LE, late[0], atom.place, offset + mine[1] + theirs[0]))
+    return replace(query, where=(*query.where, *joins)) if joins else query
 
 
 def needs_time(query: Query) -> bool:

@@ -223,14 +223,14 @@ Place = tuple[str, int | None]
 def excluded(synopses: Sequence[TablePlan]) -> frozenset[tuple[Place, Place]]:
     """Pairs of cells, both ways, of which one's context excludes the other."""
     pairs: set[tuple[Place, Place]] = set()
-    for one in synopses:
-        for number, cell in enumerate(one.cells):
-            for other in synopses:
-                mine = [c for c in cell.context if c.attribute.occurrence in other.streams]
-                for index, partner in enumerate(other.cells):
+    for left in synopses:
+        for number, cell in enumerate(left.cells):
+            for right in synopses:
+                mine = [c for c in cell.context if c.attribute.occurrence in right.streams]
+                for index, partner in enumerate(right.cells):
                     if not all(_within(partner.conditions, c) for c in mine):
-                        pairs.add(((one.streams[0], number), (other.streams[0], index)))
-                        pairs.add(((other.streams[0], index), (one.streams[0], number)))
+                        pairs.add(((left.streams[0], number), (right.streams[0], index)))
+                        pairs.add(((right.streams[0], index), (left.streams[0], number)))
     return frozenset(pairs)
 
 
@@ -269,10 +269,10 @@ class RowJoin:
 
     def between(self, streams: frozenset[str], bound: frozenset[str]) -> _Conditions:
         """The conditions between streams and those chosen before."""
-        found = self._conditions.get((streams, bound))
-        if found is None:
-            found = self._conditions[streams, bound] = _Conditions(self, streams, bound)
-        return found
+        conditions = self._conditions.get((streams, bound))
+        if conditions is None:
+            conditions = self._conditions[streams, bound] = _Conditions(self, streams, bound)
+        return conditions
 
     def owners(self, sources: Iterable[Source]) -> Iterator[tuple[Owners, Weight]]:
         """Every combination that meets the conditions, with its weight; changed for the next."""
@@ -335,7 +335,7 @@ class _Conditions:
         self.streams, self.bound = streams, bound
         pairs = [pair for atom in join.joins for pair in _oriented(atom, streams, bound)]
         self.columns = tuple(mine for mine, op, _ in pairs if op is Op.EQ)
-        self.partners = [other for _, op, other in pairs if op is Op.EQ]
+        self.partners = [attribute for _, op, attribute in pairs if op is Op.EQ]
         self.rest = [(pair, (pair[2], pair[1].mirrored, pair[0])) for pair in pairs if pair[1] is not Op.EQ]
         self.excluded = join.excluded
         self.times = [atom for atom in join.times if any(_oriented(atom, streams, bound))]
@@ -352,7 +352,7 @@ class _Step:
         """The matches that agree; equated columns are always faithful."""
         asked, found = self.conditions, iter(self.matches)
         if asked.columns:
-            values = tuple(owners[other.occurrence].values[other] for other in asked.partners)
+            values = tuple(owners[attribute.occurrence].values[attribute] for attribute in asked.partners)
             found = self.matches.having(asked.columns, values)
         for match in found:
             if self._joinable(match, owners) and all(

@@ -69,9 +69,9 @@ def _arriving(statement: Statement) -> Statement:
     """A statement whose sub-queries' rows arrive, with weights."""
 
     def of(selection: Selection) -> Selection:
-        found = selection.base.occurrences
-        made = tuple(replace(o, relation=replace(o.relation, kind=RelationKind.STREAM)) for o in found)
-        fed = tuple(m if o.relation.fed else o for o, m in zip(found, made, strict=True))
+        occurrences = selection.base.occurrences
+        made = tuple(replace(o, relation=replace(o.relation, kind=RelationKind.STREAM)) for o in occurrences)
+        fed = tuple(m if o.relation.fed else o for o, m in zip(occurrences, made, strict=True))
         return replace(selection, base=replace(selection.base, occurrences=fed))
 
     blocks = tuple(replace(b, selections=tuple(map(of, b.selections))) for b in statement.blocks)
@@ -206,26 +206,26 @@ def rows(
     Raises:
         PlanError: they have no plan.
     """
-    found, kept = list(selections), tuple(positions)
-    if any(_sliding(s, kept) for s in found):
-        made = [_hopped(statement, s, kept, planning) for s in found]
+    found_selections, kept = list(selections), tuple(positions)
+    if any(_sliding(s, kept) for s in found_selections):
+        made = [_hopped(statement, s, kept, planning) for s in found_selections]
         return made[0] if len(made) == 1 else Sum(tuple(made))
-    return _rows_node(statement, found, kept, planning, ring)
+    return _rows_node(statement, found_selections, kept, planning, ring)
 
 
 def _rows_node(
     statement: Statement,
-    found: Sequence[Selection],
+    selections: Sequence[Selection],
     kept: tuple[int, ...],
     planning: Planning,
     ring: Ring = INTEGERS,
 ) -> Node:
-    plain = [s for s in found if not (s.guards or s.as_of or changes(s))]
+    plain = [s for s in selections if not (s.guards or s.as_of or changes(s))]
     nodes: list[Node] = []
     if plain:
         nodes.append(leaf(of_rows(statement, plain, ring, kept), planning))
     leaves = partial(leaf, planning=planning)
-    for selection in found:
+    for selection in selections:
         if selection in plain:
             continue
         base = selection.base

@@ -275,21 +275,21 @@ def empty_segment(plan: SegmentPlan) -> Segment:
     return Segment({streams: Table(s.cells, plan.plan.query.ring) for streams, s in plan.tables.items()})
 
 
-def composed(plan: SegmentPlan, one: Segment, other: Segment) -> Segment:
+def composed(plan: SegmentPlan, left: Segment, right: Segment) -> Segment:
     """The summary of two neighbouring segments without heads and tails, the earlier one first.
 
     Law: associative, and the summary of the two segments as one.
     """
-    found = empty_segment(plan)
-    before = {streams: standing(table, table.buckets) for streams, table in one.tables.items()}
-    after = {streams: standing(table, table.buckets) for streams, table in other.tables.items()}
-    for streams, table in found.tables.items():
-        table.merge(one.tables[streams])
+    segment = empty_segment(plan)
+    before = {streams: standing(table, table.buckets) for streams, table in left.tables.items()}
+    after = {streams: standing(table, table.buckets) for streams, table in right.tables.items()}
+    for streams, table in segment.tables.items():
+        table.merge(left.tables[streams])
         for match in made(plan, plan.tables[streams].splits, before, after):
             table.add(match.values, match.weight)
-    found.first = one.first or other.first
-    found.until = one.until if other.until is None else other.until
-    return found
+    segment.first = left.first or right.first
+    segment.until = left.until if right.until is None else right.until
+    return segment
 
 
 def made(
@@ -333,18 +333,18 @@ def load_segment(plan: SegmentPlan, data: bytes) -> Segment:
     Raises:
         DataError: the bytes are no summary for this plan.
     """
-    found = empty_segment(plan)
+    segment = empty_segment(plan)
     try:
         document = json.loads(data)
         if document["first"] is not None:
             moment, alias = document["first"]
-            found.first = moment, alias
-        found.until = document["until"]
+            segment.first = moment, alias
+        segment.until = document["until"]
         for names, table in document["tables"]:
             streams = frozenset(names)
             cells, ring = plan.tables[streams].cells, plan.plan.query.ring
-            found.tables[streams] = table_of(cells, ring, " + ".join(names), table)
-        found.head, found.tail = (loaded_rows(document.get(name, [])) for name in ("head", "tail"))
+            segment.tables[streams] = table_of(cells, ring, " + ".join(names), table)
+        segment.head, segment.tail = (loaded_rows(document.get(name, [])) for name in ("head", "tail"))
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"a stored summary of {plan.plan.query.name} cannot be read: {error}") from None
-    return found
+    return segment

@@ -57,20 +57,20 @@ class Values:
         between = self.between(self.range.low, self.range.high)
         return None if between is None else between + 1
 
-    def or_(self, other: Values) -> Values:
+    def or_(self, right: Values) -> Values:
         """Those of either column."""
-        counts = (self.count, other.count)
+        counts = (self.count, right.count)
         count = None if None in counts else sum(c or 0 for c in counts)
         # One that is never more than NULL says nothing of the other.
-        for one, rest in ((self, other), (other, self)):
-            if one.range.values == frozenset():
+        for left, rest in ((self, right), (right, self)):
+            if left.range.values == frozenset():
                 return replace(rest, count=count)
-        lows, highs = (self.range.low, other.range.low), (self.range.high, other.range.high)
-        lists = (self.range.values, other.range.values)
+        lows, highs = (self.range.low, right.range.low), (self.range.high, right.range.high)
+        lists = (self.range.values, right.range.values)
         low = None if None in lows else min(lows)  # type: ignore[type-var]
         high = None if None in highs else max(highs)  # type: ignore[type-var]
         listed = None if lists[0] is None or lists[1] is None else lists[0] | lists[1]
-        steps = (self.step, other.step)
+        steps = (self.step, right.step)
         return Values(Range(low, high, listed), count, None if None in steps else min(steps))  # type: ignore[type-var]
 
 
@@ -89,7 +89,7 @@ def columns_of(node: Node) -> list[Values]:
 def values_of(queries: Iterable[Query], positions: Iterable[int]) -> list[Values]:
     """The values of some outputs in any of several queries."""
     kept = list(positions)
-    facts = [(query, found) for query in queries if (found := facts_of(query, {})) is not None]
+    facts = [(query, found_facts) for query in queries if (found_facts := facts_of(query, {})) is not None]
     if not facts:
         return [Values(Range(values=frozenset()), 0)] * len(kept)
     every = [[_of_term(found, query, query.select[p].term) for p in kept] for query, found in facts]
@@ -215,7 +215,7 @@ def _of_operation(node: Applied, times: Times, positions: tuple[int, ...]) -> Si
 
 
 def _of_fed(node: Leaf, times: Times, positions: tuple[int, ...]) -> Size:
-    found = []
+    sizes = []
     for selection in node.statement.selections:
         base = selection.base
         inner = dict(node.fed)[base.occurrences[0].relation.name]
@@ -227,13 +227,13 @@ def _of_fed(node: Leaf, times: Times, positions: tuple[int, ...]) -> Size:
             number = prod(
                 (sum(span) + times.delay) // _shortest(column) + 1 for (_, span), column in buckets.items()
             )
-            found.append(Size(number))
+            sizes.append(Size(number))
             continue
         # A bucket of a time has no more values than that.
         stamps = {p: m[0] if (m := base.moment(t)) is not None else t for p, t in terms.items()}
         places = {p: columns.index(t.column) for p, t in stamps.items()}
-        found.append(groups(inner, times.among(places), dict.fromkeys(places.values())))
-    return together(found)
+        sizes.append(groups(inner, times.among(places), dict.fromkeys(places.values())))
+    return together(sizes)
 
 
 def _shortest(column: Column) -> int:

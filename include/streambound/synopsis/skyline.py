@@ -36,7 +36,7 @@ class SkylinePlanner(CellPlanner):
         if (cell := self._as_one_cell(pruned)) is not None:
             return [cell]
         ordered = pruned.ordered
-        for attribute in sorted({a for own, _, other in ordered for a in (own, other)}):
+        for attribute in sorted({a for own, _, other_attribute in ordered for a in (own, other_attribute)}):
             if attribute in pruned.divided:
                 continue
             parts = splits(self.facts, pruned.closure, attribute)
@@ -66,8 +66,8 @@ def extrema(facts: Facts, draft: Draft, pairs: list[Pair]) -> list[Extremum]:
     """One extremum for each set of columns that wait for the same partners in the same direction."""
     owners, targets = [p[0] for p in pairs], [p[2] for p in pairs]
     waiting: dict[tuple[bool, Attribute], set[Attribute]] = {}
-    for own, op, other in pairs:
-        target = (op in UP, leader(draft.closure, other, targets))
+    for own, op, attribute in pairs:
+        target = (op in UP, leader(draft.closure, attribute, targets))
         waiting.setdefault(target, set()).add(leader(draft.closure, own, owners))
     found: dict[Extremum, None] = {}
     for upward, columns in {(up, frozenset(own)) for (up, _), own in waiting.items()}:

@@ -31,9 +31,9 @@ def splits(facts: Facts, closure: Closure, attribute: Attribute) -> list[Split]:
         return []
     parts = []
     for floor, ceiling in _intervals(edges, facts.facts.space.step(attribute) is not None):
-        found = _part(facts, closure, attribute, floor, ceiling)
-        if found is not None:
-            parts.append(found)
+        split = _part(facts, closure, attribute, floor, ceiling)
+        if split is not None:
+            parts.append(split)
     return parts if len(parts) > 1 else []
 
 
@@ -70,7 +70,7 @@ def _intervals(edges: list[int], discrete: bool) -> list[tuple[_Edge, _Edge]]:
         return [below, ((edges[0], False), (edges[-1], False)), above]
     points: list[tuple[_Edge, _Edge]] = [((e, False), (e, False)) for e in edges]
     gaps: list[tuple[_Edge, _Edge]] = [
-        ((one, True), (other, True)) for one, other in itertools.pairwise(edges)
+        ((number, True), (other, True)) for number, other in itertools.pairwise(edges)
     ]
     return [below, *points, *gaps, above]
 
@@ -97,8 +97,8 @@ def _part(facts: Facts, closure: Closure, attribute: Attribute, floor: _Edge, ce
 
 def _edges(facts: Facts, closure: Closure, attribute: Attribute) -> list[int]:
     edges: set[int] = set()
-    for other in facts.linked(attribute):
-        for bound in (closure.lower(other), closure.upper(other)):
+    for other_attribute in facts.linked(attribute):
+        for bound in (closure.lower(other_attribute), closure.upper(other_attribute)):
             if bound is not None:
                 edges.add(bound[0])
     return sorted(edges)

@@ -293,11 +293,11 @@ class Table:
             self.entries[bucket] = found
             self.changed[bucket] = None
 
-    def merge(self, other: Table) -> None:
+    def merge(self, table: Table) -> None:
         """Take in the table of other tuples or partial matches of the same streams."""
-        for bucket, count in other.counts.items():
+        for bucket, count in table.counts.items():
             self._count(bucket, count)
-        for bucket, entries in other.entries.items():
+        for bucket, entries in table.entries.items():
             self._file(bucket, entries)
 
     def representatives(self, bucket: Bucket) -> Iterator[tuple[Values, Weight]]:

@@ -125,12 +125,14 @@ def planned_parts(
     Raises:
         PlanError: a part has none (see ``united_plans``).
     """
-    found: list[PlannedPart] = []
+    found_planned_parts: list[PlannedPart] = []
     for block in dict.fromkeys(part.block for part in parts):
         queries = [part.query for part in parts if part.block == block]
         plans = united_plans([(query, None if values is None else values(query)) for query in queries])
-        found.extend(PlannedPart(block, query, plan) for query, plan in zip(queries, plans, strict=True))
-    return tuple(found)
+        found_planned_parts.extend(
+            PlannedPart(block, query, plan) for query, plan in zip(queries, plans, strict=True)
+        )
+    return tuple(found_planned_parts)
 
 
 def sizing(plans: Sequence[AnyPlan]) -> str | None:

@@ -165,8 +165,8 @@ class _Planner:
             cells = SkylinePlanner(facts, alias).cells()
         for cell in cells:
             keys, same = _distinct_keys(facts, cell.keys)
-            found = wide.original(replace(cell, keys=keys))
-            yield self._match_cell(found, renamed(same, wide.originals), streams)
+            found_cell = wide.original(replace(cell, keys=keys))
+            yield self._match_cell(found_cell, renamed(same, wide.originals), streams)
 
     def _match_cell(self, cell: Cell, same: Same, streams: Streams) -> Cell:
         if not self.query.ring.idempotent:
@@ -281,8 +281,8 @@ def stream_synopsis(facts: Facts, alias: str, cells: tuple[Cell, ...] = ()) -> S
     """What counts of an occurrence of which there may be a table with such cells."""
     query = facts.query
     joined = {own for own, _, _ in facts.joined(alias)}
-    told = {condition.attribute for cell in cells for condition in cell.conditions}
-    carried = joined | told | {a for a in query.projected if a.occurrence == alias}
+    attributes = {condition.attribute for cell in cells for condition in cell.conditions}
+    carried = joined | attributes | {a for a in query.projected if a.occurrence == alias}
     required = {a for a in query.present if a.occurrence == alias}
     return StreamSynopsis(
         alias=alias,

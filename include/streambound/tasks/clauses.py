@@ -109,17 +109,17 @@ class Clauses:
         """The class of a value under a key."""
         if key.points is not None:
             return self._position(key.attribute, key.points)
-        found, kind = self.outward(key.attribute), self.kind(key.attribute)
+        node, kind = self.outward(key.attribute), self.kind(key.attribute)
         if key.alike:
             assert key.low is not None and key.high is not None
-            outside = ordered.comparison(Op.GE, found.copy(), ordered.number(kind, key.high))
+            outside = ordered.comparison(Op.GE, node.copy(), ordered.number(kind, key.high))
             low = ordered.number(kind, key.low)
-            return exp.case().when(outside, low).else_(_extreme(exp.Greatest, found, low.copy()))
+            return exp.case().when(outside, low).else_(_extreme(exp.Greatest, node, low.copy()))
         if key.low is not None:
-            found = _extreme(exp.Greatest, found, ordered.number(kind, key.low))
+            node = _extreme(exp.Greatest, node, ordered.number(kind, key.low))
         if key.high is not None:
-            found = _extreme(exp.Least, found, ordered.number(kind, key.high))
-        return found
+            node = _extreme(exp.Least, node, ordered.number(kind, key.high))
+        return node
 
     def _position(self, attribute: Attribute, points: tuple[Value, ...]) -> exp.Expr:
         own = ordered.representable(self.kind(attribute), points)
@@ -165,11 +165,11 @@ class Clauses:
         return _extreme(exp.Greatest if extremum.keep is Keep.LEAST else exp.Least, *shifted)
 
     def _shifted(self, attribute: Attribute, shift: Value) -> exp.Expr:
-        found = self.outward(attribute)
+        node = self.outward(attribute)
         if not shift:
-            return found
+            return node
         # Room for the largest integer plus one.
-        wide = exp.cast(found, f"DECIMAL({ordered.DIGITS}, {ordered.scale(self.kind(attribute))})")
+        wide = exp.cast(node, f"DECIMAL({ordered.DIGITS}, {ordered.scale(self.kind(attribute))})")
         return exp.Add(this=wide, expression=ordered.number(self.kind(attribute), shift))
 
     def pattern(self, extremum: Extremum) -> list[exp.Expr]:

@@ -255,7 +255,7 @@ class _Windows:
         return self.contents[key, part]
 
     def summaries(self) -> list[bytes]:
-        return [dump_edges(found) for found in summaries(self.plan, self.session, self.tables, self.parts)]
+        return [dump_edges(edges) for edges in summaries(self.plan, self.session, self.tables, self.parts)]
 
 
 def cogroup_of(plan: StatementPlan) -> SegmentCoGroup | WindowCoGroup | None:

@@ -48,10 +48,10 @@ class Edges:
 def summaries(plan: WindowPlan, session: Engine, given: Mapping[str, pa.Table], size: int) -> list[Edges]:
     """Of each of ``size`` partitions, from the tuples of each occurrence (``windows.tuples_statement``)."""
     found = [Edges() for _ in range(size)]
-    with ExitStack() as known:
+    with ExitStack() as exit_stack:
         for part in plan.parts:
             for alias, name in part.tables.items():
-                known.enter_context(session.registered(name, given.get(name, _nothing(part, alias))))
+                exit_stack.enter_context(session.registered(name, given.get(name, _nothing(part, alias))))
         for part in plan.parts:
             _take_moments(session, part, found)
             with session.registered(BOUNDS, _bounds(part.label, found)):
@@ -200,16 +200,16 @@ def query_of(chosen: exp.Select) -> engine.Query:
     return engine.Query(chosen.sql(dialect=ordered.DIALECT))
 
 
-def dump_edges(found: Edges) -> bytes:
+def dump_edges(edges: Edges) -> bytes:
     """Canonical bytes: tables are as ``columns`` writes them."""
-    assert found.answers is not None
+    assert edges.answers is not None
     document = {
-        "moments": found.moments,
-        "heads": {name: packed(table) for name, table in found.heads.items()},
-        "tails": {name: packed(table) for name, table in found.tails.items()},
-        "remembered": {label: packed(table) for label, table in found.remembered.items()},
-        "answers": packed(found.answers),
-        "digest": [found.digest.rows, str(found.digest.count), str(found.digest)],
+        "moments": edges.moments,
+        "heads": {name: packed(table) for name, table in edges.heads.items()},
+        "tails": {name: packed(table) for name, table in edges.tails.items()},
+        "remembered": {label: packed(table) for label, table in edges.remembered.items()},
+        "answers": packed(edges.answers),
+        "digest": [edges.digest.rows, str(edges.digest.count), str(edges.digest)],
     }
     return json.dumps(document, separators=(",", ":"), ensure_ascii=False, sort_keys=True).encode()
 

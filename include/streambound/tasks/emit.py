@@ -148,11 +148,19 @@ class Digest:
     count: int = 0
     hash: int = 0
 
-    def __add__(self, other: Digest) -> Digest:
-        return Digest(self.rows + other.rows, self.count + other.count, (self.hash + other.hash) % _MODULUS)
+    def __add__(self, other_digest: Digest) -> Digest:
+        return Digest(
+            self.rows + other_digest.rows,
+            self.count + other_digest.count,
+            (self.hash + other_digest.hash) % _MODULUS,
+        )
 
-    def __sub__(self, other: Digest) -> Digest:
-        return Digest(self.rows - other.rows, self.count - other.count, (self.hash - other.hash) % _MODULUS)
+    def __sub__(self, other_digest: Digest) -> Digest:
+        return Digest(
+            self.rows - other_digest.rows,
+            self.count - other_digest.count,
+            (self.hash - other_digest.hash) % _MODULUS,
+        )
 
     def __str__(self) -> str:
         return f"{self.hash:064x}"
@@ -166,14 +174,14 @@ class NewRows:
     digest: Digest
 
 
-def tally(found: Digest) -> Tally:
+def tally(found_digest: Digest) -> Tally:
     """A digest as checkpoints hold it."""
-    return Tally(found.rows, found.count, found.hash)
+    return Tally(found_digest.rows, found_digest.count, found_digest.hash)
 
 
-def digest_of(found: Tally) -> Digest:
+def digest_of(found_tally: Tally) -> Digest:
     """The digest that a checkpoint holds."""
-    return Digest(found.rows, found.count, found.hash)
+    return Digest(found_tally.rows, found_tally.count, found_tally.hash)
 
 
 def counted(number: int, noun: str) -> str:
@@ -184,11 +192,11 @@ def counted(number: int, noun: str) -> str:
 
 def digest(batches: Iterable[pa.RecordBatch]) -> Digest:
     """The digest of answer rows; they must be different rows."""
-    found = Digest()
+    found_digest = Digest()
     for batch in batches:
         for start in range(0, batch.num_rows, HASHED):
-            found += _digest(batch.slice(start, HASHED))
-    return found
+            found_digest += _digest(batch.slice(start, HASHED))
+    return found_digest
 
 
 def _digest(batch: pa.RecordBatch) -> Digest:

@@ -108,9 +108,9 @@ class Encoder:
     def _outputs(self) -> tuple[Attribute, ...]:
         return self.plan.outputs if self.alias == self.plan.last else ()
 
-    def _profiles(self, told: Sequence[Column], size: int) -> tuple[Numbers, list[Values | None]]:
+    def _profiles(self, columns: Sequence[Column], size: int) -> tuple[Numbers, list[Values | None]]:
         """Symbols, -1 for tuples that are part of no match; the values of one tuple of each symbol."""
-        numbers, rows = _combined(told, size)
+        numbers, rows = _combined(columns, size)
         places = [settled(self.plan, self.alias, dict(zip(self.carried, row, strict=True))) for row in rows]
         if all(place is not None for place in places):
             return numbers, list(places)
@@ -128,22 +128,22 @@ class _ToldApart:
     whole: bool
 
     def numbered(self, array: pa.Array) -> Column:
-        found = _numbered(array, self._range)
+        column = _numbered(array, self._range)
         if self.whole:
-            return found
+            return column
         classes: dict[Any, int] = {}
         least: list[Any] = []
         places = []
-        for value in found.values:
+        for value in column.values:
             place = classes.setdefault(self._class(value), len(classes))
             if place == len(least):
                 least.append(value)
             elif value is not None:
                 least[place] = min(value, least[place])
             places.append(place)
-        if len(least) == len(found.values):
-            return found
-        return Column(np.array(places, np.int64)[found.numbers], least)
+        if len(least) == len(column.values):
+            return column
+        return Column(np.array(places, np.int64)[column.numbers], least)
 
     def _class(self, value: Any) -> tuple[Any, ...]:
         keys = tuple(class_of(key, value) for key in self.keys)
@@ -220,9 +220,9 @@ def _hashable(array: pa.Array) -> Numbers:
     if pa.types.is_signed_integer(array.type) and not array.null_count:
         plain: Numbers = array.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
         return plain
-    found = _numbered(array)
-    hashes = np.array([_hash(value) for value in found.values], np.int64)
-    return hashes[found.numbers]
+    column = _numbered(array)
+    hashes = np.array([_hash(value) for value in column.values], np.int64)
+    return hashes[column.numbers]
 
 
 def _hash(value: Any) -> int:

@@ -163,8 +163,8 @@ class Engine:
 
 
 def _ordered_columns(relation: Relation, columns: Sequence[str], source: exp.Expr) -> exp.Select:
-    found = [exp.alias_(_ordered(relation, name), name, quoted=True) for name in columns]
-    return exp.select(*found).from_(source)
+    nodes = [exp.alias_(_ordered(relation, name), name, quoted=True) for name in columns]
+    return exp.select(*nodes).from_(source)
 
 
 def _ordered(relation: Relation, name: str) -> exp.Expr:
@@ -174,21 +174,21 @@ def _ordered(relation: Relation, name: str) -> exp.Expr:
         return ordered.normal(ordered.column(name, FILES), column.type)
     given = {base: relation.column(base).type for base in relation.stored((name,))}
     known = {base: (_typed(base, kind), kind) for base, kind in given.items()}
-    found = expression(str(column.formula), known, column.type)
+    node = expression(str(column.formula), known, column.type)
     if column.type.step == 1 and column.type.family is Family.NUMBER:
-        found = exp.cast(found, "BIGINT")
-    return ordered.normal(found, column.type)
+        node = exp.cast(node, "BIGINT")
+    return ordered.normal(node, column.type)
 
 
 def _typed(name: str, kind: Type) -> exp.Expr:
-    found: exp.Expr = ordered.column(name, FILES)
+    node: exp.Expr = ordered.column(name, FILES)
     if kind.family is Family.TIMESTAMP:
         # Files may hold it with a time zone.
-        return exp.Anonymous(this="MAKE_TIMESTAMP", expressions=[ordered.normal(found, kind)])
+        return exp.Anonymous(this="MAKE_TIMESTAMP", expressions=[ordered.normal(node, kind)])
     if kind.family is Family.NUMBER and kind.step is None:
         # Statistics of files leave NaN out: nothing computed of the column may rest on them.
-        return exp.Paren(this=ordered.normal(found, kind))
-    return typed(found, kind)
+        return exp.Paren(this=ordered.normal(node, kind))
+    return typed(node, kind)
 
 
 def scan(files: Sequence[str]) -> exp.Expr:
@@ -204,8 +204,8 @@ def scan(files: Sequence[str]) -> exp.Expr:
 def numbered(relation: Relation, column: str, files: Sequence[str], file: str, row: str) -> exp.Select:
     """A column of Parquet files, with the number of the file and the number of the row in it, from 0."""
     places = (("file_index", file), ("file_row_number", row))
-    found = [exp.alias_(exp.column(own, table=FILES), name, quoted=True) for own, name in places]
-    return _ordered_columns(relation, [column], scan(files)).select(*found)
+    nodes = [exp.alias_(exp.column(own, table=FILES), name, quoted=True) for own, name in places]
+    return _ordered_columns(relation, [column], scan(files)).select(*nodes)
 
 
 def _part(parts: Sequence[Sequence[str]]) -> exp.Expr:

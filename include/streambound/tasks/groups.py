@@ -64,9 +64,9 @@ def summarise_group(
     group: Iterable[Sequence[Task]], readings: Mapping[str, StreamScan | CoGroup], memory_mb: int
 ) -> Iterator[Iterator[Summary]]:
     """For each batch of partitions its summaries, all by one engine."""
-    with ExitStack() as held:
+    with ExitStack() as exit_stack:
         try:
-            engine = held.enter_context(opened(memory_mb))
+            engine = exit_stack.enter_context(opened(memory_mb))
         except StorageError as error:
             yield from (failed(readings[task.stream], task, error) for batch in group for task in batch)
             return

@@ -45,25 +45,25 @@ def table(name: str) -> exp.Table:
     return exp.Table(this=exp.to_identifier(name, quoted=True))
 
 
-def normal(found: exp.Expr, kind: Type) -> exp.Expr:
+def normal(node: exp.Expr, kind: Type) -> exp.Expr:
     """A column as files hold it, in its ordered form."""
     if kind.family is Family.BOOLEAN:
-        return exp.cast(found, "INT")
+        return exp.cast(node, "INT")
     if kind.family is Family.TIMESTAMP:
-        return exp.UnixMicros(this=found)
+        return exp.UnixMicros(this=node)
     if kind.family is Family.NUMBER and kind.step is None:
         # Row-group statistics leave NaN out, and a reader that trusts them would drop it: this hides the
         # column from them. Adding zero makes -0.0 zero.
-        positive = exp.Add(this=exp.cast(found, "DOUBLE"), expression=exp.Literal.number("0.0"))
-        return exp.case().when(exp.IsNan(this=found.copy()), _double(NAN)).else_(positive)
-    return found
+        positive = exp.Add(this=exp.cast(node, "DOUBLE"), expression=exp.Literal.number("0.0"))
+        return exp.case().when(exp.IsNan(this=node.copy()), _double(NAN)).else_(positive)
+    return node
 
 
-def outward(found: exp.Expr, kind: Type) -> exp.Expr:
+def outward(node: exp.Expr, kind: Type) -> exp.Expr:
     """A column in its ordered form, as a result set returns it."""
     if kind.family is not Family.DATE:
-        return found
-    return exp.DateDiff(this=found, expression=_date(0), unit=exp.var("DAY"))
+        return node
+    return exp.DateDiff(this=node, expression=_date(0), unit=exp.var("DAY"))
 
 
 def encoded(raw: Any) -> Value | None:
@@ -81,29 +81,29 @@ def encoded(raw: Any) -> Value | None:
     return raw
 
 
-def compared(found: exp.Expr, kind: Type, op: Op, value: Value) -> exp.Expr:
+def compared(node: exp.Expr, kind: Type, op: Op, value: Value) -> exp.Expr:
     """``found op value``, exact whatever the types; NULL or false where the column is NULL."""
     if kind.family is not Family.NUMBER:
-        return _node(op, found, literal(kind, value))
+        return _node(op, node, literal(kind, value))
     if (infinite := _infinite(value)) and kind.step is not None:
-        return _truth(found, op in (Op.NE, *((Op.LT, Op.LE) if infinite > 0 else (Op.GT, Op.GE))))
+        return _truth(node, op in (Op.NE, *((Op.LT, Op.LE) if infinite > 0 else (Op.GT, Op.GE))))
     if isinstance(value, NotANumber) or infinite:
-        return _node(op, found, _double(value))
+        return _node(op, node, _double(value))
     below = _at_or_below(kind, Fraction(value))
     if below == value:
-        return _in_range(found, kind, op, below)
+        return _in_range(node, kind, op, below)
     if op in (Op.EQ, Op.NE):
-        return _truth(found, op is Op.NE)
+        return _truth(node, op is Op.NE)
     # Between two neighbours: below it means at or below the lower one.
-    return _in_range(found, kind, Op.LE if op in (Op.LT, Op.LE) else Op.GT, below)
+    return _in_range(node, kind, Op.LE if op in (Op.LT, Op.LE) else Op.GT, below)
 
 
-def member(found: exp.Expr, kind: Type, values: Iterable[Value]) -> exp.Expr:
+def member(node: exp.Expr, kind: Type, values: Iterable[Value]) -> exp.Expr:
     """``found IN values``; never true if no value is one of the type's."""
     own = representable(kind, values)
     if not own:
         return exp.false()
-    return exp.In(this=found, expressions=[literal(kind, value) for value in own])
+    return exp.In(this=node, expressions=[literal(kind, value) for value in own])
 
 
 def representable(kind: Type, values: Iterable[Value]) -> list[Value]:
@@ -198,9 +198,9 @@ def _at_or_below(kind: Type, value: Fraction) -> Value:
     return near if Fraction(near) <= value else math.nextafter(near, -math.inf)
 
 
-def _in_range(found: exp.Expr, kind: Type, op: Op, value: Value) -> exp.Expr:
+def _in_range(node: exp.Expr, kind: Type, op: Op, value: Value) -> exp.Expr:
     side = _side(kind, value)
-    return _truth(found, op.holds(0, side)) if side else _node(op, found, literal(kind, value))
+    return _truth(node, op.holds(0, side)) if side else _node(op, node, literal(kind, value))
 
 
 def _side(kind: Type, value: Value) -> int:
@@ -214,8 +214,8 @@ def _side(kind: Type, value: Value) -> int:
     return int(value > high) - int(value < low)
 
 
-def _truth(found: exp.Expr, true: bool) -> exp.Expr:
-    return exp.not_(exp.Is(this=found, expression=exp.null())) if true else exp.false()
+def _truth(node: exp.Expr, true: bool) -> exp.Expr:
+    return exp.not_(exp.Is(this=node, expression=exp.null())) if true else exp.false()
 
 
 def _infinite(value: Value) -> int:

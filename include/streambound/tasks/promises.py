@@ -70,28 +70,28 @@ def faults(
 
 
 def _of(relation: Relation, column: Column) -> list[Promise]:
-    found = ordered.column(column.name, TUPLES)
+    found_column = ordered.column(column.name, TUPLES)
     made = []
     # That a timestamp is NULL is told of the file.
     if not column.nullable and column.name != relation.timestamp:
-        made.append(Promise(column.name, exp.Is(this=found, expression=exp.null())))
-    outside = _outside(column, found, column.domain or Domain())
+        made.append(Promise(column.name, exp.Is(this=found_column, expression=exp.null())))
+    outside = _outside(column, found_column, column.domain or Domain())
     if outside:
         made.append(Promise(column.name, exp.or_(*outside)))
     if column.name == relation.timestamp and relation.tick > 1:
-        rest = exp.Mod(this=found.copy(), expression=exp.Literal.number(relation.tick))
+        rest = exp.Mod(this=found_column.copy(), expression=exp.Literal.number(relation.tick))
         made.append(Promise(column.name, exp.NEQ(this=rest, expression=exp.Literal.number(0))))
     return made
 
 
-def _outside(column: Column, found: exp.Column, domain: Domain) -> list[exp.Expr]:
+def _outside(column: Column, found_column: exp.Column, domain: Domain) -> list[exp.Expr]:
     tests: list[exp.Expr] = []
     if domain.values is not None:
-        tests.append(exp.not_(exp.paren(ordered.member(found.copy(), column.type, domain.values))))
+        tests.append(exp.not_(exp.paren(ordered.member(found_column.copy(), column.type, domain.values))))
     if domain.minimum is not None:
-        tests.append(ordered.compared(found.copy(), column.type, Op.LT, domain.minimum))
+        tests.append(ordered.compared(found_column.copy(), column.type, Op.LT, domain.minimum))
     if domain.maximum is not None:
-        tests.append(ordered.compared(found.copy(), column.type, Op.GT, domain.maximum))
+        tests.append(ordered.compared(found_column.copy(), column.type, Op.GT, domain.maximum))
     return tests
 
 
@@ -159,8 +159,8 @@ def _first(session: Engine, relation: Relation, promise: Promise, files: Sequenc
     column = relation.column(promise.column)
     rows = _numbered(relation, column, files).where(promise.broken.copy())
     for value, where in _first_value_and_place(session, relation, rows, files):
-        if (found := fault(relation, column, value, where)) is not None:
-            return found
+        if (data_error := fault(relation, column, value, where)) is not None:
+            return data_error
     return _gone(relation, column)
 
 

@@ -120,8 +120,8 @@ def counted(rows: pa.Table, parts: int, query: Query, partial: Partial | None = 
     kinds = [query.column(attribute).type for attribute in _alike(query, partial)]
     if partial is not None:
         kinds += [
-            _TEXT if (at := _chosen(one)) is None else query.type_of(query.select[at].term)
-            for one in partial.measures
+            _TEXT if (at := _chosen(measure)) is None else query.type_of(query.select[at].term)
+            for measure in partial.measures
         ]
     return [dump_relation(fitted(own, kinds)) for own in by_part(rows, parts)]
 
@@ -166,8 +166,8 @@ def counted_rows(query: Query, data: bytes, partial: Partial | None = None) -> d
     if partial is not None:
         select = select[: partial.keys]
         values = [
-            list(map(measured, own)) if _chosen(one) is None else own
-            for one, own in zip(partial.measures, columns[len(alike) :], strict=True)
+            list(map(measured, own)) if _chosen(measure) is None else own
+            for measure, own in zip(partial.measures, columns[len(alike) :], strict=True)
         ]
         counts = [Measured((share,)) for share in zip(counts, *values, strict=True)]
     shown = [at[o.term] if isinstance(o.term, Attribute) else [o.term.value] * len(counts) for o in select]

@@ -38,11 +38,11 @@ FIRST_MODULUS = 2**31 - 1
 
 def summarised(plan: SegmentPlan, encoded: Mapping[str, EncodedTuples]) -> Segment:
     """The summary of a segment; ``encoded`` has every occurrence's."""
-    found, run = _begun(plan, encoded)
+    segment, run = _begun(plan, encoded)
     if run is not None:
         for target, count in run.counts():
-            _put(found, target, count)
-    return found
+            _put(segment, target, count)
+    return segment
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ class Arriving:
     def rows(self) -> list[HeldRow]:
         """Equal ones once, as states hold them."""
         columns = [map(encoded, column.to_pylist()) for column in self.columns]
-        found = Counter(zip(*columns, self.moments.tolist(), strict=True))
-        return [(*row, count) for row, count in found.items()]
+        counter = Counter(zip(*columns, self.moments.tolist(), strict=True))
+        return [(*row, count) for row, count in counter.items()]
 
 
 def partitioned(plan: SegmentPlan, arriving: Mapping[str, Arriving]) -> Segment:
@@ -97,9 +97,9 @@ def partitioned(plan: SegmentPlan, arriving: Mapping[str, Arriving]) -> Segment:
             inside = ~(late | early)
             one, moments = one.some(inside), moments[inside]
         encoded[name] = coder.encode(moments, one.columns)
-    found = summarised(plan, encoded)
-    found.first, found.until, found.head, found.tail = (first, alias), until, head, tail
-    return found
+    segment = summarised(plan, encoded)
+    segment.first, segment.until, segment.head, segment.tail = (first, alias), until, head, tail
+    return segment
 
 
 @dataclass(frozen=True)
@@ -119,10 +119,10 @@ def completed(
     Args:
         encoded: coded for ``segments.with_moments(plan)``.
     """
-    found, run = _begun(with_moments(plan), encoded)
+    segment, run = _begun(with_moments(plan), encoded)
     apart: dict[Streams, list[Completed]] = {streams: [] for streams in plan.tables if plan.last in streams}
     if run is None:
-        return found, apart
+        return segment, apart
     rows = {base: number for number, base in enumerate(dict.fromkeys(row[:-1] for row in run.rows))}
     bases = np.array([rows[row[:-1]] for row in run.rows], np.int64)
     moments = np.array([row[-1] for row in run.rows], np.int64)
@@ -136,27 +136,27 @@ def completed(
         match = Layout(plan.tables[streams].cells[number]).representative(key[:-1], (), ())
         apart[streams].append(Completed(Match(match, {}), moments[outputs[own]], counts[own]))
     for target, count in run.kept():
-        _put(found, target, count)
-    return found, apart
+        _put(segment, target, count)
+    return segment, apart
 
 
 def _begun(plan: SegmentPlan, encoded: Mapping[str, EncodedTuples]) -> tuple[Segment, _Run | None]:
     """The ends of a segment, and its counts, which are still to be made; None where nothing counts."""
-    found = empty_segment(plan)
+    segment = empty_segment(plan)
     present = {alias: tuples for alias, tuples in encoded.items() if len(tuples.moments)}
     if not present:
-        return found, None
+        return segment, None
     # At equal timestamps the stream that the plan names first.
     first = min(present, key=lambda alias: int(present[alias].moments[0]))
-    found.first = int(present[first].moments[0]), first
-    found.until = max(int(tuples.moments[-1]) for tuples in present.values())
+    segment.first = int(present[first].moments[0]), first
+    segment.until = max(int(tuples.moments[-1]) for tuples in present.values())
     machine = automaton(plan, {alias: tuples.profiles for alias, tuples in encoded.items()})
-    return found, _Run(plan, encoded, machine)
+    return segment, _Run(plan, encoded, machine)
 
 
-def _put(found: Segment, target: Target, count: int) -> None:
+def _put(segment: Segment, target: Target, count: int) -> None:
     streams, bucket = target
-    found.tables[streams].put(bucket, count, (), ())
+    segment.tables[streams].put(bucket, count, (), ())
 
 
 class _Run:

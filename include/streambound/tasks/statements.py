@@ -151,7 +151,7 @@ def stateless_statement(
     constant = best is None or not isinstance(query.select[best[0]].term, Attribute)
     if partial is not None:
         terms = [output.term for output in query.select]
-        made = ((f"m{i}", measuring(build, terms, one)) for i, one in enumerate(partial.measures))
+        made = ((f"m{i}", measuring(build, terms, measure)) for i, measure in enumerate(partial.measures))
         grouped = _selected([*columns, *made, (COUNT, number)]).group_by(*_places(columns))
     elif best is None or constant:
         grouped = _grouped(columns, [], number)

@@ -105,14 +105,14 @@ def summarise(session: Engine, reading: StreamScan, batch: Sequence[Task]) -> It
     sound: list[tuple[Task, Footers]] = []
     for task in batch:
         try:
-            found = footers(reading.relation, columns, task.files)
+            found_footers = footers(reading.relation, columns, task.files)
         except StreamboundError as error:
             yield from (_failed(reader, task, error) for reader in reading.readers)
             continue
-        if found.faults:
-            yield from _guarded(session, reading, columns, [(task, found)])
+        if found_footers.faults:
+            yield from _guarded(session, reading, columns, [(task, found_footers)])
         else:
-            sound.append((task, found))
+            sound.append((task, found_footers))
     if sound:
         yield from _guarded(session, reading, columns, sound)
 
@@ -176,13 +176,15 @@ def _of_reader(
     columns = reading.relation.read(reader.columns)
     errors = [next((own[name] for name in columns if name in own), None) for own in faults]
     if all(errors):
-        return [replace(one, rows=0, error=error) for one, error in zip(base, errors, strict=True)]
+        return [replace(summary, rows=0, error=error) for summary, error in zip(base, errors, strict=True)]
     if reader.answers is None:
         made = partition_tables(session, reader, len(found))
-        results = [replace(one, table=data) for one, data in zip(base, made, strict=True)]
+        results = [replace(summary, table=data) for summary, data in zip(base, made, strict=True)]
     else:
         written = _answers(session, reading, reader, [task.partition for task, _ in found])
-        results = [replace(one, answers=d, file=file) for one, (d, file) in zip(base, written, strict=True)]
+        results = [
+            replace(summary, answers=d, file=file) for summary, (d, file) in zip(base, written, strict=True)
+        ]
     return [
         result if error is None else replace(result, rows=0, table=None, answers=None, error=error)
         for result, error in zip(results, errors, strict=True)

@@ -28,9 +28,9 @@ Named = tuple[str, exp.Expr]
 
 def weighing(build: Clauses, factors: Sequence[Attribute]) -> tuple[list[Named], exp.Expr]:
     """The columns beside those of groups, and the number of a group, where a row weighs a product."""
-    found = _sum(build, factors)
-    if found is not None:
-        return [], found
+    node = _sum(build, factors)
+    if node is not None:
+        return [], node
     return [(f"w{i}", build.outward(a)) for i, a in enumerate(factors)], exp.Count(this=exp.Star())
 
 
@@ -88,15 +88,15 @@ def exact(written: str) -> int | Fraction:
     try:
         return int(written)
     except ValueError:
-        found = Fraction(written)
-        return found.numerator if found.denominator == 1 else found
+        fraction = Fraction(written)
+        return fraction.numerator if fraction.denominator == 1 else fraction
 
 
-def _halves(one: exp.Expr, other: exp.Expr) -> exp.Expr:
+def _halves(left: exp.Expr, right: exp.Expr) -> exp.Expr:
     """The sum of products of integers: that of the upper halves of the first, and that of the lower ones."""
-    upper = exp.BitwiseRightShift(this=one, expression=exp.Literal.number(_HALF))
-    lower = exp.BitwiseAnd(this=one.copy(), expression=exp.Literal.number(2**_HALF - 1))
-    halves = (exp.Mul(this=exp.paren(half), expression=other.copy()) for half in (upper, lower))
+    upper = exp.BitwiseRightShift(this=left, expression=exp.Literal.number(_HALF))
+    lower = exp.BitwiseAnd(this=left.copy(), expression=exp.Literal.number(2**_HALF - 1))
+    halves = (exp.Mul(this=exp.paren(half), expression=right.copy()) for half in (upper, lower))
     return exp.Array(expressions=[exp.Sum(this=half) for half in halves])
 
 

@@ -92,11 +92,11 @@ def window_plan(plan: StatementPlan) -> WindowPlan | None:
     parts = tuple(_parts(plan.parts))
     if not parts or len(parts) < len(plan.parts) or len({part.block for part in plan.parts}) > 1:
         return None
-    found = WindowPlan(plan.statement, parts)
+    found_window_plan = WindowPlan(plan.statement, parts)
     kinds = [kind for _, kind in plan.statement.outputs]
     # Rows that were answered are compared as they are in each part.
     alike = all([kind for _, kind in part.plan.query.outputs] == kinds for part in parts)
-    return found if alike or not found.ring.idempotent else None
+    return found_window_plan if alike or not found_window_plan.ring.idempotent else None
 
 
 def _parts(parts: Iterable[PartPlan]) -> Iterator[WindowPart]:
@@ -131,8 +131,8 @@ def inside(part: WindowPart) -> exp.Select:
 
 def across(part: WindowPart) -> exp.Select:
     """The matches of tuples that are held with tuples of a partition's head; its number is 0."""
-    held = [ordered.column(HELD, name) for name in part.tables.values()]
-    mixed = [exp.or_(*held), exp.not_(exp.paren(exp.and_(*(one.copy() for one in held))))]
+    columns = [ordered.column(HELD, name) for name in part.tables.values()]
+    mixed = [exp.or_(*columns), exp.not_(exp.paren(exp.and_(*(column.copy() for column in columns))))]
     return _matches_select(part, exp.Literal.number(0), _weight(part), mixed)
 
 
@@ -148,7 +148,7 @@ def _weight(part: WindowPart) -> exp.Expr:
     numbers: list[exp.Expr] = [
         exp.cast(ordered.column(WEIGHT, name), "HUGEINT") for name in part.tables.values()
     ]
-    return exp.Sum(this=reduce(lambda one, other: exp.Mul(this=one, expression=other), numbers))
+    return exp.Sum(this=reduce(lambda left, right: exp.Mul(this=left, expression=right), numbers))
 
 
 def _matches_select(
@@ -212,8 +212,8 @@ def _in_buckets(part: WindowPart, first: str, other: str, length: int) -> exp.Ex
     )
     low, high = edges
     stretch = exp.Anonymous(this="RANGE", expressions=[low, _later(high, 1)])
-    found = exp.Anonymous(this="UNNEST", expressions=[stretch])
-    chosen = exp.select(exp.Star(), named(BUCKET, found)).from_(ordered.table(name))
+    anonymous = exp.Anonymous(this="UNNEST", expressions=[stretch])
+    chosen = exp.select(exp.Star(), named(BUCKET, anonymous)).from_(ordered.table(name))
     return exp.alias_(chosen.subquery(), name, table=True, quoted=True)
 
 
@@ -247,6 +247,6 @@ def added_up(plan: WindowPlan, source: exp.Expr) -> exp.Select:
     return chosen.from_(source).group_by(*places).order_by(*order)
 
 
-def named(name: str, found: exp.Expr) -> exp.Expr:
+def named(name: str, node: exp.Expr) -> exp.Expr:
     """An expression as a column of a SELECT."""
-    return exp.alias_(found, name, quoted=True)
+    return exp.alias_(node, name, quoted=True)

@@ -104,19 +104,19 @@ def _folder(room: str) -> str | None:
 
 @cache
 def _digest(room: str) -> str:
-    found = hashlib.sha256()
+    found_hash = hashlib.sha256()
     for each in sorted({_room(__name__), room}):
         for module in _sources(files(each)):
-            found.update(module.read_bytes())
-    return found.hexdigest()[:16]
+            found_hash.update(module.read_bytes())
+    return found_hash.hexdigest()[:16]
 
 
 def _sources(folder: Traversable) -> list[Traversable]:
     # Not by the paths of files: executors of Spark have the library in an archive.
-    found: list[Traversable] = []
+    traversables: list[Traversable] = []
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if entry.is_dir():
-            found += _sources(entry)
+            traversables += _sources(entry)
         elif entry.name.endswith(".py"):
-            found.append(entry)
-    return found
+            traversables.append(entry)
+    return traversables

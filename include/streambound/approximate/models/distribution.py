@@ -43,9 +43,11 @@ class Distribution:
         """Of X + by."""
         return Distribution(self.low + by, self.probability)
 
-    def plus(self, other: Distribution) -> Distribution:
+    def plus(self, distribution: Distribution) -> Distribution:
         """Of the sum with an independent variable."""
-        return Distribution(self.low + other.low, np.convolve(self.probability, other.probability))
+        return Distribution(
+            self.low + distribution.low, np.convolve(self.probability, distribution.probability)
+        )
 
     def without(self, value: int) -> Distribution:
         """With the probability of one value removed."""

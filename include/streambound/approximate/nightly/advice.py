@@ -119,8 +119,8 @@ def advice(night: Night, target: float) -> Advice:
     if not 0 < target <= 1:
         raise QueryError(f"the target is {target:g}", accepted="a share above 0 and at most 1, such as 0.95")
     found = kept_by_size(night)
-    chosen = _reaches([(one.of, one.of.kept) for one in found], target * night.possible)
-    optimum = _reaches([(one.of, one.of.optimum) for one in found], target * night.possible)
+    chosen = _reaches([(share.of, share.of.kept) for share in found], target * night.possible)
+    optimum = _reaches([(share.of, share.of.optimum) for share in found], target * night.possible)
     return Advice(night, target, found, chosen, optimum)
 
 
@@ -136,12 +136,14 @@ def kept_by_size(night: Night) -> tuple[Share, ...]:
             subject=night.query,
             fix="benchmark more days: benchmark_caches --days N",
         )
-    return tuple(_share(one, night.possible) for one in sorted(night.sizes, key=lambda one: one.size))
+    return tuple(
+        _share(of_size, night.possible) for of_size in sorted(night.sizes, key=lambda of_size: of_size.size)
+    )
 
 
-def _share(one: OfSize, possible: int) -> Share:
-    more = tuple((each.contender.policy, each.kept / possible) for each in one.ahead)
-    return Share(one, one.kept / possible, one.optimum / possible, more)
+def _share(of_size: OfSize, possible: int) -> Share:
+    more = tuple((each.contender.policy, each.kept / possible) for each in of_size.ahead)
+    return Share(of_size, of_size.kept / possible, of_size.optimum / possible, more)
 
 
 def _reaches(kept: Sequence[tuple[OfSize, int]], wanted: float) -> Reaches | None:

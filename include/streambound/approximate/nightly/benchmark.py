@@ -87,12 +87,12 @@ class Case:
 def learned(plan: MemoryPlan, rows: Sequence[Tuple]) -> tuple[KeyModel, KeyModel]:
     """The models of both streams from tuples in order of time."""
     engine = MemoryPass(plan)
-    found = []
+    key_models = []
     for side in (0, 1):
         keys = [engine.key(row) for row in rows if row.side == side]
         rate = len(keys) / max(len(rows), 1)
-        found.append(learn([key_text(key) for key in keys], rate, numbers_of(keys)))
-    return found[0], found[1]
+        key_models.append(learn([key_text(key) for key in keys], rate, numbers_of(keys)))
+    return key_models[0], key_models[1]
 
 
 @dataclass(frozen=True)
@@ -128,12 +128,12 @@ def contenders(policies: Iterable[str]) -> tuple[Contender, ...]:
     Raises:
         DataError: one is unknown.
     """
-    found: list[Contender] = []
+    found_contenders: list[Contender] = []
     for policy in dict.fromkeys(policies):
-        found.append(Contender(policy))
+        found_contenders.append(Contender(policy))
         if POLICIES[policy].facts.benefit:
-            found[-1:] = [Contender(policy, alpha) for alpha in ALPHAS]
-    return tuple(found)
+            found_contenders[-1:] = [Contender(policy, alpha) for alpha in ALPHAS]
+    return tuple(found_contenders)
 
 
 @dataclass(frozen=True)
@@ -306,11 +306,11 @@ def fits(case: Case, models: tuple[KeyModel, KeyModel], since: int | None = None
     """How well models explain the rows from ``since`` on; by default the held-out days."""
     first = case.cut if since is None else since
     engine = MemoryPass(case.plan)
-    found = []
+    found_fits = []
     for side, alias in enumerate((case.plan.join.left, case.plan.join.right)):
         model = models[side]
         keys = [engine.key(row) for row in case.rows[first:] if row.side == side]
         kind = "shares" if model.moving is None else str(model.moving["kind"])
         now = model.likelihood([key_text(key) for key in keys], numbers_of(keys))
-        found.append(Fit(alias, kind, model.held_out, now))
-    return found[0], found[1]
+        found_fits.append(Fit(alias, kind, model.held_out, now))
+    return found_fits[0], found_fits[1]

@@ -29,14 +29,14 @@ def followed(
         sizes: as decided tonight.
         models: learned tonight, from all days.
     """
-    if before is None or before.known_models is None or all(one.chosen is not None for one in sizes):
+    if before is None or before.known_models is None or all(of_size.chosen is not None for of_size in sizes):
         return models
     engine, rows = MemoryPass(case.plan), case.rows[_since(case, before) :]
-    found = []
+    key_models = []
     for side, model in enumerate(before.known_models):
         keys = [engine.key(row) for row in rows if row.side == side]
-        found.append(model.followed(numbers_of(keys)))
-    return found[0], found[1]
+        key_models.append(model.followed(numbers_of(keys)))
+    return key_models[0], key_models[1]
 
 
 def _since(case: Case, before: Night) -> int:

@@ -127,12 +127,12 @@ class Night:
     @property
     def known_models(self) -> tuple[KeyModel, KeyModel] | None:
         """What was known of the streams: earlier releases wrote it with the choices alone."""
-        chosen = (one.choice.models for one in self.sizes)
+        chosen = (of_size.choice.models for of_size in self.sizes)
         return self.models or next((models for models in chosen if models is not None), None)
 
     def choice(self, size: int) -> PolicyChoice:
         """The choice for a memory: of the nearest size that was tried, HEEB's alpha in proportion."""
-        nearest = min(self.sizes, key=lambda one: (abs(one.size - size), one.size))
+        nearest = min(self.sizes, key=lambda of_size: (abs(of_size.size - size), of_size.size))
         if nearest.size == size or nearest.choice.alpha is None:
             return nearest.choice
         return replace(nearest.choice, alpha=nearest.choice.alpha * size / nearest.size)
@@ -185,8 +185,8 @@ def decided(
         results: that there are on each held-out day.
     """
     by_contender: dict[Contender, list[Trial]] = {}
-    for one in trials:
-        by_contender.setdefault(one.contender, []).append(one)
+    for trial in trials:
+        by_contender.setdefault(trial.contender, []).append(trial)
     found = tuple(judged(each) for each in by_contender.values())
     units = replace(case.plan, size=size).units
     chosen, why = choose(trials)
@@ -207,7 +207,7 @@ def _sentences(left: Sequence[Fit]) -> str:
 
 def _stands(top: Sequence[Trial], before: PolicyChoice, then: Trial) -> PolicyChoice | None:
     """The earlier choice, unless what is best tonight is better by more than chance and ``STANDING``."""
-    kept = [n for one in top for n in one.kept]
+    kept = [n for trial in top for n in trial.kept]
     ahead, half = lead(kept, then.kept)
     if ahead > min(half, STANDING * sum(kept) / len(kept)):
         return None

@@ -49,19 +49,19 @@ def _sum(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:
         left, right = right, left
     if isinstance(right, exp.Interval):
         return moved_by(of(left), right, kind)
-    one, other = of(left), of(right)
-    if kind is exp.Sub and one.family is other.family and one.type in (TIMESTAMP, DATE):
-        if one.type == DATE == other.type:
+    typed, other_typed = of(left), of(right)
+    if kind is exp.Sub and typed.family is other_typed.family and typed.type in (TIMESTAMP, DATE):
+        if typed.type == DATE == other_typed.type:
             # Days in some dialects, and an interval in others.
             return None
-        return Typed(binary(kind, as_micros(one), as_micros(other)), LENGTH)
-    if kind is exp.Add and one.type == LENGTH and other.type == TIMESTAMP:
-        one, other = other, one
-    if one.type == TIMESTAMP and other.type == LENGTH:
-        return Typed(as_moment(binary(kind, as_micros(one), other.node)), TIMESTAMP)
-    if one.type == LENGTH == other.type:
-        return Typed(binary(kind, one.node, other.node), LENGTH)
-    return _arithmetic(kind, one, other)
+        return Typed(binary(kind, as_micros(typed), as_micros(other_typed)), LENGTH)
+    if kind is exp.Add and typed.type == LENGTH and other_typed.type == TIMESTAMP:
+        typed, other_typed = other_typed, typed
+    if typed.type == TIMESTAMP and other_typed.type == LENGTH:
+        return Typed(as_moment(binary(kind, as_micros(typed), other_typed.node)), TIMESTAMP)
+    if typed.type == LENGTH == other_typed.type:
+        return Typed(binary(kind, typed.node, other_typed.node), LENGTH)
+    return _arithmetic(kind, typed, other_typed)
 
 
 def _arithmetic(kind: type[exp.Binary], left: Typed, right: Typed) -> Typed | None:
@@ -77,12 +77,12 @@ def _arithmetic(kind: type[exp.Binary], left: Typed, right: Typed) -> Typed | No
     if left.whole and right.whole:
         return Typed(binary(kind, left.node, right.node), WHOLE)
     if kind is exp.Mul:
-        found = decimal_type(scale_of(left.type) + scale_of(right.type))
+        found_type = decimal_type(scale_of(left.type) + scale_of(right.type))
         sides = [cast(side.node, f"DECIMAL({DIGITS}, {scale_of(side.type)})") for side in (left, right)]
-        return Typed(binary(kind, *sides), found)
-    found = decimal_type(max(scale_of(left.type), scale_of(right.type)))
-    sides = [cast(side.node, engine_type(found)) for side in (left, right)]
-    return Typed(binary(kind, *sides), found)
+        return Typed(binary(kind, *sides), found_type)
+    found_type = decimal_type(max(scale_of(left.type), scale_of(right.type)))
+    sides = [cast(side.node, engine_type(found_type)) for side in (left, right)]
+    return Typed(binary(kind, *sides), found_type)
 
 
 def _product(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:
@@ -90,10 +90,10 @@ def _product(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:
 
 
 def _quotient(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:
-    one, other = of(node.this), of(node.expression)
-    if not all(side.number or side.null for side in (one, other)):
+    typed, other_typed = of(node.this), of(node.expression)
+    if not all(side.number or side.null for side in (typed, other_typed)):
         return None
-    left, right = cast(one.node, "DOUBLE"), cast(other.node, "DOUBLE")
+    left, right = cast(typed.node, "DOUBLE"), cast(other_typed.node, "DOUBLE")
     zero = exp.EQ(this=right.copy(), expression=cast(numeral(0), "DOUBLE"))
     return Typed(case_when(zero, exp.Null(), binary(exp.Div, left, right)), DOUBLE)
 
@@ -112,12 +112,12 @@ def remainder(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None
     if not (left.whole and right.whole):
         return None
     zero = exp.EQ(this=right.node.copy(), expression=numeral(0))
-    found = binary(exp.Mod, left.node, right.node)
+    found_node = binary(exp.Mod, left.node, right.node)
     if is_pmod(node):
         # Spark: what is negative has the divisor added, and its remainder taken again.
-        again = binary(exp.Mod, binary(exp.Add, found, right.node), right.node)
-        found = case_when(exp.LT(this=found.copy(), expression=numeral(0)), again, found)
-    return Typed(case_when(zero, exp.Null(), found), WHOLE)
+        again = binary(exp.Mod, binary(exp.Add, found_node, right.node), right.node)
+        found_node = case_when(exp.LT(this=found_node.copy(), expression=numeral(0)), again, found_node)
+    return Typed(case_when(zero, exp.Null(), found_node), WHOLE)
 
 
 def _absolute(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:

@@ -81,26 +81,26 @@ def _to_integer(value: Typed, bits: int) -> Typed | None:
     if value.type == BOOLEAN:
         return Typed(cast(cast(value.node, "INT"), "HUGEINT"), WHOLE)
     if value.number and not value.whole:
-        found = try_cast(call("TRUNC", value.node), "HUGEINT")
+        node = try_cast(call("TRUNC", value.node), "HUGEINT")
     elif value.type == STRING:
         text = call("TRIM", value.node)
         digits = call("REGEXP_FULL_MATCH", text, exp.Literal.string(_NUMBER))
         whole = call("SPLIT_PART", text, exp.Literal.string("."), numeral(1))
         counted = call("COALESCE", try_cast(whole, "HUGEINT"), cast(numeral(0), "HUGEINT"))
-        found = case_when(digits, counted, exp.Null())
+        node = case_when(digits, counted, exp.Null())
     elif value.whole or value.null:
-        found = cast(value.node, "HUGEINT")
+        node = cast(value.node, "HUGEINT")
     else:
         return None
     ends = [cast(exp.Literal.string(str(end)), "HUGEINT") for end in (-(2**bits), 2**bits - 1)]
-    fits = exp.Between(this=found.copy(), low=ends[0], high=ends[1])
-    return Typed(case_when(fits, found, exp.Null()), WHOLE)
+    fits = exp.Between(this=node.copy(), low=ends[0], high=ends[1])
+    return Typed(case_when(fits, node, exp.Null()), WHOLE)
 
 
-def _to_double(one: Typed) -> Typed | None:
+def _to_double(typed: Typed) -> Typed | None:
     """NULL of a text that is no number; a hexadecimal one is refused where it comes."""
-    if one.type == STRING:
-        text = call("LOWER", call("TRIM", one.node))
+    if typed.type == STRING:
+        text = call("LOWER", call("TRIM", typed.node))
         digits = exp.Literal.string(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]+)?[df]?")
         number = try_cast(call("RTRIM", text, exp.Literal.string("df")), "DOUBLE")
         made = exp.case().when(call("REGEXP_FULL_MATCH", text, digits), number)
@@ -111,7 +111,7 @@ def _to_double(one: Typed) -> Typed | None:
         odd = call("REGEXP_FULL_MATCH", text, exp.Literal.string("[+-]?0x[0-9a-f.]*p[+-]?[0-9]+[df]?"))
         made = made.when(odd, call("ERROR", exp.Literal.string("a hexadecimal number in a text")))
         return Typed(exp.Paren(this=made.else_(exp.Null())), DOUBLE)
-    return Typed(cast(one.node, "DOUBLE"), DOUBLE) if one.number or one.null else None
+    return Typed(cast(typed.node, "DOUBLE"), DOUBLE) if typed.number or typed.null else None
 
 
 RULES: Rules = ((exp.Cast, _converted_to),)

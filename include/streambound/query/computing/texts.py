@@ -79,14 +79,14 @@ def _concatenated(node: exp.Expr, of: Translation, columns: Columns) -> Typed | 
     return Typed(made, STRING)
 
 
-def text_of(one: Typed) -> exp.Expr | None:
+def text_of(typed: Typed) -> exp.Expr | None:
     """A value as the text that every dialect writes; None of doubles, whose texts differ."""
     if (
-        one.type in (STRING, WHOLE, DATE, TIMESTAMP, BOOLEAN)
-        or one.null
-        or (one.number and one.type.step is not None)
+        typed.type in (STRING, WHOLE, DATE, TIMESTAMP, BOOLEAN)
+        or typed.null
+        or (typed.number and typed.type.step is not None)
     ):
-        return cast(one.node, "VARCHAR")
+        return cast(typed.node, "VARCHAR")
     return None
 
 

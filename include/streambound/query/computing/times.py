@@ -167,8 +167,8 @@ def _units_between(node: exp.Expr, of: Translation, columns: Columns) -> Typed |
     left, right = of(node.this), of(node.expression)
     if unit not in _UNITS or not all(side.type in (DATE, TIMESTAMP) for side in (left, right)):
         return None
-    found = binary(exp.Sub, as_micros(left), as_micros(right))
-    return Typed(binary(exp.IntDiv, found, numeral(_UNITS[unit])), WHOLE)
+    found_node = binary(exp.Sub, as_micros(left), as_micros(right))
+    return Typed(binary(exp.IntDiv, found_node, numeral(_UNITS[unit])), WHOLE)
 
 
 def window_edge(node: exp.Expr, of: Translation) -> Typed | None:
@@ -188,10 +188,10 @@ def window_edge(node: exp.Expr, of: Translation) -> Typed | None:
         return None
     by = numeral(step)
     past = binary(exp.Mod, binary(exp.Add, binary(exp.Mod, moment, by), by), by)
-    found = binary(exp.Sub, moment, past)
+    found_node = binary(exp.Sub, moment, past)
     if str(node.this).upper() == END:
-        found = binary(exp.Add, found, numeral(size))
-    return Typed(found if left.whole else as_moment(found), left.type)
+        found_node = binary(exp.Add, found_node, numeral(size))
+    return Typed(found_node if left.whole else as_moment(found_node), left.type)
 
 
 RULES: Rules = (

@@ -62,13 +62,15 @@ def formula_of(
         raise NotComputed(node)
     known = {name: kind for name, kind in names.items() if kind is not None}
     try:
-        found = result or type_of(text, known)
-        if found is None:
+        found_type = result or type_of(text, known)
+        if found_type is None:
             raise NotComputed(node)
-        expression(text, {name: (exp.column(name, quoted=True), kind) for name, kind in known.items()}, found)
+        expression(
+            text, {name: (exp.column(name, quoted=True), kind) for name, kind in known.items()}, found_type
+        )
     except (SqlglotError, RecursionError):
         raise NotComputed(node) from None
-    return text, found
+    return text, found_type
 
 
 def quoted(name: str) -> str:
@@ -84,11 +86,11 @@ def expression(formula: str, columns: Columns, result: Type) -> exp.Expr:
         NotComputed: it has what is not computed.
     """
     tree = parse_one(formula, dialect="spark")
-    found = as_type(_translated(tree, columns), result, tree)
+    node = as_type(_translated(tree, columns), result, tree)
     if result.family is Family.NUMBER and result.step is None:
         # Minus zero is zero.
-        return exp.Add(this=exp.Paren(this=found), expression=cast(numeral("0.0"), "DOUBLE"))
-    return found
+        return exp.Add(this=exp.Paren(this=node), expression=cast(numeral("0.0"), "DOUBLE"))
+    return node
 
 
 def type_of(formula: str, kinds: Mapping[str, Type]) -> Type | None:
@@ -98,13 +100,13 @@ def type_of(formula: str, kinds: Mapping[str, Type]) -> Type | None:
         NotComputed: it has what is not computed.
     """
     known = {name: (exp.column(name, quoted=True), kind) for name, kind in kinds.items()}
-    found = _translated(parse_one(formula, dialect="spark"), known).type
-    return None if found in (NULL, LENGTH) else found
+    found_type = _translated(parse_one(formula, dialect="spark"), known).type
+    return None if found_type in (NULL, LENGTH) else found_type
 
 
-def typed(found: exp.Expr, kind: Type) -> exp.Expr:
+def typed(node: exp.Expr, kind: Type) -> exp.Expr:
     """A column as a formula takes it: whole numbers unbounded, timestamps in UTC."""
-    return cast(found, engine_type(kind))
+    return cast(node, engine_type(kind))
 
 
 def _translated(node: exp.Expr, columns: Columns) -> Typed:
@@ -115,9 +117,9 @@ def _translated(node: exp.Expr, columns: Columns) -> Typed:
 
     for kinds, compute in _RULES:
         if isinstance(node, kinds):
-            found = compute(node, of, columns)
-            if found is not None:
-                return found
+            found_typed = compute(node, of, columns)
+            if found_typed is not None:
+                return found_typed
             break
     raise NotComputed(node)
 
@@ -125,12 +127,12 @@ def _translated(node: exp.Expr, columns: Columns) -> Typed:
 def _column(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:
     if node.args.get("table") or node.name not in columns:
         return None
-    found, kind = columns[node.name]
+    found_node, kind = columns[node.name]
     if kind.family is Family.NUMBER and kind.step == 1:
         kind = WHOLE
     elif kind.family is Family.NUMBER:
         kind = DOUBLE if kind.step is None else decimal_type(scale_of(kind))
-    return Typed(found.copy(), kind)
+    return Typed(found_node.copy(), kind)
 
 
 def _literal(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:

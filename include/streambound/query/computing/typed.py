@@ -90,15 +90,15 @@ def numeral(value: int | str) -> exp.Expr:
 
 
 def call(name: str, *given: exp.Expr) -> exp.Expr:
-    return exp.Anonymous(this=name, expressions=[one.copy() for one in given])
+    return exp.Anonymous(this=name, expressions=[node.copy() for node in given])
 
 
 def binary(kind: type[exp.Binary], left: exp.Expr, right: exp.Expr) -> exp.Expr:
     return exp.Paren(this=kind(this=left.copy(), expression=right.copy()))
 
 
-def case_when(condition: exp.Expr, value: exp.Expr, other: exp.Expr) -> exp.Expr:
-    return exp.case().when(condition.copy(), value.copy()).else_(other.copy())
+def case_when(condition: exp.Expr, value: exp.Expr, node: exp.Expr) -> exp.Expr:
+    return exp.case().when(condition.copy(), value.copy()).else_(node.copy())
 
 
 def is_count(node: exp.Expr) -> bool:
@@ -115,32 +115,33 @@ def as_moment(micros: exp.Expr) -> exp.Expr:
     return call("MAKE_TIMESTAMP", cast(micros, "BIGINT"))
 
 
-def alike(one: Typed, other: Typed) -> tuple[Typed, Typed] | None:
+def alike(typed: Typed, other_typed: Typed) -> tuple[Typed, Typed] | None:
     """Two values as those of one type; None if there is none that all dialects agree on."""
-    for left, right in ((one, other), (other, one)):
+    for left, right in ((typed, other_typed), (other_typed, typed)):
         literal = isinstance(left.node, exp.Literal) and left.node.is_string
         if literal and right.type in (DATE, TIMESTAMP):
-            found = typed_literal(left.node.name, right.type)
-            if found is None:
+            found_typed = typed_literal(left.node.name, right.type)
+            if found_typed is None:
                 return None
-            return (found, right) if left is one else (right, found)
-    if one.null:
-        return Typed(cast(exp.Null(), engine_type(other.type)), other.type), other
-    if other.null:
-        return one, Typed(cast(exp.Null(), engine_type(one.type)), one.type)
-    if {one.type, other.type} == {DATE, TIMESTAMP}:
+            return (found_typed, right) if left is typed else (right, found_typed)
+    if typed.null:
+        return Typed(cast(exp.Null(), engine_type(other_typed.type)), other_typed.type), other_typed
+    if other_typed.null:
+        return typed, Typed(cast(exp.Null(), engine_type(typed.type)), typed.type)
+    if {typed.type, other_typed.type} == {DATE, TIMESTAMP}:
         sides = [
-            s if s.type == TIMESTAMP else Typed(cast(s.node, "TIMESTAMP"), TIMESTAMP) for s in (one, other)
+            s if s.type == TIMESTAMP else Typed(cast(s.node, "TIMESTAMP"), TIMESTAMP)
+            for s in (typed, other_typed)
         ]
         return sides[0], sides[1]
-    if one.family is not other.family:
+    if typed.family is not other_typed.family:
         return None
-    if one.number and one.type != other.type:
-        dense = one.type.step is None or other.type.step is None
-        kind = DOUBLE if dense else decimal_type(max(scale_of(one.type), scale_of(other.type)))
-        sides = [Typed(cast(side.node, engine_type(kind)), kind) for side in (one, other)]
+    if typed.number and typed.type != other_typed.type:
+        dense = typed.type.step is None or other_typed.type.step is None
+        kind = DOUBLE if dense else decimal_type(max(scale_of(typed.type), scale_of(other_typed.type)))
+        sides = [Typed(cast(side.node, engine_type(kind)), kind) for side in (typed, other_typed)]
         return sides[0], sides[1]
-    return one, other
+    return typed, other_typed
 
 
 def typed_literal(text: str, kind: Type) -> Typed | None:
@@ -170,21 +171,21 @@ def of_one_type(parts: list[Typed]) -> list[Typed] | None:
     return made
 
 
-def as_type(one: Typed, result: Type, node: exp.Expr) -> exp.Expr:
+def as_type(typed: Typed, result: Type, node: exp.Expr) -> exp.Expr:
     """A value as one of a type that holds it."""
-    if one.null:
+    if typed.null:
         return cast(exp.Null(), engine_type(result))
-    if one.family is not result.family:
-        if one.type == DATE and result.family is Family.TIMESTAMP:
-            return cast(one.node, "TIMESTAMP")
+    if typed.family is not result.family:
+        if typed.type == DATE and result.family is Family.TIMESTAMP:
+            return cast(typed.node, "TIMESTAMP")
         raise NotComputed(node)
-    if not one.number:
-        return one.node
+    if not typed.number:
+        return typed.node
     if result.step is None:
-        return cast(one.node, "DOUBLE")
-    if one.type.step is None or scale_of(one.type) > scale_of(result):
+        return cast(typed.node, "DOUBLE")
+    if typed.type.step is None or scale_of(typed.type) > scale_of(result):
         raise NotComputed(node)
-    return cast(one.node, engine_type(result))
+    return cast(typed.node, engine_type(result))
 
 
 Rules = tuple[tuple[type[exp.Expr] | tuple[type[exp.Expr], ...], Rule], ...]

@@ -200,12 +200,14 @@ class Ksql(Dialect):
         }
 
         def validate_expression(self, expression: Any, args: Any = None) -> Any:
-            found = super().validate_expression(expression, args)
-            if isinstance(found, (exp.Predicate, exp.Between)) and any(map(_is_moment, found.args.values())):
-                for part, given in list(found.args.items()):
+            predicate = super().validate_expression(expression, args)
+            if isinstance(predicate, (exp.Predicate, exp.Between)) and any(
+                map(_is_moment, predicate.args.values())
+            ):
+                for part, given in list(predicate.args.items()):
                     if isinstance(given, exp.Literal) and not given.is_string and given.name.isdigit():
-                        found.set(part, _moment_of(given))
-            return found
+                        predicate.set(part, _moment_of(given))
+            return predicate
 
         # a => f(a), where a->b is a field.
         LAMBDAS: ClassVar = {TokenType.FARROW: BaseParser.LAMBDAS[TokenType.ARROW]}

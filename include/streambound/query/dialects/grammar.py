@@ -80,10 +80,10 @@ class Placed(Parser):
     def parse_set_operation(self, *args: Any, **options: Any) -> exp.SetOperation | None:
         # Its place is that of its word: what it joins has places of its own.
         first = self._curr
-        found = super().parse_set_operation(*args, **options)
-        if found is not None:
-            found.meta[SPAN] = (first.start, first.end + 1)
-        return found
+        set_operation = super().parse_set_operation(*args, **options)
+        if set_operation is not None:
+            set_operation.meta[SPAN] = (first.start, first.end + 1)
+        return set_operation
 
 
 class Streaming(Placed):

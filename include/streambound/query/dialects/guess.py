@@ -67,12 +67,12 @@ def language(dialect: str) -> Language:
     Raises:
         QueryError: there is none.
     """
-    known = LANGUAGES.get(str(dialect).strip().lower())
-    if known is None:
+    known_language = LANGUAGES.get(str(dialect).strip().lower())
+    if known_language is None:
         raise QueryError(
             f"the dialect is {dialect}", accepted=", ".join(LANGUAGES), fix=meant(str(dialect), LANGUAGES)
         )
-    return known
+    return known_language
 
 
 def language_of(

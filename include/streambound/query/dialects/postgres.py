@@ -19,10 +19,10 @@ class _FromZero(Statements):
     """Where the days of the week begin with Sunday, which is 0."""
 
     def validate_expression(self, expression: Any, args: Any = None) -> Any:
-        found = super().validate_expression(expression, args)
-        if isinstance(found, exp.Extract) and found.this.name.upper() in ("DOW", "DAYOFWEEK"):
-            found.meta[FROM_ZERO] = True
-        return found
+        extract = super().validate_expression(expression, args)
+        if isinstance(extract, exp.Extract) and extract.this.name.upper() in ("DOW", "DAYOFWEEK"):
+            extract.meta[FROM_ZERO] = True
+        return extract
 
 
 class _PostgresParser(_FromZero, PostgresParser):

@@ -47,8 +47,8 @@ class Language:
     def dialect(self) -> Dialect:
         """The dialect of sqlglot; loaded when a text asks for it."""
         module, name = self.place
-        found: Dialect = getattr(import_module(f"streambound.query.dialects.{module}"), name)()
-        return found
+        found_dialect: Dialect = getattr(import_module(f"streambound.query.dialects.{module}"), name)()
+        return found_dialect
 
     def folded(self, name: str, quoted: bool) -> str:
         """The name that is meant."""

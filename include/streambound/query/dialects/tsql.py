@@ -48,14 +48,14 @@ class Azure(TSQL):
         def statement(self) -> list[Written]:
             found = super().statement()
             clause = None
-            for one in found:
+            for written in found:
                 # WITH holds for all the SELECTs that follow it.
-                if isinstance(one.tree, exp.Query):
-                    clause = one.tree.args.get("with_") or clause
-                    if clause is not None and not one.tree.args.get("with_"):
-                        one.tree.set("with_", clause.copy())
-                    for inner in one.tree.find_all(exp.Select):
-                        if inner is not one.tree:
+                if isinstance(written.tree, exp.Query):
+                    clause = written.tree.args.get("with_") or clause
+                    if clause is not None and not written.tree.args.get("with_"):
+                        written.tree.set("with_", clause.copy())
+                    for inner in written.tree.find_all(exp.Select):
+                        if inner is not written.tree:
                             _keep_time(inner)
             return found
 
@@ -84,15 +84,15 @@ class Azure(TSQL):
                     self._skip_parenthesis()
                 return this
             outer, self._durations = self._durations, ()
-            found = super()._parse_window(this, *args, **options)
+            window = super()._parse_window(this, *args, **options)
             mine: tuple[exp.Interval, ...] = self._durations
-            if isinstance(found, exp.Window):
+            if isinstance(window, exp.Window):
                 for duration in mine:
                     # Of so long before the row, in the order of time.
                     spec = {"kind": "RANGE", "start": duration, "start_side": "PRECEDING"}
-                    found.set("spec", exp.WindowSpec(**spec, end="CURRENT ROW"))
+                    window.set("spec", exp.WindowSpec(**spec, end="CURRENT ROW"))
             self._durations = outer
-            return found
+            return window
 
         def _parse_table_clause(self, table: exp.Expr) -> bool:
             if self._match_text_seq("TIMESTAMP", "BY"):

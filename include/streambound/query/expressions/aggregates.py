@@ -164,11 +164,11 @@ def aggregate(node: exp.Expr) -> Called | None:
 def _arguments(node: exp.Expr) -> Iterable[exp.Expr]:
     if isinstance(node, exp.Anonymous):
         return node.expressions
-    found = [node.this] if isinstance(node.this, exp.Expr) else []
+    nodes = [node.this] if isinstance(node.this, exp.Expr) else []
     for part in ("expression", "expressions"):
         more = node.args.get(part)
-        found += more if isinstance(more, list) else [more] if isinstance(more, exp.Expr) else []
-    return found
+        nodes += more if isinstance(more, list) else [more] if isinstance(more, exp.Expr) else []
+    return nodes
 
 
 def _where(node: exp.Expr, condition: exp.Expr) -> exp.Expr:
@@ -185,14 +185,14 @@ Owner = Callable[[exp.Column], frozenset[str]]
 def polynomial(node: exp.Expr, owner: Owner) -> tuple[Monomial, ...] | None:
     """An expression as a sum of products of expressions over one tuple each; None where it is none."""
     made: list[Monomial] = []
-    found = linear(node)
-    for _, term, factor in found.terms:
+    found_sum = linear(node)
+    for _, term, factor in found_sum.terms:
         products = _product(term, owner)
         if products is None:
             return None
         made += [(factor * by, factors) for by, factors in products]
-    if found.constant or not made:
-        made.append((found.constant, ()))
+    if found_sum.constant or not made:
+        made.append((found_sum.constant, ()))
     return tuple(made)
 
 
@@ -204,7 +204,7 @@ def _product(node: exp.Expr, owner: Owner) -> list[Monomial] | None:
         left, right = polynomial(node.this, owner), polynomial(node.expression, owner)
         if left is None or right is None:
             return None
-        return [(a * b, (*one, *other)) for a, one in left for b, other in right]
+        return [(a * b, (*nodes, *other_nodes)) for a, nodes in left for b, other_nodes in right]
     if isinstance(node, exp.Cast) and node.to.this in exp.DataType.NUMERIC_TYPES:
         found = polynomial(node.this, owner)
         return None if found is None else list(found)

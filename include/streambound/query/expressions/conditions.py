@@ -111,8 +111,8 @@ def _condition(node: exp.Expr, scope: Expressions, positive: bool) -> Formula:
         return _truth(computed, positive is value, node, scope)
     if isinstance(node, exp.Alias):
         raise _two_words(node, scope)
-    if (found := _predicate(node, scope)) is not None:
-        return _truth(found, positive, node, scope)
+    if (attribute := _predicate(node, scope)) is not None:
+        return _truth(attribute, positive, node, scope)
     raise UnsupportedError(
         f"{_NAMES.get(type(node)) or describe(node, scope.sql)} is not supported yet",
         place=place_of(node, scope.sql),
@@ -130,9 +130,9 @@ def _predicate(node: exp.Expr, scope: Expressions) -> Attribute | None:
     attributes = scope.attributes(node)
     if len({a.occurrence for a in attributes}) != 1:
         return None
-    found = scope.typed(node, Family.BOOLEAN)
-    assert isinstance(found, Attribute)
-    return found if scope.type_of(found).family is Family.BOOLEAN else None
+    attribute = scope.typed(node, Family.BOOLEAN)
+    assert isinstance(attribute, Attribute)
+    return attribute if scope.type_of(attribute).family is Family.BOOLEAN else None
 
 
 def _two_words(node: exp.Alias, scope: Expressions) -> QueryError:
@@ -173,8 +173,8 @@ def _is(node: exp.Is, scope: Expressions, positive: bool) -> Formula:
             return (
                 same if positive or not scope.nullable(term) else any_of((same, NullTest(term, True, place)))
             )
-    if scope.computes(node.this) and (found := _predicate(node, scope)) is not None:
-        return _truth(found, positive, node, scope)
+    if scope.computes(node.this) and (attribute := _predicate(node, scope)) is not None:
+        return _truth(attribute, positive, node, scope)
     # IS NOT is read as NOT of IS, so the words are those of IS alone; the place is what comes after.
     raise UnsupportedError(
         f"{node.sql(dialect='spark')} is not supported yet",
@@ -235,14 +235,19 @@ def _comparison(op: Op, left: exp.Expr, right: exp.Expr, whole: exp.Expr, scope:
     return _with_promise(Filter(first, op, second, place), scope)
 
 
-def _with_promise(found: Filter, scope: Expressions) -> Formula:
+def _with_promise(found_filter: Filter, scope: Expressions) -> Formula:
     """A comparison of a column with a constant; where a second time is early, so is the timestamp: the stream
     ends."""
-    stamp = scope.owner(found.attribute).relation.timestamp
-    if scope.column(found.attribute).within is None or stamp is None or found.op not in _EARLY:
-        return found
-    op = Op.LE if found.op is Op.EQ else found.op
-    return all_of([found, replace(found, attribute=Attribute(found.attribute.occurrence, stamp), op=op)])
+    stamp = scope.owner(found_filter.attribute).relation.timestamp
+    if scope.column(found_filter.attribute).within is None or stamp is None or found_filter.op not in _EARLY:
+        return found_filter
+    op = Op.LE if found_filter.op is Op.EQ else found_filter.op
+    return all_of(
+        [
+            found_filter,
+            replace(found_filter, attribute=Attribute(found_filter.attribute.occurrence, stamp), op=op),
+        ]
+    )
 
 
 def _as_values(first: Attribute, second: Attribute, scope: Expressions) -> tuple[Attribute, Attribute]:
@@ -278,11 +283,11 @@ def _of_expressions(op: Op, left: exp.Expr, right: exp.Expr, whole: exp.Expr, sc
 
 def _folded_number(node: exp.Expr) -> exp.Expr:
     """A sum of numbers alone as the number."""
-    found = linear(node)
-    if found.terms or found.timed or found.constant.denominator != 1:
+    found_sum = linear(node)
+    if found_sum.terms or found_sum.timed or found_sum.constant.denominator != 1:
         return node
-    made = exp.Literal.number(abs(int(found.constant)))
-    return exp.Neg(this=made) if found.constant < 0 else made
+    made = exp.Literal.number(abs(int(found_sum.constant)))
+    return exp.Neg(this=made) if found_sum.constant < 0 else made
 
 
 def _compared(op: Op, first: Attribute, second: Attribute, whole: exp.Expr, scope: Expressions) -> Formula:
@@ -299,22 +304,22 @@ def _compared(op: Op, first: Attribute, second: Attribute, whole: exp.Expr, scop
 
 def _within(op: Op, left: exp.Expr, right: exp.Expr, whole: exp.Expr, scope: Expressions) -> Formula:
     """A comparison within one tuple: with a constant a filter on a column, else a boolean column."""
-    for one, other, kind in ((left, right, op), (right, left, op.mirrored)):
-        constant = scope.constant(_folded_number(other))
-        if constant is None or scope.attributes(other):
+    for node, other_node, kind in ((left, right, op), (right, left, op.mirrored)):
+        constant = scope.constant(_folded_number(other_node))
+        if constant is None or scope.attributes(other_node):
             continue
-        subject = scope.typed(one, None if constant.value is None else constant.type.family)
+        subject = scope.typed(node, None if constant.value is None else constant.type.family)
         assert isinstance(subject, Attribute)
         if constant.value is None:
             return Never(whole.sql(dialect="spark"), place_of(whole, scope.sql), (subject,))
         family = scope.type_of(subject).family
         moment = family in (Family.DATE, Family.TIMESTAMP) and constant.type.family is Family.STRING
         if family is constant.type.family or moment:
-            made = _beside(subject, constant, other, scope)
+            made = _beside(subject, constant, other_node, scope)
             return Filter(subject, kind, made, place_of(whole, scope.sql))
         break
-    found, value = scope.holds(op, left, right)
-    return _truth(found, value, whole, scope)
+    attribute, value = scope.holds(op, left, right)
+    return _truth(attribute, value, whole, scope)
 
 
 def _of_sum(op: Op, summed: Sum, owners: list[str], whole: exp.Expr, scope: Expressions) -> Formula | None:
@@ -361,10 +366,10 @@ def _of_sum(op: Op, summed: Sum, owners: list[str], whole: exp.Expr, scope: Expr
         moved = scope.typed(expression(theirs, constant, summed.timed), Family.NUMBER)
         assert isinstance(moved, Attribute)
         return _compared(kind, first, moved, whole, scope)
-    found = _compared(kind, first, plain, whole, scope)
-    assert isinstance(found, Join)
+    join = _compared(kind, first, plain, whole, scope)
+    assert isinstance(join, Join)
     offset = int(constant)
-    return replace(found, offset=offset) if offset else found
+    return replace(join, offset=offset) if offset else join
 
 
 def _stepped(attribute: Attribute, scope: Expressions) -> bool:
@@ -374,7 +379,7 @@ def _stepped(attribute: Attribute, scope: Expressions) -> bool:
 
 
 def _refuse_mismatch(first: Attribute, second: Term, whole: exp.Expr, scope: Expressions) -> None:
-    one, other = scope.type_of(first), scope.type_of(second)
+    left, right = scope.type_of(first), scope.type_of(second)
     place = place_of(whole, scope.sql)
     stamps = [term for term in (first, second) if scope.is_timestamp(term)]
     if stamps and isinstance(second, Attribute) and len(stamps) == 1:
@@ -389,11 +394,11 @@ def _refuse_mismatch(first: Attribute, second: Term, whole: exp.Expr, scope: Exp
             accepted="timestamps with timestamps",
             fix=entry if forgotten else None,
         )
-    if one.family is not other.family:
+    if left.family is not right.family:
         raise QueryError(
-            f"{first} ({one.name}) cannot be compared with {second} ({other.name})",
+            f"{first} ({left.name}) cannot be compared with {second} ({right.name})",
             place=place,
-            accepted=f"a {one.family.value}",
+            accepted=f"a {left.family.value}",
         )
 
 
@@ -491,43 +496,49 @@ def _by_promise(
     are decided within n, so verdicts are the same. Second times that are equal are columns that are, and
     their timestamps are near each other.
     """
-    (one, before), (other, after) = left, right
+    (attribute, before), (other_attribute, after) = left, right
     if (
-        not (isinstance(one, Attribute) and isinstance(other, Attribute))
-        or one.occurrence == other.occurrence
+        not (isinstance(attribute, Attribute) and isinstance(other_attribute, Attribute))
+        or attribute.occurrence == other_attribute.occurrence
     ):
         return None
-    lengths = [scope.column(a).within for a in (one, other)]
-    stamps = [scope.owner(a).relation.timestamp for a in (one, other)]
-    timed = [scope.is_timestamp(a) or n is not None for a, n in zip((one, other), lengths, strict=True)]
+    lengths = [scope.column(a).within for a in (attribute, other_attribute)]
+    stamps = [scope.owner(a).relation.timestamp for a in (attribute, other_attribute)]
+    timed = [
+        scope.is_timestamp(a) or n is not None
+        for a, n in zip((attribute, other_attribute), lengths, strict=True)
+    ]
     if lengths == [None, None] or not all(timed) or stamps[0] is None or stamps[1] is None:
         return None
     both = None not in lengths
     if op is Op.NE or (op is Op.EQ and not both):
         raise UnsupportedError(
-            f"{one} is compared with {other}, a second time, by {op.value}",
+            f"{attribute} is compared with {other_attribute}, a second time, by {op.value}",
             place=place_of(whole, scope.sql),
             accepted="<, <=, > and >=, and BETWEEN: what is promised of it decides these",
         )
-    first, second = Attribute(one.occurrence, stamps[0]), Attribute(other.occurrence, stamps[1])
+    first, second = (
+        Attribute(attribute.occurrence, stamps[0]),
+        Attribute(other_attribute.occurrence, stamps[1]),
+    )
     least, most = (before, after), [by + (n or 0) for by, n in zip((before, after), lengths, strict=True)]
     upward = _shifted(Op.LE, (first, least[0]), (second, most[1]), whole, scope)
     if op is Op.EQ:
         downward = _shifted(Op.GE, (first, most[0]), (second, least[1]), whole, scope)
-        return all_of([Join(one, op, other, place_of(whole, scope.sql)), upward, downward])
+        return all_of([Join(attribute, op, other_attribute, place_of(whole, scope.sql)), upward, downward])
     early = op in (Op.LT, Op.LE)
     ends = ((first, least[0]), (second, most[1])) if early else ((first, most[0]), (second, least[1]))
     made = _shifted(op, *ends, whole, scope)
     assert isinstance(made, Join)
-    below = ((one.occurrence, not early), (other.occurrence, early))
+    below = ((attribute.occurrence, not early), (other_attribute.occurrence, early))
     return replace(made, follows=tuple(b for b, n in zip(below, lengths, strict=True) if n is not None))
 
 
-def _between(found: Join, whole: exp.Expr, scope: Expressions) -> Formula:
+def _between(join: Join, whole: exp.Expr, scope: Expressions) -> Formula:
     """A comparison; one of a timestamp, which is never NULL, with itself is decided."""
-    if found.left == found.right and scope.is_timestamp(found.left):
-        return _decided(found.op.holds(0, found.offset), whole, scope)
-    return found
+    if join.left == join.right and scope.is_timestamp(join.left):
+        return _decided(join.op.holds(0, join.offset), whole, scope)
+    return join
 
 
 def _interval(microseconds: int) -> str:
@@ -555,9 +566,9 @@ def _membership(node: exp.In, scope: Expressions, positive: bool) -> Formula:
         subject = scope.typed(node.this, family)
         mixed = {constant.type.family for constant in given} - {scope.type_of(subject).family}
         if mixed and isinstance(subject, Attribute):
-            found = _predicate(node, scope)
-            assert found is not None
-            return _truth(found, positive, node, scope)
+            attribute = _predicate(node, scope)
+            assert attribute is not None
+            return _truth(attribute, positive, node, scope)
     subject = scope.term(node.this)
     members = [scope.term(item) for item in node.expressions]
     if isinstance(subject, Constant) or not all(isinstance(term, Constant) for term in members):
@@ -573,14 +584,14 @@ def _membership(node: exp.In, scope: Expressions, positive: bool) -> Formula:
         _beside(subject, term, item, scope) for term, item in zip(constants, node.expressions, strict=True)
     )
     _refuse_mismatch(subject, values[0], node, scope)
-    known = tuple(dict.fromkeys(value for value in values if value.value is not None))
-    if not known or (not positive and any(v.value is None for v in values)):
+    known_constants = tuple(dict.fromkeys(value for value in values if value.value is not None))
+    if not known_constants or (not positive and any(v.value is None for v in values)):
         # NULL in a list makes NOT IN never true.
         return Never(node.sql(dialect="spark"), place, (subject,))
-    member = Membership(subject, known, place)
+    member = Membership(subject, known_constants, place)
     if not positive:
         return all_of(false(member))
     if scope.column(subject).within is None:
         return member
-    latest = max(known, key=operator.attrgetter("value"))
+    latest = max(known_constants, key=operator.attrgetter("value"))
     return all_of([member, _with_promise(Filter(subject, Op.LE, latest, place), scope)])

@@ -122,8 +122,8 @@ class Expressions(Scope):
     def column(self, attribute: Attribute) -> Column:
         """The column behind an attribute, of the catalog or derived."""
         relation = self.owner(attribute).relation
-        found = self.made.get(relation.name, {}).get(attribute.column)
-        return found if found is not None else relation.column(attribute.column)
+        found_column = self.made.get(relation.name, {}).get(attribute.column)
+        return found_column if found_column is not None else relation.column(attribute.column)
 
     def attribute(self, node: exp.Column) -> Attribute:
         """The attribute that a column name refers to; of an unsupported type a column of any values."""
@@ -187,8 +187,8 @@ class Expressions(Scope):
         Raises:
             UnsupportedError: it has what is no expression over tuples: an aggregate, a sub-query, the clock.
         """
-        for found in blockers.of_expression(node, self.sql):
-            raise found
+        for unsupported_error in blockers.of_expression(node, self.sql):
+            raise unsupported_error
         for part in node.walk():
             if is_clock(part) or _named(part) in _RANDOM:
                 what = f"{describe(part, self.sql)}, whose value is another each time,"
@@ -222,9 +222,9 @@ class Expressions(Scope):
         """A comparison within one tuple as a boolean column, and the value that it has where it holds."""
         kind, value = _COMPARISONS[op]
         node = kind(this=left.copy(), expression=right.copy())
-        found = self.typed(node, Family.BOOLEAN)
-        assert isinstance(found, Attribute)
-        return found, value
+        attribute = self.typed(node, Family.BOOLEAN)
+        assert isinstance(attribute, Attribute)
+        return attribute, value
 
     def as_value(self, attribute: Attribute) -> Attribute:
         """A timestamp as a column like any other, for comparisons with those."""
@@ -263,8 +263,8 @@ class Expressions(Scope):
         for column in list(plain.find_all(exp.Column)):
             if not is_word(column):
                 column.replace(exp.column(exp.to_identifier(self.attribute(column).column, quoted=True)))
-        found: exp.Expr = plain.this
-        return found
+        found_node: exp.Expr = plain.this
+        return found_node
 
     def _words_of(self, node: exp.Expr) -> str:
         """An expression in the user's words, without the names of occurrences."""
@@ -298,19 +298,19 @@ class Expressions(Scope):
         return said if same else f"{said[:-1]} /* {crc32(repr(_tree(plain)).encode()):08x} */)"
 
     def _column(self, name: str, node: exp.Expr, of: tuple[Attribute, ...], family: Family | None) -> Column:
-        found = range_of(node, self._column_meant)
-        known = self.kind(node)
-        kind = known if known is not None else _BY_TYPE.get(family, STRING) if family else STRING
+        found_range = range_of(node, self._column_meant)
+        known_type = self.kind(node)
+        kind = known_type if known_type is not None else _BY_TYPE.get(family, STRING) if family else STRING
         domain = None
         if kind.family is Family.NUMBER:
-            kind = INTEGER if found.whole else DOUBLE
-            domain = found.domain if found.whole else None
-        elif kind.family is Family.STRING and found.values and isinstance(found.values[0], str):
-            domain = found.domain
+            kind = INTEGER if found_range.whole else DOUBLE
+            domain = found_range.domain if found_range.whole else None
+        elif kind.family is Family.STRING and found_range.values and isinstance(found_range.values[0], str):
+            domain = found_range.domain
         columns = [self.column(attribute) for attribute in of]
         width = self._width(node)
         if width is not None:
-            domain, kind = None, known or kind
+            domain, kind = None, known_type or kind
         slide, cumulative = overlapping(node)
         formula, computed = self._formula(node, of[0], kind)
         kind = INTEGER if kind is DOUBLE and computed == INTEGER else kind
@@ -318,10 +318,10 @@ class Expressions(Scope):
             name,
             kind,
             domain,
-            found.nullable,
+            found_range.nullable,
             tuple(sorted(set(self._bases(node)))),
             takes_every_value(node, kind, columns),
-            width is None and (known is None or has_unknown(node)),
+            width is None and (known_type is None or has_unknown(node)),
             width,
             # As many values as the arguments have together, whatever the function is.
             cardinality=prod(c.cardinality or 0 for c in columns) or None if columns else None,
@@ -332,9 +332,9 @@ class Expressions(Scope):
             fibres=has_fibres(node, columns),
         )
 
-    def _formula(self, node: exp.Expr, one: Attribute, kind: Type) -> tuple[str | None, Type]:
+    def _formula(self, node: exp.Expr, attribute: Attribute, kind: Type) -> tuple[str | None, Type]:
         """An expression over a tuple's columns as Spark SQL, and its type; None if it is not computed."""
-        relation = self.owner(one).relation
+        relation = self.owner(attribute).relation
         kinds = {column.name: column.type for column in relation.columns}
         try:
             found = formula_of(self._resolved(node), kinds.get, None if kind is DOUBLE else kind)
@@ -373,8 +373,8 @@ class Expressions(Scope):
         if is_word(column):
             return None
         attribute = self.attribute(column)
-        found = self.column(attribute)
-        return found if self.nullable(attribute) else replace(found, nullable=False)
+        found_column = self.column(attribute)
+        return found_column if self.nullable(attribute) else replace(found_column, nullable=False)
 
     def kind(self, node: exp.Expr) -> Type | None:
         """The type of an expression; None where it is not known."""
@@ -383,12 +383,12 @@ class Expressions(Scope):
         if (window := called(node)) is not None and window.stamp is not None:
             return self.kind(window.stamp)
         if isinstance(node, exp.Column):
-            found = self._column_meant(node)
-            return None if found is None else found.type
+            found_column = self._column_meant(node)
+            return None if found_column is None else found_column.type
 
         def of(column: exp.Column) -> Type | None:
-            known = self._column_meant(column)
-            return None if known is None else known.type
+            known_column = self._column_meant(column)
+            return None if known_column is None else known_column.type
 
         return kind_of(node, of)
 

@@ -133,7 +133,7 @@ def _apart(statement: Statement, relation: Relation, columns: Sequence[Column]) 
     while rest:
         group, grown = [rest.pop(0)], True
         while grown:
-            near = [one for one in rest if any(_depend(one, other) for other in group)]
+            near = [one for one in rest if any(_depend(one, other_column) for other_column in group)]
             rest, grown = [one for one in rest if one not in near], bool(near)
             group += near
         if len(group) == 1 and group[0].onto and relation.timestamp not in group[0].of:
@@ -147,9 +147,9 @@ def _apart(statement: Statement, relation: Relation, columns: Sequence[Column]) 
             yield from (one.name for one in sorted(free, key=lambda one: len(one.of))[:1])
 
 
-def _depend(one: Column, other: Column) -> bool:
+def _depend(left: Column, right: Column) -> bool:
     """Whether two columns are computed from values of which one lies in the other."""
-    pairs = ((a, b) for a in one.of or (one.name,) for b in other.of or (other.name,))
+    pairs = ((a, b) for a in left.of or (left.name,) for b in right.of or (right.name,))
     return any(a == b or a.startswith(f"{b}.") or b.startswith(f"{a}.") for a, b in pairs)
 
 
@@ -164,7 +164,7 @@ def _without_fibres(statement: Statement) -> Statement:
         plain = [atom for atom in atoms if isinstance(atom, (Filter, Membership))]
         fibres = [a for a in plain if base.column(a.attribute).fibres]
         joined = {a for atom in selection.atoms if isinstance(atom, Join) for a in atom.attributes}
-        held = _bound_columns(selection, {a.attribute for a in plain if a not in fibres})
+        attributes = _bound_columns(selection, {a.attribute for a in plain if a not in fibres})
         left = []
         for atom in fibres:
             bases = {Attribute(atom.attribute.occurrence, name) for name in base.column(atom.attribute).of}
@@ -179,7 +179,7 @@ def _without_fibres(statement: Statement) -> Statement:
                 )
                 == 1
             )
-            if alone and not bases & held and atom.attribute not in joined:
+            if alone and not bases & attributes and atom.attribute not in joined:
                 left.append(atom)
         return replace(selection, formula=all_of(atom for atom in atoms if atom not in left))
 
@@ -189,26 +189,26 @@ def _without_fibres(statement: Statement) -> Statement:
     )
 
 
-def _bound_columns(selection: Selection, found: set[Attribute]) -> set[Attribute]:
+def _bound_columns(selection: Selection, attributes: set[Attribute]) -> set[Attribute]:
     """The columns that conditions on single columns bind, themselves or by comparisons; of OR all."""
     loose = [p for p in getattr(selection.formula, "parts", ()) if isinstance(p, (AllOf, AnyOf))]
-    found |= {a for part in loose for atom in atoms_of(part) for a in atom.attributes}
-    found |= {Attribute(a.occurrence, name) for a in set(found) for name in _bases_of(selection, a)}
+    attributes |= {a for part in loose for atom in atoms_of(part) for a in atom.attributes}
+    attributes |= {Attribute(a.occurrence, name) for a in set(attributes) for name in _bases_of(selection, a)}
     grown = True
     while grown:
         near = {
             a
             for atom in selection.atoms
-            if isinstance(atom, Join) and found & set(atom.attributes)
+            if isinstance(atom, Join) and attributes & set(atom.attributes)
             for a in atom.attributes
-        } - found
-        found, grown = found | near, bool(near)
-    return found
+        } - attributes
+        attributes, grown = attributes | near, bool(near)
+    return attributes
 
 
 def _bases_of(selection: Selection, attribute: Attribute) -> tuple[str, ...]:
-    known = next((o.relation for o in selection.occurrences if o.alias == attribute.occurrence), None)
-    return () if known is None else known.column(attribute.column).of
+    relation = next((o.relation for o in selection.occurrences if o.alias == attribute.occurrence), None)
+    return () if relation is None else relation.column(attribute.column).of
 
 
 def assumptions(statement: Statement) -> tuple[str, ...]:

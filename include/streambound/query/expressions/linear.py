@@ -22,13 +22,13 @@ class Sum:
     constant: Fraction = Fraction(0)
     timed: bool = False
 
-    def plus(self, other: Sum, sign: int = 1) -> Sum:
+    def plus(self, other_sum: Sum, sign: int = 1) -> Sum:
         """The sum of two, or their difference; what cancels out is left with the factor 0."""
         found = {text: (node, factor) for text, node, factor in self.terms}
-        for text, node, factor in other.terms:
+        for text, node, factor in other_sum.terms:
             found[text] = (node, found.get(text, (node, Fraction(0)))[1] + sign * factor)
         terms = tuple((text, node, factor) for text, (node, factor) in found.items())
-        return Sum(terms, self.constant + sign * other.constant, self.timed or other.timed)
+        return Sum(terms, self.constant + sign * other_sum.constant, self.timed or other_sum.timed)
 
     def times(self, factor: Fraction) -> Sum:
         """The sum with each factor multiplied."""
@@ -60,10 +60,10 @@ def linear(node: exp.Expr) -> Sum:
 def _number(node: exp.Literal) -> Fraction | None:
     text = str(node.this)
     try:
-        found = Fraction(text) if "e" not in text.lower() and len(text) < MAX_BITS else None
+        fraction = Fraction(text) if "e" not in text.lower() and len(text) < MAX_BITS else None
     except (ValueError, ZeroDivisionError):
         return None
-    return found
+    return fraction
 
 
 def expression(terms: list[tuple[exp.Expr, Fraction]], constant: Fraction, timed: bool) -> exp.Expr:

@@ -42,7 +42,7 @@ def _names_of(node: exp.Expr, inner: exp.Expr) -> list[str]:
     if isinstance(node, exp.Anonymous) and node.expressions and node.expressions[0] is inner:
         name, given = str(node.this).upper(), node.expressions[1:]
         looks = "JSON" in name or name == "GETRECORDPROPERTYVALUE"
-        texts = all(isinstance(one, exp.Literal) and one.is_string for one in given)
+        texts = all(isinstance(literal, exp.Literal) and literal.is_string for literal in given)
         return [key for one in given for key in _keys(one)] if looks and texts else []
     return []
 

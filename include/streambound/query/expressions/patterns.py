@@ -120,9 +120,9 @@ def _branches(signs: list[str], at: int) -> tuple[int, int]:
             least.append(count)
             count, at = 0, at + 1
             continue
-        one, at = (1, at + 1) if signs[at] != "(" else _branches(signs, at + 1)
+        number, at = (1, at + 1) if signs[at] != "(" else _branches(signs, at + 1)
         times, at = _times(signs, at)
-        count += one * times
+        count += number * times
     return min([*least, count]), at + 1
 
 

@@ -50,10 +50,16 @@ def kind_of(node: exp.Expr, of: Callable[[exp.Column], Type | None]) -> Type | N
 
     root = exp.Paren(this=node.copy())
     for column in list(root.find_all(exp.Column)):
-        known = of(column)
-        if known is not None:
-            dtype = exp.DType.BIGINT if known.step == 1 else _TYPES.get(known.family, exp.DType.VARCHAR)
-            dtype = dtype if known.family is Family.NUMBER else _TYPES.get(known.family, exp.DType.VARCHAR)
+        known_type = of(column)
+        if known_type is not None:
+            dtype = (
+                exp.DType.BIGINT if known_type.step == 1 else _TYPES.get(known_type.family, exp.DType.VARCHAR)
+            )
+            dtype = (
+                dtype
+                if known_type.family is Family.NUMBER
+                else _TYPES.get(known_type.family, exp.DType.VARCHAR)
+            )
             column.replace(exp.Cast(this=exp.Null(), to=exp.DataType(this=dtype)))
     try:
         made = annotate_types(root, dialect="spark").this
@@ -74,19 +80,19 @@ def _is_moment(node: exp.Expr) -> bool:
     return node.type is not None and node.type.this in exp.DataType.TEMPORAL_TYPES
 
 
-def _type_of(found: exp.DataType) -> Type | None:
-    if found.this == exp.DType.BOOLEAN:
+def _type_of(data_type: exp.DataType) -> Type | None:
+    if data_type.this == exp.DType.BOOLEAN:
         return BOOLEAN
-    if found.this in exp.DataType.NUMERIC_TYPES:
+    if data_type.this in exp.DataType.NUMERIC_TYPES:
         return DOUBLE
-    if found.this in exp.DataType.TEXT_TYPES:
+    if data_type.this in exp.DataType.TEXT_TYPES:
         return STRING
-    if found.this in (exp.DType.DATE, exp.DType.DATE32):
+    if data_type.this in (exp.DType.DATE, exp.DType.DATE32):
         return DATE
-    if found.this in TIMES_OF_DAY:
+    if data_type.this in TIMES_OF_DAY:
         # A time of day is no timestamp, and the type of no column.
         return None
-    return TIMESTAMP if found.this in exp.DataType.TEMPORAL_TYPES else None
+    return TIMESTAMP if data_type.this in exp.DataType.TEMPORAL_TYPES else None
 
 
 def takes_every_value(node: exp.Expr, kind: Type, columns: list[Column]) -> bool:

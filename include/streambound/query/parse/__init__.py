@@ -71,13 +71,13 @@ def read(
     text = read_script(sql, catalog, name, dialect)
     try:
         asked = text.chosen(query)
-        tree, known, unevaluated = text.written_out(asked)
-        found = (
-            blocks_of_rows(tree, sql, known, name)
+        tree, known_catalog, unevaluated = text.written_out(asked)
+        found_blocks = (
+            blocks_of_rows(tree, sql, known_catalog, name)
             if isinstance(tree, tuple)
-            else blocks_of(tree, sql, known, name)
+            else blocks_of(tree, sql, known_catalog, name)
         )
-        blocks = aligned(found, sql)
+        blocks = aligned(found_blocks, sql)
         made = Statement(
             name,
             sql,
@@ -99,7 +99,7 @@ def read(
         more = len(text.queries) > 1 or text.catalog.relations != text.given.relations
         if plain is not None and (not alone or more or text.language.name != "spark"):
             made = replace(made, bare=plain.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE))
-        return Read(made, known, text.language.name, text.guessed, asked.span)
+        return Read(made, known_catalog, text.language.name, text.guessed, asked.span)
     except StreamboundError as error:
         raise _about(error, sql, name) from None
     except RecursionError:
@@ -108,9 +108,9 @@ def read(
 
 def _cut_short(made: Statement) -> bool:
     """Whether sessions have a greatest length, here or in a sub-query."""
-    return any(isinstance(one.then, Grouping) and one.then.longest is not None for one in made.blocks) or any(
-        _cut_short(o.relation.fed) for o in made.occurrences if o.relation.fed is not None
-    )
+    return any(
+        isinstance(block.then, Grouping) and block.then.longest is not None for block in made.blocks
+    ) or any(_cut_short(o.relation.fed) for o in made.occurrences if o.relation.fed is not None)
 
 
 def _follows(made: Statement) -> bool:
@@ -151,10 +151,10 @@ def statement(
     Raises:
         UnsupportedError: it is decided, and its answers cannot be computed.
     """
-    found = read(sql, catalog, name, dialect, query).statement
-    if found.unevaluated is not None:
-        raise UnsupportedError(found.unevaluated, subject=name)
-    return found
+    found_statement = read(sql, catalog, name, dialect, query).statement
+    if found_statement.unevaluated is not None:
+        raise UnsupportedError(found_statement.unevaluated, subject=name)
+    return found_statement
 
 
 def defined(
@@ -165,10 +165,10 @@ def defined(
     Raises:
         UnsupportedError: what was read is wider than what was written.
     """
-    found = read(sql, catalog, name, dialect, query).statement
-    if found.undefined is not None:
-        raise UnsupportedError(found.undefined, subject=name)
-    return found
+    found_statement = read(sql, catalog, name, dialect, query).statement
+    if found_statement.undefined is not None:
+        raise UnsupportedError(found_statement.undefined, subject=name)
+    return found_statement
 
 
 def queries(sql: str, catalog: Catalog, name: str = "query", dialect: str | None = None) -> tuple[str, ...]:
@@ -252,7 +252,7 @@ def parse(sql: str, catalog: Catalog, name: str = "query") -> Query:
         QueryError: as ``statement``.
         UnsupportedError: as ``statement``, and for OR between conditions, and UNION.
     """
-    found = statement(sql, catalog, name)
-    if found.simple is None:
+    found_statement = statement(sql, catalog, name)
+    if found_statement.simple is None:
         raise UnsupportedError("OR or UNION, where one conjunction is asked for", subject=name, text=sql)
-    return found.simple
+    return found_statement.simple

@@ -49,8 +49,8 @@ class Asked:
         for column in list(root.find_all(exp.Column)):
             if not is_word(column):
                 column.replace(self._in_outputs(column))
-        found: exp.Expr = root.this
-        return found
+        found_node: exp.Expr = root.this
+        return found_node
 
     def _in_outputs(self, column: exp.Column) -> exp.Expr:
         """A column as an output; one that a sub-query computed of several tuples as what it is of theirs."""
@@ -87,43 +87,45 @@ class Asked:
             map(self.names.is_stamp, (node.this, *node.expressions))
         )
 
-    def aggregate(self, one: Called) -> Aggregate:
+    def aggregate(self, called: Called) -> Aggregate:
         """An aggregate over positions."""
         sql = self.names.inliner.text
         arguments: tuple[int, ...] = ()
         summed: Polynomial | None = None
         if (
-            one.kind in (Kind.COUNT, Kind.SUM, Kind.MEAN, Kind.LEAST, Kind.GREATEST)
-            and len(one.arguments) == 1
+            called.kind in (Kind.COUNT, Kind.SUM, Kind.MEAN, Kind.LEAST, Kind.GREATEST)
+            and len(called.arguments) == 1
         ):
-            found = polynomial(one.arguments[0], self.names.owner)
-            if found is not None and not one.distinct:
+            found = polynomial(called.arguments[0], self.names.owner)
+            if found is not None and not called.distinct:
                 summed = tuple((by, tuple(map(self.output, factors))) for by, factors in found)
                 arguments = tuple(dict.fromkeys(n for _, positions in summed for n in positions))
         if summed is None:
-            arguments = tuple(dict.fromkeys(n for a in one.arguments for n in self.spread(a, one.distinct)))
-        if one.kind in (Kind.LEAST, Kind.GREATEST) and not arguments and one.by is None:
+            arguments = tuple(
+                dict.fromkeys(n for a in called.arguments for n in self.spread(a, called.distinct))
+            )
+        if called.kind in (Kind.LEAST, Kind.GREATEST) and not arguments and called.by is None:
             # Of a constant: the same in every group.
-            said = blockers.words(one.node, sql)
-            return Aggregate(Kind.ANY, said, place=place_of(one.node, sql), function="a constant")
-        by = None if one.by is None else self.output(one.by)
+            said = blockers.words(called.node, sql)
+            return Aggregate(Kind.ANY, said, place=place_of(called.node, sql), function="a constant")
+        by = None if called.by is None else self.output(called.by)
         chosen = arguments[0] if by is not None and len(arguments) == 1 else None
-        if by is not None and one.kind in (Kind.LEAST, Kind.GREATEST):
+        if by is not None and called.kind in (Kind.LEAST, Kind.GREATEST):
             # The row with the least or greatest value: the other columns of it are free.
             arguments, summed = (by,), None
         made = Aggregate(
-            one.kind,
-            blockers.words(one.node, sql),
+            called.kind,
+            blockers.words(called.node, sql),
             arguments,
             summed,
-            one.distinct,
+            called.distinct,
             by,
-            place_of(one.node, sql),
-            one.function,
+            place_of(called.node, sql),
+            called.function,
             chosen,
         )
-        if summed is None and by is None and len(one.arguments) == 1:
-            (given,) = one.arguments
+        if summed is None and by is None and len(called.arguments) == 1:
+            (given,) = called.arguments
             if len(owners(given, self.names.owner)) > 1:
                 self.over[made] = self.in_outputs(given)
         return made

@@ -49,11 +49,11 @@ def as_one(
     if any(blockers.semi_join(condition) for condition in where):
         return None
     view = Part((), (), rows.done.shown)
-    found = Substitution(names, [view])
-    conditions = [found.of(condition) for condition in where]
+    substitution = Substitution(names, [view])
+    conditions = [substitution.of(condition) for condition in where]
     if any(_correlated(condition) for condition in conditions):
         return None
-    values = [found.of(item) for item in inliner.in_words(names, items)]
+    values = [substitution.of(item) for item in inliner.in_words(names, items)]
     shown = tuple(Item(name, key, made) for (name, key, _), made in zip(items, values, strict=True))
     done = replace(rows.done, shown=shown)
     if not conditions:

@@ -34,26 +34,28 @@ def without_laterals(joins: Iterable[exp.Join], columns: Columns) -> Iterator[ex
         query = inner.this if isinstance(inner, exp.Subquery) else None
         given = table.args.get("alias")
         name = given.this.name if given is not None and given.this is not None else f"lateral{number}"
-        found = None if query is None else joined(query, name, before, columns)
-        if found is None:
+        found_joined = None if query is None else joined(query, name, before, columns)
+        if found_joined is None:
             yield join
         else:
             if given is not None and given.args.get("columns"):
-                found.table.args["alias"].set("columns", given.args["columns"])
-            yield _joining(join, found)
+                found_joined.table.args["alias"].set("columns", given.args["columns"])
+            yield _joining(join, found_joined)
         if (own := alias_of(table)) is not None:
             before.append(own.name.lower())
 
 
-def _joining(join: exp.Join, found: Joined) -> exp.Join:
+def _joining(join: exp.Join, found_joined: Joined) -> exp.Join:
     """A join with LATERAL as one with the sub-query alone."""
     side = str(join.args.get("side") or "")
     given = join.args.get("on")
-    on = [*found.on, *([] if given is None or isinstance(given, exp.Boolean) else [given])]
-    outer = side or ("LEFT" if found.always and on else "")
+    on = [*found_joined.on, *([] if given is None or isinstance(given, exp.Boolean) else [given])]
+    outer = side or ("LEFT" if found_joined.always and on else "")
     if outer and not on:
         outer = ""
-    made = exp.Join(this=found.table, side=outer or None, method="ASOF" if found.latest else None)
+    made = exp.Join(
+        this=found_joined.table, side=outer or None, method="ASOF" if found_joined.latest else None
+    )
     made.meta.update(join.meta)
     if on:
         made.set("on", exp.and_(*on, copy=True) if len(on) > 1 else on[0])
@@ -78,18 +80,18 @@ def without_scalars(
         valued = query.copy()
         value = exp.Alias(this=plain.copy(), alias=exp.to_identifier("value", quoted=True))
         valued.set("expressions", [value])
-        found = joined(valued, name, around, columns)
+        found_joined = joined(valued, name, around, columns)
         counts = any(isinstance(part, exp.Count) for part in plain.walk())
-        if found is None or found.latest:
+        if found_joined is None or found_joined.latest:
             continue
-        if counts and found.on and (clause == "where" or not isinstance(plain, exp.Count)):
+        if counts and found_joined.on and (clause == "where" or not isinstance(plain, exp.Count)):
             # A number of rows is 0 where there is none: what is computed of it may not be NULL, nor fail.
             continue
-        on = exp.and_(*found.on, copy=True) if found.on else None
+        on = exp.and_(*found_joined.on, copy=True) if found_joined.on else None
         side = "LEFT" if on is not None and clause != "where" else None
-        joins.append(exp.Join(this=found.table, side=side, **({} if on is None else {"on": on})))
+        joins.append(exp.Join(this=found_joined.table, side=side, **({} if on is None else {"on": on})))
         column: exp.Expr = at_place(column_of(name, "value"), node)
-        if counts and found.on:
+        if counts and found_joined.on:
             column = at_place(exp.Coalesce(this=column, expressions=[exp.Literal.number(0)]), node)
         node.replace(exp.AnyValue(this=column) if grouped and clause != "where" else column)
     return (made, joins) if joins else (select, [])
@@ -207,9 +209,9 @@ def _shown(select: exp.Select, alias: str, node: exp.Expr) -> exp.Expr:
     return at_place(made, node) if span_of(node) else made
 
 
-def _same(one: exp.Expr, other: exp.Expr) -> exp.Expr:
-    made = exp.EQ(this=one, expression=other.copy())
-    if (span := span_of(other)) is not None:
+def _same(left: exp.Expr, right: exp.Expr) -> exp.Expr:
+    made = exp.EQ(this=left, expression=right.copy())
+    if (span := span_of(right)) is not None:
         made.meta["span"] = span
     return made
 

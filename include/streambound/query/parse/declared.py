@@ -50,15 +50,15 @@ def declared(
     wrong: Wrong = {}
     bodies: dict[str, dict[str, Any]] = {}
     declarations: dict[str, DeclaredTable] = {}
-    for one in tables:
-        if one.name is None or one.table is None:
+    for written in tables:
+        if written.name is None or written.table is None:
             continue
-        original = one.table.options.get("like", "").lower()
-        made = _alike(one.table, declarations[original]) if original in declarations else one.table
-        declarations[one.name.name.lower()] = made
-        with _noted(wrong, one.name.name):
+        original = written.table.options.get("like", "").lower()
+        made = _alike(written.table, declarations[original]) if original in declarations else written.table
+        declarations[written.name.name.lower()] = made
+        with _noted(wrong, written.name.name):
             if body := _body(made, language, _body_named(bodies, original) or {}):
-                bodies[one.name.name] = body
+                bodies[written.name.name] = body
     for query in queries:
         for table in query.find_all(exp.Table):
             if WATERMARK in table.meta and (body := _body_named(bodies, table.name)):
@@ -86,14 +86,15 @@ def completed(catalog: Catalog, script: Catalog, own: Collection[str], wrong: Wr
     """
     if catalog.default:
         catalog = replace(
-            catalog, relations=tuple(one for one in catalog.relations if one.name.lower() not in own)
+            catalog,
+            relations=tuple(relation for relation in catalog.relations if relation.name.lower() not in own),
         )
     both: list[Relation] = []
-    for one in script.relations:
-        with _noted(wrong, one.name):
-            both.append(_completed(one, other) if (other := catalog.find(one.name)) else one)
-    names = {one.name.lower() for one in both}
-    rest = tuple(one for one in catalog.relations if one.name.lower() not in names)
+    for left in script.relations:
+        with _noted(wrong, left.name):
+            both.append(_completed(left, right) if (right := catalog.find(left.name)) else left)
+    names = {relation.name.lower() for relation in both}
+    rest = tuple(relation for relation in catalog.relations if relation.name.lower() not in names)
     return replace(catalog, relations=(*rest, *both))
 
 
@@ -126,8 +127,10 @@ def with_stamps(catalog: Catalog, queries: Iterable[exp.Expr]) -> Catalog:
 
 def _alike(table: DeclaredTable, original: DeclaredTable) -> DeclaredTable:
     """A table with the key and the connector of the one that it is like, unless it has its own."""
-    keys = original.primary_key or tuple(one.name for one in original.columns if one.primary)
-    if any(one.primary for one in table.columns):
+    keys = original.primary_key or tuple(
+        declared_column.name for declared_column in original.columns if declared_column.primary
+    )
+    if any(declared_column.primary for declared_column in table.columns):
         keys = ()
     return replace(
         table,
@@ -283,22 +286,24 @@ def _fits(script: Column, catalog: Column, relation: Relation) -> bool:
 def _completed(script: Relation, catalog: Relation) -> Relation:
     known = {column.name.lower(): column for column in catalog.columns}
     for column in script.columns:
-        if (other := known.get(column.name.lower())) is not None and not _fits(column, other, catalog):
+        if (other_column := known.get(column.name.lower())) is not None and not _fits(
+            column, other_column, catalog
+        ):
             raise CatalogError(
                 f"stream {catalog.name}, column {column.name}: the script declares it {column.type.name},"
-                f" the catalog {other.type.name}",
+                f" the catalog {other_column.type.name}",
                 fix="give it one type in both",
             )
     columns = [
         replace(
             column,
-            domain=other.domain,
-            nullable=column.nullable and other.nullable,
-            observed=other.observed,
-            cardinality=other.cardinality,
-            within=other.within,
+            domain=other_column.domain,
+            nullable=column.nullable and other_column.nullable,
+            observed=other_column.observed,
+            cardinality=other_column.cardinality,
+            within=other_column.within,
         )
-        if (other := known.pop(column.name.lower(), None)) is not None
+        if (other_column := known.pop(column.name.lower(), None)) is not None
         else column
         for column in script.columns
     ]

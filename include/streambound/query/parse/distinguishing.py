@@ -27,8 +27,8 @@ def distinguishes(node: exp.Expr, number: int, counts: bool) -> bool:
     Args:
         counts: it is a number of rows: 1 or more.
     """
-    found = [column for column in node.find_all(exp.Column) if stands_for(column, "value") == number]
-    return any(_reaches(column, node, number, counts) for column in found)
+    columns = [column for column in node.find_all(exp.Column) if stands_for(column, "value") == number]
+    return any(_reaches(column, node, number, counts) for column in columns)
 
 
 def _reaches(node: exp.Expr, root: exp.Expr, number: int, counts: bool) -> bool:
@@ -44,14 +44,14 @@ def _reaches(node: exp.Expr, root: exp.Expr, number: int, counts: bool) -> bool:
 
 def _turns(parent: exp.Expr, node: exp.Expr) -> bool:
     """Whether a comparison of a number of rows is true of some numbers and false of others."""
-    other = parent.expression if parent.this is node else parent.this
-    if not isinstance(other, exp.Literal) or not isinstance(node, exp.Column):
-        return not isinstance(other, exp.Literal)
-    if other.is_string or not other.name.isdigit():
+    literal = parent.expression if parent.this is node else parent.this
+    if not isinstance(literal, exp.Literal) or not isinstance(node, exp.Column):
+        return not isinstance(literal, exp.Literal)
+    if literal.is_string or not literal.name.isdigit():
         return False
     kind = type(parent) if parent.this is node else _MIRRORED.get(type(parent), type(parent))
     least = 2 if kind in (exp.LT, exp.GTE) else 1
-    return int(other.name) >= least
+    return int(literal.name) >= least
 
 
 def _passes(parent: exp.Expr, node: exp.Expr, number: int) -> bool:
@@ -63,9 +63,9 @@ def _passes(parent: exp.Expr, node: exp.Expr, number: int) -> bool:
     if isinstance(parent, exp.Coalesce):
         return parent.this is node
     if isinstance(parent, (exp.Add, exp.Sub, exp.Mul, exp.Div, *_COMPARED)):
-        other = parent.expression if parent.this is node else parent.this
-        zero = isinstance(other, exp.Literal) and not other.is_string and not other.name.strip("0.")
-        apart = not any(stands_for(c, "value") == number for c in other.find_all(exp.Column))
+        literal = parent.expression if parent.this is node else parent.this
+        zero = isinstance(literal, exp.Literal) and not literal.is_string and not literal.name.strip("0.")
+        apart = not any(stands_for(c, "value") == number for c in literal.find_all(exp.Column))
         return apart and not (zero and isinstance(parent, (exp.Mul, exp.Div)))
     if isinstance(parent, (exp.DPipe, exp.Concat)):
         return True

@@ -120,7 +120,7 @@ def _grouping_sets(
                 else [units[:n] for n in range(len(units) + 1)]
             )
             chosen = [frozenset().union(*one) for one in picked]
-        sets = [one | more for one in sets for more in chosen]
+        sets = [numbers | more for numbers in sets for more in chosen]
     return keys, list(dict.fromkeys(sets)) if given else [None]
 
 
@@ -300,19 +300,19 @@ class _Group:
         )
 
     def _numbered(self, node: exp.Expr) -> int:
-        found = aggregate(node)
-        if found is not None and not found.arguments and found.kind in READING:
+        found_called = aggregate(node)
+        if found_called is not None and not found_called.arguments and found_called.kind in READING:
             raise QueryError(
                 f"{blockers.words(node, self._names.inliner.text)} has no argument",
                 place=place_of(node, self._names.inliner.text),
                 accepted=f"a column or an expression within {name_of(node)}(...)",
             )
-        if found is None:
+        if found_called is None:
             raise blockers.blocker(f"the aggregate {name_of(node)}", node, self._names.inliner.text)
-        for part in found.arguments:
+        for part in found_called.arguments:
             for error in blockers.of_expression(part, self._names.inliner.text):
                 raise error
-        return self._aggregate_number(self._asked.aggregate(found))
+        return self._aggregate_number(self._asked.aggregate(found_called))
 
     def _aggregate_number(self, one: Aggregate) -> int:
         return self._aggregates.setdefault(one, len(self._aggregates))

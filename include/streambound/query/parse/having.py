@@ -70,8 +70,8 @@ def tests_of(node: exp.Expr, positive: bool) -> Test | Tests | None:
 
 def _number(node: exp.Expr) -> Fraction | None:
     if isinstance(node, exp.Neg):
-        found = _number(node.this)
-        return None if found is None else -found
+        fraction = _number(node.this)
+        return None if fraction is None else -fraction
     if not isinstance(node, exp.Literal) or node.is_string:
         return None
     try:

@@ -119,9 +119,9 @@ class Inliner:
         """A block with the clock in FROM of those that read it."""
         made = []
         for part in block.parts:
-            conditions = [one for condition in part.conditions for one in conjuncts(condition)]
-            asked = [one for p in part.partners for one in p.conditions]
-            asked += [one for late in part.latest for one in late.conditions]
+            conditions = [node for condition in part.conditions for node in conjuncts(condition)]
+            asked = [node for p in part.partners for node in p.conditions]
+            asked += [node for late in part.latest for node in late.conditions]
             for condition in filter(reads_clock, asked):
                 self.refuse("NOW() in ON of an outer or as-of join", condition)
             shown = any(reads_clock(item.value) for item in part.columns)
@@ -220,17 +220,17 @@ class Inliner:
         if members and members[0].parts:
             # The names are those of the first member.
             names = members[0].columns
-            members = tuple(one.called(names) for one in members)
+            members = tuple(rows.called(names) for rows in members)
         # ClickHouse asks for one of the words; without any, sqlglot leaves it open.
         if not node.args.get("distinct"):
             return limited(self, members, node)
-        if any(not one.plain for one in members):
-            members = tuple(self.fed((one,), f"member {n}") for n, one in enumerate(members, 1))
+        if any(not rows.plain for rows in members):
+            members = tuple(self.fed((rows,), f"member {n}") for n, rows in enumerate(members, 1))
         return limited(self, (Rows(True, tuple(part for block in members for part in block.parts)),), node)
 
     def plainly(self, blocks: tuple[Rows, ...], name: str) -> tuple[Rows, ...]:
         """Rows as joins with filters: what is more as a relation of its own."""
-        return tuple(one if one.plain else self.fed((one,), name) for one in blocks)
+        return tuple(rows if rows.plain else self.fed((rows,), name) for rows in blocks)
 
     def _select(
         self, select: exp.Select, around: Mapping[str, View], taken: set[str], hint: str | None
@@ -287,7 +287,7 @@ class Inliner:
         if self.language.name == "azure":
             select = self._with_system_time(with_top_one(of_snapshot(select)), names)
         where = [] if select.args.get("where") is None else [select.args["where"].this]
-        where = [one for condition in where for one in conjuncts(condition)]
+        where = [node for condition in where for node in conjuncts(condition)]
         firsts = [one for one in where if is_first(one)]
         if firsts:
             return first_in_time(self, select, names, where, firsts)
@@ -464,15 +464,15 @@ class Inliner:
         for _, key, item in items:
             found = item
             for column in list(item.find_all(exp.Column)):
-                known = earlier.get(self.key(column.this)) if not column.args.get("table") else None
-                if known is None or isinstance(column.this, exp.Star) or names.knows(column):
+                node = earlier.get(self.key(column.this)) if not column.args.get("table") else None
+                if node is None or isinstance(column.this, exp.Star) or names.knows(column):
                     continue
                 if found is item:
                     found = exp.Paren(this=item.copy())
                     found.meta.update(item.meta)
                     return_to = [c for c in found.find_all(exp.Column) if c == column]
                     for one in return_to:
-                        one.replace(at_place(known, one))
+                        one.replace(at_place(node, one))
             earlier[key] = found
             made.append(found)
         return made
@@ -514,7 +514,7 @@ class Inliner:
     def fed(self, blocks: tuple[Rows, ...], name: str) -> Rows:
         """Rows as those of a relation, whose statement is kept with it."""
         if not self.refused:
-            blocks = tuple(self._timed(one) for one in blocks)
+            blocks = tuple(self._timed(rows) for rows in blocks)
         name = "sub_query" if name.lstrip("#").isdigit() else name.lstrip("#")
         relation, columns = fed_relation(blocks, name, self.text, self.catalog)
         self.declare(relation)
@@ -553,6 +553,6 @@ class Inliner:
 
     def relation_of(self, table: exp.Table) -> Relation:
         """The relation of a table in a part."""
-        found = self.catalog.find(table.name)
-        assert found is not None
-        return found
+        relation = self.catalog.find(table.name)
+        assert relation is not None
+        return relation

@@ -50,17 +50,17 @@ def _joined(names: Names, number: int, row: Joined, group: list[Part], alone: bo
     side, node = names.sides[number], names.sources[number].node
     sides, part = [*row.sides, *group], _together(group)
     later = [_nothing(one) for one in names_rest(names, number)]
-    found = Substitution(names, [*sides, *later])
+    substitution = Substitution(names, [*sides, *later])
     if side.startswith("ASOF"):
-        yield _as_of(names, number, row, part, found)
+        yield _as_of(names, number, row, part, substitution)
         return
-    on = [names.condition(found.of(condition)) for condition in names.ons[number]]
+    on = [names.condition(substitution.of(condition)) for condition in names.ons[number]]
     first = number + 1 - len(group)
     on += [one for member in range(first, number + 1) for one in names.using(member, sides)]
     on += [one for member in range(first, number + 1) for one in names.near(member, sides)]
     if len(group) > 1:
         inner_ons = (on_ for member in range(first, number) for on_ in names.ons[member])
-        on += [names.condition(found.of(condition)) for condition in inner_ons]
+        on += [names.condition(substitution.of(condition)) for condition in inner_ons]
     both = (*row.conditions, *part.conditions, *on)
     inner = Joined(sides, (*row.tables, *part.tables), both, (*row.partners, *part.partners), row.latest)
     if side in ("SEMI", "ANTI"):
@@ -95,8 +95,8 @@ def _together(group: list[Part]) -> Part:
         tuple(table for part in group for table in part.tables),
         tuple(condition for part in group for condition in part.conditions),
         (),
-        tuple(one for part in group for one in part.partners),
-        tuple(one for part in group for one in part.latest),
+        tuple(partners for part in group for partners in part.partners),
+        tuple(latest for part in group for latest in part.latest),
     )
 
 
@@ -117,10 +117,10 @@ def _null() -> exp.Expr:
     return made
 
 
-def _as_of(names: Names, number: int, row: Joined, part: Part, found: Substitution) -> Joined:
+def _as_of(names: Names, number: int, row: Joined, part: Part, substitution: Substitution) -> Joined:
     node = names.sources[number].node
     keys: list[tuple[exp.Expr, exp.Expr]] = []
-    rest: list[exp.Expr] = list(names.using(number, found.parts))
+    rest: list[exp.Expr] = list(names.using(number, substitution.parts))
     times: list[tuple[exp.Expr, exp.Expr, type[exp.Expr]]] = []
     mine = {table.args["alias"].name for table in part.tables}
     stamp = names.sources[number].node.args.get("version") if isinstance(node, exp.Table) else None
@@ -131,7 +131,7 @@ def _as_of(names: Names, number: int, row: Joined, part: Part, found: Substituti
             accepted="ON with the keys, and with the times: r.k = l.k AND r.ts <= l.ts",
         )
     for condition in names.ons[number]:
-        for one in conjuncts(found.of(condition)):
+        for one in conjuncts(substitution.of(condition)):
             left, right = _sides(one, mine)
             if left is None or right is None:
                 rest.append(names.condition(one))
@@ -142,7 +142,7 @@ def _as_of(names: Names, number: int, row: Joined, part: Part, found: Substituti
             else:
                 rest.append(names.condition(one))
     if stamp is not None:
-        of = found.of(stamp.expression)
+        of = substitution.of(stamp.expression)
         over = {column.table for column in of.find_all(exp.Column)}
         # By the present time, whoever's, a row is joined as it arrives.
         left = of if over and not over & mine else names.time_of(row.tables)
@@ -167,7 +167,7 @@ def _as_of(names: Names, number: int, row: Joined, part: Part, found: Substituti
         tuple(rest),
     )
     return Joined(
-        found.parts[: number + 1],
+        substitution.parts[: number + 1],
         (*row.tables, *part.tables),
         (*row.conditions, *part.conditions),
         (*row.partners, *part.partners),

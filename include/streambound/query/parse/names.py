@@ -140,15 +140,15 @@ class Names:
         """
         made = []
         for joined in alternatives(self, self._with_elements(self._apart(of))):
-            found = Substitution(self, joined.sides)
+            substitution = Substitution(self, joined.sides)
             conditions, partners = list(joined.conditions), list(joined.partners)
             for condition in where:
                 if (query := blockers.semi_join(condition)) is not None:
-                    partners += partners_of(self.inliner, condition, query, found, partners)
+                    partners += partners_of(self.inliner, condition, query, substitution, partners)
                     continue
-                conditions.append(self.condition(found.of(condition)))
+                conditions.append(self.condition(substitution.of(condition)))
             arrival = self.time_of(joined.tables)
-            values = tuple(without_missing(self._at_once(found.of(item), arrival)) for item in items)
+            values = tuple(without_missing(self._at_once(substitution.of(item), arrival)) for item in items)
             kept = without_nulls(conditions)
             sought = sought_after(partners)
             if kept is None or sought is None:
@@ -185,8 +185,8 @@ class Names:
         """The parts with the elements of UNNEST and its like as what they are of those before them."""
         for number, source in enumerate(self.sources):
             if source.elements:
-                found = Substitution(self, parts)
-                columns = tuple(replace(c, value=found.of(c.value)) for c in parts[number].columns)
+                substitution = Substitution(self, parts)
+                columns = tuple(replace(c, value=substitution.of(c.value)) for c in parts[number].columns)
                 parts = [*parts[:number], replace(parts[number], columns=columns), *parts[number + 1 :]]
         return parts
 
@@ -233,15 +233,15 @@ class Names:
         at = self.resolve(column) if self.knows(column) else None
         if at is None:
             return frozenset()
-        found = self.sources[at[0]].parts[0].columns[at[1]].value
-        return frozenset(f"{at[0]}.{one.table}" for one in found.find_all(exp.Column) if not is_word(one))
+        node = self.sources[at[0]].parts[0].columns[at[1]].value
+        return frozenset(f"{at[0]}.{one.table}" for one in node.find_all(exp.Column) if not is_word(one))
 
     def computed(self, column: exp.Column) -> exp.Expr:
         """What a sub-query computes a column of."""
         at = self.resolve(column)
         assert at is not None
-        found: exp.Expr = self.sources[at[0]].parts[0].columns[at[1]].value
-        return found
+        node: exp.Expr = self.sources[at[0]].parts[0].columns[at[1]].value
+        return node
 
     def bases(self, column: exp.Column) -> Iterator[exp.Expr]:
         """A column itself; in place of one that a sub-query computed from several tuples what it is over."""
@@ -366,9 +366,9 @@ class Names:
         return widths.pop()
 
     def _stamped(self, part: Part) -> Item:
-        found = self.time_of(part.tables[:1])
-        assert found is not None
-        return Item("", "#time", found)
+        node = self.time_of(part.tables[:1])
+        assert node is not None
+        return Item("", "#time", node)
 
     def time_of(self, tables: Sequence[exp.Table]) -> exp.Expr | None:
         """The application timestamp of the first table that has one."""
@@ -527,8 +527,8 @@ class Names:
     def is_window(self, node: exp.Expr) -> bool:
         """Whether what a column stands for is the start of a window, or a bucket of a stream's timestamp."""
         if isinstance(node, exp.Column):
-            found = self.inliner.column_of(node)
-            return found is not None and (found.bucket is not None or self.inliner.is_timestamp(node))
+            column = self.inliner.column_of(node)
+            return column is not None and (column.bucket is not None or self.inliner.is_timestamp(node))
         return isinstance(node, exp.Anonymous) and str(node.this) in (START, END)
 
     def _unknown(self, node: exp.Expr, name: str) -> QueryError:
@@ -626,8 +626,8 @@ class Names:
         for source, part in zip(self.sources, parts, strict=True):
             if source.key.lower() == key.lower() and self.inliner.language.name == "azure" and part.tables:
                 stamp = self.inliner.relation_of(part.tables[0]).timestamp
-                found = [column for column in part.columns if column.name == stamp]
-                return found[0].value if found else None
+                items = [column for column in part.columns if column.name == stamp]
+                return items[0].value if items else None
         return None
 
     def unknown(self, column: exp.Column) -> QueryError:

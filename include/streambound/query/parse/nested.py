@@ -148,8 +148,12 @@ def _tables(select: exp.Select, catalog: Catalog, hidden: Collection[str]) -> di
     """The relations that a SELECT itself names in FROM, by their aliases."""
     first = select.args.get("from_")
     places = [*([first.this] if first else []), *(join.this for join in select.args.get("joins") or [])]
-    tables = (one for one in places if isinstance(one, exp.Table) and one.name.lower() not in hidden)
-    return {one.alias_or_name: relation for one in tables if (relation := catalog.find(one.name)) is not None}
+    tables = (table for table in places if isinstance(table, exp.Table) and table.name.lower() not in hidden)
+    return {
+        table.alias_or_name: relation
+        for table in tables
+        if (relation := catalog.find(table.name)) is not None
+    }
 
 
 def _column(path: list[exp.Identifier], tables: dict[str, Relation]) -> tuple[str, Relation, Column] | None:
@@ -158,8 +162,8 @@ def _column(path: list[exp.Identifier], tables: dict[str, Relation]) -> tuple[st
     owners = [alias for alias in tables if alias.lower() == first.lower()]
     for alias in owners or tables:
         names = rest if owners else [first, *rest]
-        if (found := _leaf(tables[alias], names)) is not None:
-            return alias, tables[alias], found
+        if (column := _leaf(tables[alias], names)) is not None:
+            return alias, tables[alias], column
     return None
 
 

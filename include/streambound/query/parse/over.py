@@ -143,17 +143,17 @@ def ordering(given: Sequence[tuple[exp.Expr, exp.Expr]], asked: Asked) -> tuple[
 
 
 def _offset(inner: exp.Expr) -> exp.Expr | None:
-    found: exp.Expr | None = inner.args.get("offset")
-    return found or (inner.expressions[1] if len(inner.expressions) > 1 else None)
+    node: exp.Expr | None = inner.args.get("offset")
+    return node or (inner.expressions[1] if len(inner.expressions) > 1 else None)
 
 
 def _rows_away(inner: exp.Expr, name: str) -> int:
     """How many rows away LAG and LEAD look; of which row NTH_VALUE is; how many parts NTILE makes."""
-    found = _offset(inner)
+    node = _offset(inner)
     if name == "NTILE":
         given = [inner.this] if isinstance(inner.this, exp.Expr) else list(inner.expressions)
         return (length(given[0]) if given else None) or 1
-    rows = None if found is None or name not in ("LAG", "LEAD", "NTH_VALUE") else length(found)
+    rows = None if node is None or name not in ("LAG", "LEAD", "NTH_VALUE") else length(node)
     return 1 if rows is None else rows
 
 
@@ -171,8 +171,8 @@ def _function_of(inner: exp.Expr, name: str, passes_over: bool) -> str:
 
 
 def _windowed(node: exp.Expr, names: Names) -> exp.Expr:
-    found = called(node)
-    return node if found is None else names.edge(found, False, node)
+    window = called(node)
+    return node if window is None else names.edge(window, False, node)
 
 
 def _refuse_edges(spec: exp.WindowSpec, names: Names) -> None:
@@ -258,25 +258,31 @@ def ranked(done: Done, conditions: list[exp.Expr]) -> tuple[Done, list[exp.Expr]
     (function,) = operator.functions
     if function.name not in RANKS or operator.having is not None:
         return None
-    left, found = [], None
+    left, found_test = [], None
     for condition in conditions:
         test = tests_of(condition, True)
-        if isinstance(test, Tests) and test.every and len(test.parts) == 2 and found is None:
+        if isinstance(test, Tests) and test.every and len(test.parts) == 2 and found_test is None:
             # BETWEEN 1 AND n is what <= n is.
             bounds = [p for p in test.parts if isinstance(p, Test) and not (p.op is Op.GE and p.value <= 1)]
             test = bounds[0] if len(bounds) == 1 else test
-        if isinstance(test, Test) and found is None and test.value.denominator == 1:
-            found = test
+        if isinstance(test, Test) and found_test is None and test.value.denominator == 1:
+            found_test = test
         else:
             left.append(condition)
-    if found is None or any(values_in(condition) for condition in left):
+    if found_test is None or any(values_in(condition) for condition in left):
         return None
     shown_rank = any(values_in(item.value) for item in done.shown)
     made = Ranking(
-        function.name, function.partition, function.order, found.op, int(found.value), (), shown_rank
+        function.name,
+        function.partition,
+        function.order,
+        found_test.op,
+        int(found_test.value),
+        (),
+        shown_rank,
     )
     if shown_rank and made.beyond:
         # All rows go on to change: they are what a window function says, and some are left out.
-        kept = Having((0,), place=function.place, formula=f"v0 {found.op.value} {found.value}")
+        kept = Having((0,), place=function.place, formula=f"v0 {found_test.op.value} {found_test.value}")
         return replace(done, operator=replace(operator, having=kept)), left
     return Done(made, done.shown), left

@@ -132,8 +132,10 @@ class Rows:
         """The same rows with the names of others."""
 
         def of(items: tuple[Item, ...]) -> tuple[Item, ...]:
-            found = [replace(item, name=n.name, key=n.key) for n, item in zip(names, items, strict=False)]
-            return (*found, *items[len(found) :])
+            found_items = [
+                replace(item, name=n.name, key=n.key) for n, item in zip(names, items, strict=False)
+            ]
+            return (*found_items, *items[len(found_items) :])
 
         return self.with_items(of)
 
@@ -359,16 +361,16 @@ def with_names(part: Part, renamed: Mapping[str, str]) -> Part:
 
 def statement_tree(blocks: tuple[Rows, ...]) -> exp.Expr:
     """The parts as one statement: SELECTs joined by UNION ALL, and UNION within."""
-    found = [_joined([select_tree(part, block.distinct) for part in block.parts], True) for block in blocks]
-    return _joined(found, False)
+    nodes = [_joined([select_tree(part, block.distinct) for part in block.parts], True) for block in blocks]
+    return _joined(nodes, False)
 
 
 def _joined(trees: list[exp.Expr], distinct: bool) -> exp.Expr:
     if len(trees) > 1:
         trees = [exp.Subquery(this=tree) if isinstance(tree, exp.Union) else tree for tree in trees]
     first, *others = trees
-    for other in others:
-        first = exp.Union(this=first, expression=other, distinct=distinct)
+    for node in others:
+        first = exp.Union(this=first, expression=node, distinct=distinct)
     return first
 
 

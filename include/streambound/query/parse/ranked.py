@@ -46,7 +46,7 @@ def first_in_time(
     partition = tuple(n for key in keys for n in asked.spread(key))
     shown = _shown(asked, items)
     ranking = Ranking("ROW_NUMBER", partition, ((asked.output(stamp), False),), Op.LE, 1, ())
-    rest = [one for one in where if one is not firsts[0]]
+    rest = [node for node in where if node is not firsts[0]]
     return _ranking(inliner, asked, ranking, shown, rest)
 
 
@@ -174,13 +174,13 @@ def without_ranks(names: Names, where: list[exp.Expr]) -> list[exp.Expr]:
             at = [names.resolve(c) if names.knows(c) else None for c in columns]
             if blockers.semi_join(condition) or any(one is None or one[0] != number for one in at):
                 continue
-            found = Substitution(names, view).of(condition)
-            if values_in(found):
-                mine.append((condition, found))
-        kept = ranked(rows.done, [found for _, found in mine]) if mine else None
+            found_node = Substitution(names, view).of(condition)
+            if values_in(found_node):
+                mine.append((condition, found_node))
+        kept = ranked(rows.done, [node for _, node in mine]) if mine else None
         if kept is None or kept[1]:
             continue
         blocks = (replace(rows, done=kept[0]),)
         names.sources[number] = replace(source, blocks=blocks, names=blocks[0].columns)
-        where = [one for one in where if all(one is not condition for condition, _ in mine)]
+        where = [node for node in where if all(node is not condition for condition, _ in mine)]
     return where

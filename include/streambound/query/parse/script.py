@@ -71,10 +71,10 @@ class Script:
         Raises:
             QueryError: there is none, or there are several.
         """
-        found = [one for one in self.queries if name is None or one.name == name]
+        found = [asked for asked in self.queries if name is None or asked.name == name]
         if len(found) == 1:
             return found[0]
-        known = ", ".join(one.name for one in self.queries)
+        known = ", ".join(asked.name for asked in self.queries)
         if name is not None:
             raise QueryError(f"there is no query {name} in the text", accepted=known)
         place = token_place(self.sql, self._second()) if len(found) > 1 else None
@@ -100,23 +100,25 @@ class Script:
             # It is given the name of who asks.
             raise copy(asked.error)
         assert asked.tree is not None
-        read, views, known = with_paths(asked.tree, self.catalog, asked.views)
-        inliner = Inliner(self.sql, known, self.language, views, self.unlisted, self._inlined)
+        read, views, known_catalog = with_paths(asked.tree, self.catalog, asked.views)
+        inliner = Inliner(self.sql, known_catalog, self.language, views, self.unlisted, self._inlined)
         tree = inliner.written_out(read)
         catalog = inliner.catalog
         if inliner.clock:
             catalog = replace(catalog, relations=(*catalog.relations, CLOCK))
-        if known is not self.catalog:
+        if known_catalog is not self.catalog:
             return tree, catalog, _NESTED
         return tree, catalog, _RELAXED if inliner.relaxed else None
 
     def _inlined(self, query: NamedQuery) -> Other:
         """A query that this text names, which stands in another one."""
-        found = script(query.sql, self.given, query.dialect)
-        asked = found.chosen(None)
+        found_script = script(query.sql, self.given, query.dialect)
+        asked = found_script.chosen(None)
         if asked.error is not None or asked.tree is None:
             raise copy(asked.error) if asked.error is not None else QueryError("it asks nothing")
-        return Other(View(asked.tree, asked.columns), asked.views, found.catalog, found.language)
+        return Other(
+            View(asked.tree, asked.columns), asked.views, found_script.catalog, found_script.language
+        )
 
 
 # Each query of a text is asked for by itself, with the text.
@@ -150,13 +152,13 @@ def script(sql: str, catalog: Catalog, dialect: str | None) -> Script:
     tables_of = [one for one in _tables(written) if id(one) not in ignored]
     own = {one.name.name.lower() for one in written if one.name is not None and one.table is not None}
     found_tables, wrong = declared(tables_of, trees, language)
-    known = completed(catalog, found_tables, own, wrong)
+    known_catalog = completed(catalog, found_tables, own, wrong)
     _placed(wrong, tables_of, sql)
-    known = with_stamps(known, trees)
+    known_catalog = with_stamps(known_catalog, trees)
     queries: list[Asked] = []
     for number, one in enumerate(read, start=1):
         if isinstance(one, ParseError):
-            error = _not_understood(sql, split, one, known, language)
+            error = _not_understood(sql, split, one, known_catalog, language)
             mine = _part_of(split, one)
             span = (mine[0].start, mine[-1].end + 1)
             queries.append(Asked(_unused(f"statement {number}", queries), None, error, span=span))
@@ -183,67 +185,77 @@ def script(sql: str, catalog: Catalog, dialect: str | None) -> Script:
         (one,) = written
         queries.append(Asked("query", one.tree, None if one.tree is not None else _refused(sql, one)))
     tables = {one.name.name.lower() for one in _tables(written) if one.name is not None}
-    unlisted = frozenset(name for name in tables if known.find(name) is None)
-    return Script(sql, language, guessed, tuple(queries), known, unlisted, catalog)
+    unlisted = frozenset(name for name in tables if known_catalog.find(name) is None)
+    return Script(sql, language, guessed, tuple(queries), known_catalog, unlisted, catalog)
 
 
 def _from_elsewhere(read: list[Written | ParseError], catalog: Catalog) -> list[Written | ParseError]:
     """The statements, of which those that declare a table of all that a table elsewhere has read a source."""
-    named = {one.name.name.lower() for one in read if isinstance(one, Written) and one.name is not None}
+    named = {
+        written.name.name.lower()
+        for written in read
+        if isinstance(written, Written) and written.name is not None
+    }
 
-    def of(one: Written | ParseError) -> Written | ParseError:
-        if isinstance(one, ParseError) or one.table is None or not isinstance(one.tree, exp.Select):
-            return one
-        from_, typed = one.tree.args.get("from_"), [column.type for column in one.table.columns]
+    def of(written: Written | ParseError) -> Written | ParseError:
+        if (
+            isinstance(written, ParseError)
+            or written.table is None
+            or not isinstance(written.tree, exp.Select)
+        ):
+            return written
+        from_, typed = written.tree.args.get("from_"), [column.type for column in written.table.columns]
         table = None if from_ is None else from_.this
         if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier) or not all(typed):
-            return one
+            return written
         # Of another schema it may have the name that it has here.
-        own = {one.name.name.lower()} if one.name is not None and table.args.get("db") else set()
+        own = {written.name.name.lower()} if written.name is not None and table.args.get("db") else set()
         if not typed or table.name.lower() in named - own or catalog.find(table.name) is not None:
-            return one
+            return written
         source = exp.Anonymous(this=_READERS[0], expressions=[exp.Literal.string(table.name)])
-        made = exp.Select(expressions=one.tree.expressions, from_=exp.From(this=exp.Table(this=source)))
-        others = [key for key, value in one.tree.args.items() if value and key not in made.args]
-        return replace(one, tree=made) if not others and _reads_source(made) else one
+        made = exp.Select(expressions=written.tree.expressions, from_=exp.From(this=exp.Table(this=source)))
+        others = [key for key, value in written.tree.args.items() if value and key not in made.args]
+        return replace(written, tree=made) if not others and _reads_source(made) else written
 
     return [of(one) for one in read]
 
 
 def _note_statement(
-    standing: Standing, states: dict[int, State], ignored: set[int], one: Written, found: list[Token]
+    standing: Standing, states: dict[int, State], ignored: set[int], written: Written, found: list[Token]
 ) -> None:
     """Note what a statement defines, drops or changes, and what stood before it."""
-    states[id(one)] = standing.state()
-    if one.table is None or one.name is None:
-        if found and one.kind == "other":
+    states[id(written)] = standing.state()
+    if written.table is None or written.name is None:
+        if found and written.kind == "other":
             standing.passed(found)
         return
-    if one.table.kind == "sink":
+    if written.table.kind == "sink":
         return
-    if not standing.kept(one, found):
-        ignored.add(id(one))
+    if not standing.kept(written, found):
+        ignored.add(id(written))
         return
     view = None
-    if one.tree is not None and not (_reads_source(one.tree) and one.table.columns):
-        view = View(one.tree, _columns(one))
-    standing.defined(one, found, view)
-    if (like := one.table.options.get("like", "").lower()) in standing.unclear:
-        standing.unclear.setdefault(one.name.name.lower(), f"is like {like}, which {standing.unclear[like]}")
+    if written.tree is not None and not (_reads_source(written.tree) and written.table.columns):
+        view = View(written.tree, _columns(written))
+    standing.defined(written, found, view)
+    if (like := written.table.options.get("like", "").lower()) in standing.unclear:
+        standing.unclear.setdefault(
+            written.name.name.lower(), f"is like {like}, which {standing.unclear[like]}"
+        )
 
 
-def _columns(one: Written) -> tuple[exp.Identifier, ...]:
+def _columns(written: Written) -> tuple[exp.Identifier, ...]:
     """The names that a definition gives the columns of its query."""
-    if one.table is None or one.table.kind == "sink" or one.table.options.get("kafka_topic"):
+    if written.table is None or written.table.kind == "sink" or written.table.options.get("kafka_topic"):
         return ()
-    return tuple(column.name for column in one.table.columns)
+    return tuple(column.name for column in written.table.columns)
 
 
 def _placed(wrong: Wrong, tables: list[Written], sql: str) -> None:
     """Put what is wrong of tables at the places of their names."""
-    for one in tables:
-        if one.name is not None and (error := wrong.get(one.name.name.lower())) is not None:
-            error.place, error.text = place_of(one.name, sql), sql
+    for written in tables:
+        if written.name is not None and (error := wrong.get(written.name.name.lower())) is not None:
+            error.place, error.text = place_of(written.name, sql), sql
 
 
 def _tables(written: list[Written]) -> list[Written]:
@@ -269,18 +281,18 @@ def _reads_source(tree: exp.Expr) -> bool:
 
 
 def _unused(name: str, queries: list[Asked]) -> str:
-    taken = {one.name for one in queries}
+    taken = {asked.name for asked in queries}
     found, number = name, 2
     while found in taken:
         found, number = f"{name} {number}", number + 1
     return found
 
 
-def _refused(sql: str, one: Written) -> UnsupportedError:
-    what = one.first.text.upper()
+def _refused(sql: str, written: Written) -> UnsupportedError:
+    what = written.first.text.upper()
     return UnsupportedError(
         f"{what} is not supported yet",
-        place=token_place(sql, one.first),
+        place=token_place(sql, written.first),
         accepted="SELECT, INSERT INTO ... SELECT, CREATE ... AS SELECT, and declarations of tables",
     )
 

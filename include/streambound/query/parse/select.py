@@ -65,7 +65,7 @@ def selection(
     _refuse_select_clauses(select, sql)
     occurrences, ons = _from(select, sql, catalog)
     further = [tuple(_occurrence(table, sql, catalog) for table in one.tables) for one in partners]
-    scope = Expressions(sql, (*occurrences, *(o for found in further for o in found)))
+    scope = Expressions(sql, (*occurrences, *(o for found_occurrences in further for o in found_occurrences)))
     where = select.args.get("where")
     missing: list[UnsupportedError] = []
 
@@ -87,45 +87,47 @@ def selection(
     if missing:
         raise together(missing)
     conditions, outputs = without_offsets(conditions, outputs, scope)
-    known = with_columns(scope)
+    known_occurrences = with_columns(scope)
     ring = INTEGERS if select.args.get("distinct") is None else BOOLEANS
-    base = Query(name, sql, ring, outputs, known[: len(occurrences)], ())
+    base = Query(name, sql, ring, outputs, known_occurrences[: len(occurrences)], ())
     guards, start = [], len(occurrences)
     for one, found, condition in zip(partners, further, conditions[1 : len(partners) + 1], strict=True):
-        own = replace(base, ring=BOOLEANS, select=(), occurrences=known[start : start + len(found)])
+        own = replace(
+            base, ring=BOOLEANS, select=(), occurrences=known_occurrences[start : start + len(found)]
+        )
         guards.append(Guard(own, condition, one.negated, one.outer, place_of(one.node, sql)))
         start += len(found)
     asked = zip(as_of, conditions[len(partners) + 1 :], strict=True)
     return Selection(base, conditions[0], tuple(guards), tuple(replace(a, where=c) for a, c in asked))
 
 
-def _as_of(one: Latest, scope: Expressions) -> AsOf:
+def _as_of(latest: Latest, scope: Expressions) -> AsOf:
     """An as-of join over attributes.
 
     Raises:
         UnsupportedError: a key or a time is a constant or an expression over several tuples.
     """
-    place = place_of(one.node, scope.sql)
+    place = place_of(latest.node, scope.sql)
 
     def attribute(node: exp.Expr) -> Attribute:
-        found = scope.shifted(node)[0] if not scope.computes(node) else scope.term(node)
-        if not isinstance(found, Attribute):
-            raise UnsupportedError(f"an as-of join by {found} is not supported yet", place=place)
-        return found
+        found_attribute = scope.shifted(node)[0] if not scope.computes(node) else scope.term(node)
+        if not isinstance(found_attribute, Attribute):
+            raise UnsupportedError(f"an as-of join by {found_attribute} is not supported yet", place=place)
+        return found_attribute
 
     def time(node: exp.Expr) -> Attribute | None:
         return None if isinstance(node, exp.Null) else attribute(node)
 
-    keys = tuple((attribute(left), attribute(right)) for left, right in one.keys)
-    op = (Op.GT if one.strict else Op.GE) if one.before else (Op.LT if one.strict else Op.LE)
+    keys = tuple((attribute(left), attribute(right)) for left, right in latest.keys)
+    op = (Op.GT if latest.strict else Op.GE) if latest.before else (Op.LT if latest.strict else Op.LE)
     return AsOf(
-        one.alias,
+        latest.alias,
         keys,
-        time(one.left),
-        time(one.right),
+        time(latest.left),
+        time(latest.right),
         op,
-        None if one.tolerance is None else 0,
-        one.outer,
+        None if latest.tolerance is None else 0,
+        latest.outer,
         place,
     )
 
@@ -164,11 +166,11 @@ def _first(node: exp.Expr) -> int:
 
 def _select_place(node: exp.Expr, sql: str) -> Place | None:
     """The SELECT that a part of a statement belongs to: the last one before it."""
-    found = keyword_place(sql, "SELECT")
+    place = keyword_place(sql, "SELECT")
     position = 0
     while (start := code(sql).upper().find("SELECT", position)) >= 0 and start < max(1, _first(node)):
-        found, position = keyword_place(sql, "SELECT", start), start + 1
-    return found
+        place, position = keyword_place(sql, "SELECT", start), start + 1
+    return place
 
 
 def _refuse_select_clauses(select: exp.Select, sql: str) -> None:

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from streambound.query.parse.substitution import Substitution
 
 
-def _same_or_null(one: exp.Expr, other: exp.Expr) -> exp.Expr:
+def _same_or_null(left: exp.Expr, right: exp.Expr) -> exp.Expr:
     """Whether two values are the same to EXCEPT and DISTINCT: equal, or both NULL."""
-    nulls = (exp.Is(this=value.copy(), expression=exp.Null()) for value in (one, other))
-    equal = exp.EQ(this=one.copy(), expression=other.copy())
+    nulls = (exp.Is(this=value.copy(), expression=exp.Null()) for value in (left, right))
+    equal = exp.EQ(this=left.copy(), expression=right.copy())
     made: exp.Expr = exp.Paren(
         this=exp.Or(this=equal, expression=exp.Paren(this=exp.And(this=next(nulls), expression=next(nulls))))
     )
@@ -55,7 +55,7 @@ def partners_of(
         inliner.refuse("a UNION in EXISTS or IN", condition)
         return []
     made = []
-    taken = {table.args["alias"].name.lower() for one in beside for table in one.tables}
+    taken = {table.args["alias"].name.lower() for partners in beside for table in partners.tables}
     taken |= set(outer.names())
     for part in parts:
         if any(map(reads_clock, part.conditions)):
@@ -116,7 +116,7 @@ def _reads_around(rows: Rows) -> bool:
         own = {t.args["alias"].name for t in (*part.tables, *(t for p in part.partners for t in p.tables))}
         said = [*part.conditions, *(c.value for c in part.columns)]
         said += [c for p in part.partners for c in p.conditions]
-        tables = {column.table for one in said for column in one.find_all(exp.Column)}
+        tables = {column.table for node in said for column in node.find_all(exp.Column)}
         own.add(CLOCK.name)
         if any(name and not name.startswith("#") and name not in own for name in tables):
             return True
@@ -154,17 +154,17 @@ def without_rows(inliner: Inliner, node: exp.SetOperation, sides: list[tuple[Row
     if isinstance(node, exp.Intersect) and len(second) > 1:
         inliner.refuse("INTERSECT with a UNION", node)
     made = []
-    for one in first:
-        taken = {table.args["alias"].name.lower() for table in one.tables}
+    for left in first:
+        taken = {table.args["alias"].name.lower() for table in left.tables}
         partners = []
-        for other in second:
-            there = apart(other, taken, "right")
+        for right in second:
+            there = apart(right, taken, "right")
             if there.partners or there.latest:
                 inliner.refuse(f"{what} of an outer join", node)
-            pairs = zip(one.columns, there.columns, strict=False)
+            pairs = zip(left.columns, there.columns, strict=False)
             same = tuple(_same_or_null(a.value, b.value) for a, b in pairs)
             partners.append(
                 Partners(there.tables, (*there.conditions, *same), isinstance(node, exp.Except), False, node)
             )
-        made.append(replace(one, partners=(*one.partners, *partners)))
+        made.append(replace(left, partners=(*left.partners, *partners)))
     return (Rows(True, tuple(made)),)

@@ -78,8 +78,8 @@ class Sources:
             return Source(key, table, (), None)
         elif (view := self._view(table, around)) is not None:
             blocks = self._viewed(view, table, taken)
-        elif (other := self._named_query(table)) is not None:
-            blocks = self._registered(other, table, taken)
+        elif (named_query := self._named_query(table)) is not None:
+            blocks = self._registered(named_query, table, taken)
         else:
             return self._streamed(table, key, hint)
         parts = [part for block in blocks for part in block.parts]
@@ -148,8 +148,8 @@ class Sources:
         )
 
     def _view(self, table: exp.Table, around: Mapping[str, View]) -> View | None:
-        found = around.get(self._inliner.key(table.this)) if plainly_named(table) else None
-        return found or around.get(".".join(map(self._inliner.key, table.parts)))
+        view = around.get(self._inliner.key(table.this)) if plainly_named(table) else None
+        return view or around.get(".".join(map(self._inliner.key, table.parts)))
 
     def _viewed(self, view: View, table: exp.Table, taken: set[str]) -> tuple[Rows, ...]:
         if isinstance(view.tree, exp.Null):
@@ -172,15 +172,15 @@ class Sources:
             return None
         return self._inliner.catalog.query(dotted)
 
-    def _registered(self, other: NamedQuery, table: exp.Table, taken: set[str]) -> tuple[Rows, ...]:
+    def _registered(self, named_query: NamedQuery, table: exp.Table, taken: set[str]) -> tuple[Rows, ...]:
         """A query of another text, as if all of it stood where it is named."""
-        if other in self._others:
+        if named_query in self._others:
             self._inliner.refuse("a query that reads itself", table)
             return ()
         place, before = place_of(table, self._inliner.text), len(self._inliner.refused)
-        self._others.append(other)
+        self._others.append(named_query)
         try:
-            found = self._reader(other)
+            found = self._reader(named_query)
             if found.language is not self._inliner.language:
                 titles = f"{found.language.title}, and this query in {self._inliner.language.title}"
                 raise QueryError(f"it is written in {titles}", fix="write both in one dialect")
@@ -196,16 +196,16 @@ class Sources:
             if isinstance(error, UnsupportedError) and error.place is not None:
                 raise
             raise QueryError(
-                f"the query {other.name} cannot be read here: {error.message}",
+                f"the query {named_query.name} cannot be read here: {error.message}",
                 place=place,
                 accepted=error.accepted,
-                fix=error.fix or f"streambound check says more of {other.name}",
+                fix=error.fix or f"streambound check says more of {named_query.name}",
             ) from None
         finally:
             self._others.pop()
             for missing in self._inliner.refused[before:]:
                 if not missing.message.startswith("in the query "):
-                    missing.message = f"in the query {other.name}: {missing.message}"
+                    missing.message = f"in the query {named_query.name}: {missing.message}"
 
     def _declare(self, catalog: Catalog, trees: Iterable[exp.Expr]) -> None:
         """Take over the relations that a query of another text reads, as that text knows them."""
@@ -264,14 +264,14 @@ class Sources:
 
     def _relation(self, table: exp.Table) -> Relation:
         dotted = ".".join(part.name for part in table.parts)
-        found = self._inliner.catalog.find(dotted) or self._inliner.catalog.find(table.name)
-        if found is None and table.name.lower() in self._unlisted:
+        relation = self._inliner.catalog.find(dotted) or self._inliner.catalog.find(table.name)
+        if relation is None and table.name.lower() in self._unlisted:
             raise QueryError(
                 f"the columns of {dotted} are not known: its declaration does not list them",
                 place=place_of(table, self._inliner.text),
                 fix=f"list the columns of {dotted} in the stream catalog (--catalog FILE)",
             )
-        if found is None:
+        if relation is None:
             raise QueryError(
                 f"unknown stream {dotted}",
                 place=place_of(table, self._inliner.text),
@@ -282,7 +282,7 @@ class Sources:
                     f"declare {dotted} in the catalog, or correct the name",
                 ),
             )
-        return found
+        return relation
 
 
 def _as_table(node: exp.Expr) -> exp.Expr:

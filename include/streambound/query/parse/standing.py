@@ -38,16 +38,16 @@ class Standing:
     _texts: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _often: set[str] = field(default_factory=set)
 
-    def kept(self, one: Written, tokens: list[Token]) -> bool:
+    def kept(self, written: Written, tokens: list[Token]) -> bool:
         """Whether a definition counts: not if the name is there, and it is made only where it is not."""
         words = [token.text.upper() for token in tokens[:10]]
         absent = any(words[i : i + 3] == ["IF", "NOT", "EXISTS"] for i in range(len(words)))
-        return not (absent and one.name is not None and self._key(one.name) in self._now)
+        return not (absent and written.name is not None and self._key(written.name) in self._now)
 
-    def defined(self, one: Written, tokens: list[Token], view: View | None) -> None:
+    def defined(self, written: Written, tokens: list[Token], view: View | None) -> None:
         """Note a view, or a table that is declared."""
-        assert one.name is not None
-        key, last = self._key(one.name), one.name.name.lower()
+        assert written.name is not None
+        key, last = self._key(written.name), written.name.name.lower()
         text = tuple(token.text for token in tokens)
         before = self._texts.get(last)
         self._full.setdefault(last, set()).add(key)
@@ -191,9 +191,9 @@ class State:
     unclear: Mapping[str, str]
 
 
-def tokens_of(one: Written, tokens: list[Token]) -> list[Token]:
+def tokens_of(written: Written, tokens: list[Token]) -> list[Token]:
     """The tokens of a statement."""
-    return [token for token in tokens if one.first.start <= token.start <= one.last.start]
+    return [token for token in tokens if written.first.start <= token.start <= written.last.start]
 
 
 def _tables(tree: exp.Expr) -> Iterable[exp.Table]:

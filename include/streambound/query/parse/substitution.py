@@ -38,7 +38,7 @@ class Substitution:
         root = exp.Paren(this=node.copy())
         for call in list(root.find_all(exp.Anonymous)):
             part = part_called(call) or (
-                (found, False) if (found := called_window(call)) is not None else None
+                (window, False) if (window := called_window(call)) is not None else None
             )
             if part is not None and call.find_ancestor(exp.Query) is None:
                 whole = call.parent if isinstance(call.parent, exp.Dot) else call

@@ -41,8 +41,8 @@ def blocks_of(node: exp.Expr, sql: str, catalog: Catalog, name: str) -> tuple[Bl
         UnsupportedError: another statement or set operation.
     """
     if isinstance(node, exp.Select):
-        found = selection(node, sql, catalog, name)
-        return (Block(found.base.ring, (found,)),)
+        found_selection = selection(node, sql, catalog, name)
+        return (Block(found_selection.base.ring, (found_selection,)),)
     if isinstance(node, exp.Subquery) and not node.alias:
         refuse_clauses(node, _PARTS, ACCEPTED, sql)
         return blocks_of(node.this, sql, catalog, name)
@@ -82,7 +82,7 @@ def blocks_of_rows(rows: tuple[Rows, ...], sql: str, catalog: Catalog, name: str
     missing: list[UnsupportedError] = []
     for one in rows:
         try:
-            found = tuple(
+            selections = tuple(
                 selection(
                     select_tree(part, one.distinct),
                     sql,
@@ -98,8 +98,8 @@ def blocks_of_rows(rows: tuple[Rows, ...], sql: str, catalog: Catalog, name: str
             missing.append(error)
             continue
         ring = BOOLEANS if one.distinct else INTEGERS
-        then = None if one.done is None else _finished(one.done, found[0].base)
-        made.append(Block(ring, found, then))
+        then = None if one.done is None else _finished(one.done, selections[0].base)
+        made.append(Block(ring, selections, then))
     if missing:
         raise together(missing)
     return _of_equal_width(tuple(made))
@@ -114,17 +114,17 @@ def _of_equal_width(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     items = [Counter(output.item for output in base.select) for base in plain]
     if not any(output.within for base in plain for output in base.select) or len({*map(len, items)}) > 1:
         return blocks
-    widths = {item: max(found[item] for found in items) for item in items[0]}
+    widths = {item: max(counter[item] for counter in items) for item in items[0]}
 
-    def of(found: Selection) -> Selection:
+    def of(found_selection: Selection) -> Selection:
         made: list[Output] = []
-        for item, outputs in groupby(found.base.select, key=lambda output: output.item):
+        for item, outputs in groupby(found_selection.base.select, key=lambda output: output.item):
             own = list(outputs)
             first, less = own[0], widths[item] - len(own)
-            nothing = Constant(None, "NULL", found.base.type_of(first.term))
+            nothing = Constant(None, "NULL", found_selection.base.type_of(first.term))
             own += [replace(first, name=f"{first.name}_{n}", term=nothing) for n in range(less)]
             made += [replace(one, within=True) for one in own] if widths[item] > 1 else own
-        return replace(found, base=replace(found.base, select=tuple(made)))
+        return replace(found_selection, base=replace(found_selection.base, select=tuple(made)))
 
     return tuple(
         replace(block, selections=tuple(map(of, block.selections))) if block.then is None else block
@@ -164,25 +164,25 @@ def _with_formulas(done: Done, base: Query, shown: tuple[Shown, ...]) -> Operato
     """What is done, with the expressions that aggregates and HAVING compute."""
     made = done.operator
 
-    def of(number: int, one: Aggregate) -> Aggregate:
+    def of(number: int, aggregate: Aggregate) -> Aggregate:
         if number not in done.over:
-            return one
+            return aggregate
         node = done.over[number]
         formula = _formula(node, done, base, _type(node, done, base))[0]
-        function = one.function if formula is not None else f"{one.function} OF AN EXPRESSION"
-        return replace(one, formula=formula, function=function)
+        function = aggregate.function if formula is not None else f"{aggregate.function} OF AN EXPRESSION"
+        return replace(aggregate, formula=formula, function=function)
 
     if isinstance(made, Framing):
         functions = tuple(
-            one if one.aggregate is None else replace(one, aggregate=of(n, one.aggregate))
-            for n, one in enumerate(made.functions)
+            over if over.aggregate is None else replace(over, aggregate=of(n, over.aggregate))
+            for n, over in enumerate(made.functions)
         )
         return replace(made, functions=functions, shown=shown)
     if isinstance(made, Grouping):
         having = made.having
         if having is not None and done.having is not None:
             having = replace(having, formula=_formula(done.having, done, base, BOOLEAN)[0])
-        aggregates = tuple(of(n, one) for n, one in enumerate(made.aggregates))
+        aggregates = tuple(of(n, aggregate) for n, aggregate in enumerate(made.aggregates))
         return replace(made, aggregates=aggregates, having=having, shown=shown)
     return replace(made, shown=shown)
 
@@ -249,7 +249,12 @@ def _of_value(number: int, done: Done, base: Query) -> Type:
     if aggregate.function in SESSIONS:
         relations = (o.relation for o in base.occurrences)
         return next(
-            (one.column(one.timestamp).type for one in relations if one.timestamp is not None), INTEGER
+            (
+                relation.column(relation.timestamp).type
+                for relation in relations
+                if relation.timestamp is not None
+            ),
+            INTEGER,
         )
     if number not in done.over or aggregate.kind not in (OfGroup.SUM, OfGroup.LEAST, OfGroup.GREATEST):
         return aggregate.type_of(lambda p: base.type_of(base.select[p].term))
@@ -259,9 +264,9 @@ def _of_value(number: int, done: Done, base: Query) -> Type:
     return INTEGER if kind.step == 1 else DOUBLE
 
 
-def _over_several(found: Selection, sql: str) -> Iterator[UnsupportedError]:
+def _over_several(found_selection: Selection, sql: str) -> Iterator[UnsupportedError]:
     """The outputs that are expressions over several tuples: others of the union have no columns for them."""
-    for place in dict.fromkeys(output.place for output in found.base.select if output.within):
+    for place in dict.fromkeys(output.place for output in found_selection.base.select if output.within):
         what = "in a UNION an expression over several streams is not supported yet"
         yield UnsupportedError(what, place=place, text=sql, accepted="expressions over one stream each")
 

@@ -155,8 +155,8 @@ def _curve(points: Sequence[Point], frame: _Frame) -> Iterator[Markup]:
     if len(points) <= DOTTED:
         radius = 3.0 if len(points) == 1 else 2.4
         for (place, units), (x, y) in zip(drawn, corners, strict=True):
-            told = said(f"{points[place][0]}: {units_text(units)}")
-            yield element("circle", {"cx": x, "cy": y, "r": radius, "fill": ACCENT}, told)
+            markup = said(f"{points[place][0]}: {units_text(units)}")
+            yield element("circle", {"cx": x, "cy": y, "r": radius, "fill": ACCENT}, markup)
 
 
 def _peaks(points: Sequence[Point]) -> Iterator[tuple[int, int]]:

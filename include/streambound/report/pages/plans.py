@@ -77,13 +77,13 @@ def plan_picture(job: Planned) -> str:
     Of many parts, tables and columns the first are drawn, and how many more there are is said; the
     description has them all, as ``streambound explain`` prints them.
     """
-    found = explained(job) if job.verdict.bounded else _none(job)
-    parts = _parts(job, found)
-    answer = _answer(job, found)
-    title = f"How {job.name} is evaluated" if found.parts else f"{job.name} has no plan"
-    described = plan_text(job) if job.verdict.bounded else found.sentence
+    found_explained = explained(job) if job.verdict.bounded else _none(job)
+    parts = _parts(job, found_explained)
+    answer = _answer(job, found_explained)
+    title = f"How {job.name} is evaluated" if found_explained.parts else f"{job.name} has no plan"
+    described = plan_text(job) if job.verdict.bounded else found_explained.sentence
     height = max(sum(part.height for part in parts) + 2 * GAP * (len(parts) - 1), answer.height)
-    below = _below(found)
+    below = _below(found_explained)
     total = height + 2 * MARGIN + (HEADING if below else 0.0)
     drawn = list(_drawn(parts, Placed(answer, ANSWER_X, MARGIN + (height - answer.height) / 2)))
     if below:
@@ -100,25 +100,25 @@ def _none(job: Planned) -> Explained:
     )
 
 
-def _below(found: Explained) -> str:
-    more = len(found.parts) - PARTS
+def _below(found_explained: Explained) -> str:
+    more = len(found_explained.parts) - PARTS
     return f"and {more:,} more parts" if more > 0 else ""
 
 
-def _parts(job: Planned, found: Explained) -> list[_Part]:
+def _parts(job: Planned, found_explained: Explained) -> list[_Part]:
     """What is drawn: a plan each, or all streams before the sentence that says why there is none."""
     occurrences = tuple({o.alias: o for o in job.statement.occurrences}.values())
-    if not found.parts:
-        return [_bare(occurrences, found.sentence)]
+    if not found_explained.parts:
+        return [_bare(occurrences, found_explained.sentence)]
     if job.node is not None:
-        return [_part(_leaves(job.node), plan, "") for plan in found.parts]
-    several = len(found.parts) > 1
-    pairs = list(zip(job.parts, found.parts, strict=True))[:PARTS]
+        return [_part(_leaves(job.node), plan, "") for plan in found_explained.parts]
+    several = len(found_explained.parts) > 1
+    pairs = list(zip(job.parts, found_explained.parts, strict=True))[:PARTS]
     return [
         _part(
             query.occurrences,
             plan,
-            f"part {number} of {len(found.parts)}: {part_text(query)}" if several else "",
+            f"part {number} of {len(found_explained.parts)}: {part_text(query)}" if several else "",
         )
         for number, (query, plan) in enumerate(pairs, start=1)
     ]
@@ -154,8 +154,8 @@ def _part(occurrences: Sequence[Occurrence], plan: PlanWords, heading: str) -> _
     }
     numbers = count()
     boxes = [
-        _Box(_kept(one), one.streams, True, next(numbers) if one.what is What.ROWS else None, one.inputs)
-        for one in plan.kept[:CARDS]
+        _Box(_kept(kept), kept.streams, True, next(numbers) if kept.what is What.ROWS else None, kept.inputs)
+        for kept in plan.kept[:CARDS]
     ]
     if len(plan.kept) > CARDS:
         boxes.append(_Box(_more(plan.kept[CARDS:]), ()))
@@ -197,12 +197,12 @@ def _role(occurrence: Occurrence, plan: PlanWords) -> _Role:
         return _Role("adds nothing", fate="left out: another occurrence has all that its tuples could add")
     if occurrence.relation.kind is Kind.STATIC:
         return _Role("read once", fate="its rows are known, and are not counted")
-    holding = [one.what for one in plan.kept if alias in one.streams]
+    holding = [kept.what for kept in plan.kept if alias in kept.streams]
     if holding:
         return _Role("kept until one ends" if What.HELD in holding else "kept", kept=True)
     if plan.sentence:
         return _Role("not kept", fate=plan.sentence)
-    if any(one.what is What.ROWS for one in plan.kept):
+    if any(kept.what is What.ROWS for kept in plan.kept):
         return _Role(
             "not kept", fate="nothing is kept of a tuple as it came: it changes the rows that are kept"
         )
@@ -244,17 +244,17 @@ def _more(kept: Sequence[Kept]) -> Card:
     return Card(KEPT_WIDTH, (Line(f"and {len(kept):,} more", bold=True),))
 
 
-def _answer(job: Planned, found: Explained) -> Card:
+def _answer(job: Planned, found_explained: Explained) -> Card:
     names = [name for name, _ in job.statement.outputs]
     shown = names[:COLUMNS] + [f"and {len(names) - COLUMNS:,} more columns"] * (len(names) > COLUMNS)
     sign = "DISTINCT" if job.statement.projection == "eliminating" else ""
     lines = [Line("answer", sign, bold=True), *map(Line, shown)]
-    if len(found.parts) > 1:
-        lines += lines_of(f"put together from {len(found.parts):,} parts", ANSWER_WIDTH, 2)
-    elif found.parts and found.parts[0].joins:
-        lines += [Line("joined on", bold=True), *lines_of(found.parts[0].joins, ANSWER_WIDTH, 6)]
-    if found.size:
-        most = "nothing" if job.units == 0 else f"at most {found.size}"
+    if len(found_explained.parts) > 1:
+        lines += lines_of(f"put together from {len(found_explained.parts):,} parts", ANSWER_WIDTH, 2)
+    elif found_explained.parts and found_explained.parts[0].joins:
+        lines += [Line("joined on", bold=True), *lines_of(found_explained.parts[0].joins, ANSWER_WIDTH, 6)]
+    if found_explained.size:
+        most = "nothing" if job.units == 0 else f"at most {found_explained.size}"
         lines += [Line("state in all", bold=True), *lines_of(most, ANSWER_WIDTH, 4)]
     return Card(ANSWER_WIDTH, tuple(lines))
 

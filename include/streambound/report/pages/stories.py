@@ -146,13 +146,15 @@ class WitnessStory:
         caption = f"Answers after {'AB'[number]}"
         if not answers:
             return table(caption, ["answer"], [[text("no new answer")]], "answers")
-        counted = any(answer.count != 1 for other in self.story.histories for answer in other.answers)
+        counted = any(
+            answer.count != 1 for other_history in self.story.histories for answer in other_history.answers
+        )
         headings = [*self.story.outputs, *(["times"] if counted else [])]
         rows = [_cells(answer, counted) for answer in answers[:SHOWN]]
-        found = [table(caption, headings, rows, "answers")]
+        markups = [table(caption, headings, rows, "answers")]
         if len(answers) > SHOWN:
-            found.append(element("p", None, text(f"and {len(answers) - SHOWN:,} more rows")))
-        return found[0] if len(found) == 1 else element("div", None, *found)
+            markups.append(element("p", None, text(f"and {len(answers) - SHOWN:,} more rows")))
+        return markups[0] if len(markups) == 1 else element("div", None, *markups)
 
 
 def _cells(answer: Answer, counted: bool) -> list[Markup]:
@@ -212,5 +214,5 @@ def witness_story(job: Decided, slots: int = SLOTS, seconds: float = SECONDS) ->
 def _mentioned(statement: Statement, relation: str) -> tuple[str, ...]:
     """The columns of a relation that matter, in the order of the catalog."""
     used = statement.columns(relation)
-    (found,) = {o.relation for o in statement.occurrences if o.relation.name == relation}
-    return tuple(column.name for column in found.columns if column.name in used)
+    (found_relation,) = {o.relation for o in statement.occurrences if o.relation.name == relation}
+    return tuple(column.name for column in found_relation.columns if column.name in used)

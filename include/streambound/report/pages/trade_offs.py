@@ -46,14 +46,16 @@ def trade_off_chart(night: Night) -> str:
     found = kept_by_size(night)
     lines = _lines(found, night.possible)
     most = max(y for line in lines for _, y in line.points)
-    step = next((one for one in TICKS if most <= 5 * one), 0.25)
+    step = next((number for number in TICKS if most <= 5 * number), 0.25)
     top = min(step * -int(-most // step), 1.0) or step
     frame = _Frame(found[0].of.size, found[-1].of.size, top)
     parts = [*_axes(found, frame, step), *_curves(lines, frame), *_chosen(found, frame)]
     parts += _names(lines, frame)
-    best = "; ".join(f"{one.of.size:,} tuples: {one.of.choice.policy} {one.kept:.1%}" for one in found)
+    best = "; ".join(
+        f"{share.of.size:,} tuples: {share.of.choice.policy} {share.kept:.1%}" for share in found
+    )
     described = f"Chosen of the policies: {best}. The optimum: " + ", ".join(
-        f"{one.optimum:.1%}" for one in found
+        f"{share.optimum:.1%}" for share in found
     )
     return picture(WIDTH, HEIGHT, f"What caches of {night.query} keep", described, parts)
 
@@ -78,9 +80,9 @@ def _lines(found: Sequence[Share], possible: int) -> list[_Line]:
     """The optimum, then the policies; of HEEB the best alpha."""
     kept: dict[str, dict[int, float]] = {}
     for share in found:
-        for one in share.of.judged:
-            at = kept.setdefault(one.contender.policy, {})
-            at[share.of.size] = max(at.get(share.of.size, 0.0), one.kept / possible)
+        for judged in share.of.judged:
+            at = kept.setdefault(judged.contender.policy, {})
+            at[share.of.size] = max(at.get(share.of.size, 0.0), judged.kept / possible)
     order = {policy: number for number, policy in enumerate(POLICIES)}
     points = {policy: tuple(sorted(at.items())) for policy, at in kept.items()}
     by_points = sorted(points, key=lambda policy: (points[policy], order[policy]))
@@ -95,12 +97,12 @@ def _axes(found: Sequence[Share], frame: _Frame, step: float) -> Iterator[Markup
         y = frame.y(number * step)
         yield element("line", {"x1": LEFT, "y1": y, "x2": RIGHT, "y2": y, **faint})
         yield words(f"{number * step:.0%}", LEFT - 8, y + 4, 50, size=11, anchor="end")
-    for one in found:
-        x = frame.x(one.of.size)
+    for share in found:
+        x = frame.x(share.of.size)
         yield element(
             "line", {"x1": x, "y1": LOWER, "x2": x, "y2": LOWER + 5, "stroke": LINE, "stroke-opacity": 0.5}
         )
-        yield words(f"{one.of.size:,}", x, LOWER + 19, 80, size=11, anchor="middle")
+        yield words(f"{share.of.size:,}", x, LOWER + 19, 80, size=11, anchor="middle")
     yield words("tuples (a logarithmic scale)", (LEFT + RIGHT) / 2, LOWER + 42, 300, size=11, anchor="middle")
 
 
@@ -120,16 +122,16 @@ def _curves(lines: Sequence[_Line], frame: _Frame) -> Iterator[Markup]:
         if len(line.points) > 1:
             yield element("path", {"d": f"M{corners}", "fill": "none", **_style(line)}, said(line.name))
         for size, share in line.points:
-            told = said(f"{line.name}: {share:.1%} in {size:,} tuples")
+            markup = said(f"{line.name}: {share:.1%} in {size:,} tuples")
             dot: dict[str, Value] = {"cx": frame.x(size), "cy": frame.y(share), "r": 3, "fill": _colour(line)}
-            yield element("circle", dot, told)
+            yield element("circle", dot, markup)
 
 
 def _chosen(found: Sequence[Share], frame: _Frame) -> Iterator[Markup]:
-    for one in found:
-        x, y = frame.x(one.of.size), frame.y(one.kept)
-        if one.of.half:
-            above, below = min(one.kept + one.of.half, frame.top), max(one.kept - one.of.half, 0.0)
+    for share in found:
+        x, y = frame.x(share.of.size), frame.y(share.kept)
+        if share.of.half:
+            above, below = min(share.kept + share.of.half, frame.top), max(share.kept - share.of.half, 0.0)
             ends = {"x1": x, "x2": x, "y1": frame.y(above), "y2": frame.y(below)}
             yield element("line", {**ends, "stroke": LINE, "stroke-opacity": 0.7, "stroke-width": 1.2})
         ring: dict[str, Value] = {
@@ -140,7 +142,7 @@ def _chosen(found: Sequence[Share], frame: _Frame) -> Iterator[Markup]:
             "stroke": LINE,
             "stroke-width": 1.4,
         }
-        yield element("circle", ring, said(f"chosen: {one.of.choice.policy}, {one.kept:.1%}"))
+        yield element("circle", ring, said(f"chosen: {share.of.choice.policy}, {share.kept:.1%}"))
 
 
 def _names(lines: Sequence[_Line], frame: _Frame) -> Iterator[Markup]:

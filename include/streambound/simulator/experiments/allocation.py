@@ -48,14 +48,14 @@ def counted_allocation(
     given = drawn(models, run, steps)
     warmup = 4 * max(sizes)
     expires = value_windows(given, models)
-    known = Memory(0, warmup=warmup, seed=run, models=models, expires=expires)
+    memory = Memory(0, warmup=warmup, seed=run, models=models, expires=expires)
     decide = NAMED["heeb"].joining
     assert decide is not None
     for size in sizes:
         kept = decide(given, Memory(size, warmup=warmup, models=models)).kept_until
         yield Counted(name, SHARE, size, run, share_of_first(kept, warmup))
     for policy in POLICIES:
-        for size, results in zip(sizes, row(given, policy, sizes, known), strict=True):
+        for size, results in zip(sizes, row(given, policy, sizes, memory), strict=True):
             yield Counted(name, policy, size, run, results)
 
 

@@ -49,17 +49,17 @@ def counted_run(
 ) -> Iterator[Counted]:
     """What all policies of a configuration produce at all sizes in one run."""
     given = draw(config, run, steps)
-    known = knowing(given, Memory(0, warmup=4 * max(sizes), seed=run), config)
+    memory = knowing(given, Memory(0, warmup=4 * max(sizes), seed=run), config)
     for name in policies_of(config):
-        for size, results in zip(sizes, row(given, name, sizes, known), strict=True):
+        for size, results in zip(sizes, row(given, name, sizes, memory), strict=True):
             yield Counted(config, name, size, run, results)
 
 
-def row(given: Streams, name: str, sizes: Sequence[int], known: Memory) -> list[float]:
+def row(given: Streams, name: str, sizes: Sequence[int], memory: Memory) -> list[float]:
     """The counted results of a policy at each size; the optimum of all sizes is one run."""
     if name == "opt-offline":
-        every = optima(given, max(sizes), warmup=known.warmup)
+        every = optima(given, max(sizes), warmup=memory.warmup)
         return [float(every[size]) for size in sizes]
     policy = NAMED[name].joining
     assert policy is not None
-    return [float(policy(given, replace(known, size=size)).results[known.warmup :].sum()) for size in sizes]
+    return [float(policy(given, replace(memory, size=size)).results[memory.warmup :].sum()) for size in sizes]

@@ -24,22 +24,22 @@ CONFIG, COMPARED = "look-ahead", ("opt-offline", "heeb", "life", "prob", "rand")
 def compared(config: str, run: int, sizes: tuple[int, ...], steps: int) -> Iterator[Counted]:
     """What FlowExpect produces with 10 tuples, counted as the others are."""
     given = draw(config, run, steps)
-    known = knowing(given, Memory(COMPARED_SIZE, warmup=4 * max(sizes)), config)
-    (results,) = row(given, "flow-expect", [COMPARED_SIZE], known)
+    memory = knowing(given, Memory(COMPARED_SIZE, warmup=4 * max(sizes)), config)
+    (results,) = row(given, "flow-expect", [COMPARED_SIZE], memory)
     yield Counted(config, "flow-expect", COMPARED_SIZE, run, results)
 
 
 def looking_ahead(run: int, steps: int = STEPS) -> Iterator[Counted]:
     """FlowExpect by its look-ahead (in the place of the size), and the others, which have none."""
     given = draw("floor", run, steps)
-    known = knowing(given, Memory(SIZE, warmup=4 * SIZE, seed=run), "floor")
+    memory = knowing(given, Memory(SIZE, warmup=4 * SIZE, seed=run), "floor")
     decide = NAMED["flow-expect"].joining
     assert decide is not None
     for ahead in AHEAD:
-        results = decide(given, replace(known, look_ahead=ahead)).results[known.warmup :].sum()
+        results = decide(given, replace(memory, look_ahead=ahead)).results[memory.warmup :].sum()
         yield Counted(CONFIG, "flow-expect", ahead, run, float(results))
     for name in COMPARED:
         assert name in policies_of("floor")
-        (found,) = row(given, name, [SIZE], known)
+        (found,) = row(given, name, [SIZE], memory)
         for ahead in AHEAD:
             yield Counted(CONFIG, name, ahead, run, found)

@@ -62,9 +62,9 @@ def temperatures() -> Integers:
 @lru_cache(maxsize=4)
 def fitted(kind: str) -> Model:
     """A kind of model by maximum likelihood on the whole course."""
-    found = KINDS[kind](temperatures())
-    assert found is not None
-    return found
+    model = KINDS[kind](temperatures())
+    assert model is not None
+    return model
 
 
 @lru_cache(maxsize=4)

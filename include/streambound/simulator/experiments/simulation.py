@@ -66,11 +66,15 @@ def outcomes(
     for size in sizes:
         replace(memory, size=size)
     possible = everything(given, memory.warmup)
-    known = None if model is None else knowing(given, memory, model)
+    known_memory = None if model is None else knowing(given, memory, model)
     for name in policies:
-        if known is None and _lacks_model(given, name):
-            known = knowing(given, memory)
-        used = memory if known is None or (model is None and not _lacks_model(given, name)) else known
+        if known_memory is None and _lacks_model(given, name):
+            known_memory = knowing(given, memory)
+        used = (
+            memory
+            if known_memory is None or (model is None and not _lacks_model(given, name))
+            else known_memory
+        )
         for size in sizes:
             counted = results(given, name, replace(used, size=size))
             yield Outcome(name, size, counted, memory.warmup, given.steps, possible)
@@ -97,8 +101,8 @@ def results(given: References | Streams, name: str, memory: Memory) -> float:
 
 def _with_history(name: str, memory: Memory) -> tuple[str, Memory]:
     """``lru-3`` as LRU-k with three references."""
-    known = re.fullmatch(r"lru-([1-9]\d*)", name)
-    return ("lru-k", replace(memory, history=int(known[1]))) if known else (name, memory)
+    match = re.fullmatch(r"lru-([1-9]\d*)", name)
+    return ("lru-k", replace(memory, history=int(match[1]))) if match else (name, memory)
 
 
 def _lacks_model(given: References | Streams, name: str) -> bool:

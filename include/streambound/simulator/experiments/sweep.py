@@ -38,13 +38,15 @@ class Task:
 
 def tasks(configs: Sequence[str], runs: int, sizes: tuple[int, ...] = joined.SIZES) -> list[Task]:
     """The tasks of a sweep, the longest first: all policies but FlowExpect."""
-    found = []
+    found_tasks = []
     if "real" in configs:
-        found += [Task("real", "real", 0, name, real.SIZES) for name in real.POLICIES if name != "rand"]
-        found += [Task("real", "real", run, "rand", real.SIZES) for run in range(runs)]
+        found_tasks += [Task("real", "real", 0, name, real.SIZES) for name in real.POLICIES if name != "rand"]
+        found_tasks += [Task("real", "real", run, "rand", real.SIZES) for run in range(runs)]
         drawn = [config for config in real.COURSES if config != "real"]
-        found += [Task("real", config, 0, name, real.SIZES) for config in drawn for name in real.EXPLAINING]
-    return found + [
+        found_tasks += [
+            Task("real", config, 0, name, real.SIZES) for config in drawn for name in real.EXPLAINING
+        ]
+    return found_tasks + [
         Task("joined", config, run, None, sizes)
         for config in configs
         if config != "real"

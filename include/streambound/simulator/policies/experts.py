@@ -51,8 +51,8 @@ def joining_experts(streams: Streams, memory: Memory) -> JoiningDecisions:
     """
     advice = [by_worth(POLICIES[name], streams, memory) for name in ("lru", "prob")]
     if memory.models is not None:
-        known = [replace(memory, alpha=alpha) for alpha in alphas(memory)]
-        advice += [by_worth(POLICIES["heeb"], streams, each) for each in known]
+        memories = [replace(memory, alpha=alpha) for alpha in alphas(memory)]
+        advice += [by_worth(POLICIES["heeb"], streams, each) for each in memories]
     results = np.stack([each.results for each in advice])
     kept_until = np.stack([each.kept_until for each in advice])
     return played(streams, memory, _joining, results, kept_until)

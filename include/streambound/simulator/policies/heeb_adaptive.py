@@ -126,8 +126,10 @@ def by_tables(
         tables: one for each alpha of the size's grid.
         begin: the first alpha.
     """
-    known = lookup(list(tables), whole(references.values)[None, :])
-    return filled(references, memory.size, _caching, known, len(tables), lifetime_of(begin), memory.bypass)
+    known_lookup = lookup(list(tables), whole(references.values)[None, :])
+    return filled(
+        references, memory.size, _caching, known_lookup, len(tables), lifetime_of(begin), memory.bypass
+    )
 
 
 @kernel

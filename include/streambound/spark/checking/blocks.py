@@ -99,8 +99,8 @@ class Block:
         """Whether it is joins and conditions alone."""
         if self.distinct or self.on or self.order or self.groups is not None or self.limit is not None:
             return False
-        made = any(one.source.made is not None for one in self.sources)
-        return not made and not any(one.value.find(exp.Window) for one in self.outputs)
+        made = any(joined.source.made is not None for joined in self.sources)
+        return not made and not any(output.value.find(exp.Window) for output in self.outputs)
 
 
 @dataclass(frozen=True)

@@ -75,16 +75,16 @@ def check(
         QueryError: ``frame`` is neither, it is not streaming, or it tells no plan.
         CatalogError: a promise is of no stream of the query, or cannot be read.
     """
-    found = asked(frame, name, promises or {}, suggest)
-    read = [] if found.catalog is None else found.catalog.names
-    if unread := [one for one in promises or {} if found.catalog is not None and one not in read]:
+    checked = asked(frame, name, promises or {}, suggest)
+    read = [] if checked.catalog is None else checked.catalog.names
+    if unread := [one for one in promises or {} if checked.catalog is not None and one not in read]:
         raise CatalogError(
             f"there are promises of {unread[0]}, which the query does not read",
-            subject=found.query,
+            subject=checked.query,
             accepted=", ".join(read),
             fix=meant(unread[0], read),
         )
-    return found
+    return checked
 
 
 def asked(frame: Any, name: str | None, promises: Promises, suggest: bool) -> Checked:
@@ -110,25 +110,35 @@ def asked(frame: Any, name: str | None, promises: Promises, suggest: bool) -> Ch
 
 
 def _report(report: Report, text: Written | None) -> Checked:
-    known = {one.name: getattr(report, one.name) for one in fields(Report)}
+    known = {field.name: getattr(report, field.name) for field in fields(Report)}
     if text is None:
         return Checked(**known)
-    bare = (one for one in text.catalog.relations if one.kind is Kind.STREAM and one.timestamp is None)
-    moments = (one.name for one in bare if any(c.type.family is Family.TIMESTAMP for c in one.columns))
+    bare = (
+        relation
+        for relation in text.catalog.relations
+        if relation.kind is Kind.STREAM and relation.timestamp is None
+    )
+    moments = (
+        relation.name for relation in bare if any(c.type.family is Family.TIMESTAMP for c in relation.columns)
+    )
     return Checked(**known, sql=text.sql, catalog=text.catalog, without_watermark=tuple(moments))
 
 
 def _refused(text: Written, world: World, name: str) -> UnsupportedError:
     """All that cannot be decided: of the plan, and of the statement that the rest of it makes."""
-    found = [
-        named(one.construct, f"{one.message} ({one.origin})" if one.origin else one.message, None)
-        for one in world.missing
+    unsupported_errors = [
+        named(
+            missing.construct,
+            f"{missing.message} ({missing.origin})" if missing.origin else missing.message,
+            None,
+        )
+        for missing in world.missing
     ]
     try:
         read(text.sql, text.catalog, name, "spark")
     except StreamboundError as error:
         # What else there is of names and types may be the fault of what is left out.
-        found += error.blockers if isinstance(error, UnsupportedError) else ()
-    made = together(found)
+        unsupported_errors += error.blockers if isinstance(error, UnsupportedError) else ()
+    made = together(unsupported_errors)
     made.text, made.subject = text.sql, name
     return made

@@ -159,21 +159,21 @@ class _Reader:
     def _in_place(self, node: Node, outputs: Sequence[Output], called: str | None = None) -> exp.Expr:
         return unnested(substituted(expression(node, self.world), outputs), self.world, called)
 
-    def _outputs(self, nodes: Sequence[Node], known: Sequence[Output]) -> list[Output]:
+    def _outputs(self, nodes: Sequence[Node], outputs: Sequence[Output]) -> list[Output]:
         made = []
         for node in nodes:
             name = str(node.args.get("name", ""))
             with self.world.written_at(lambda: node.origin):  # noqa: B023
-                value = self._in_place(node, known, name)
+                value = self._in_place(node, outputs, name)
             made.append(Output(node.key, name, value, type_of(node), _origin(node, value)))
         return made
 
-    def _conditions(self, node: Node, known: Sequence[Output]) -> list[Condition]:
+    def _conditions(self, node: Node, outputs: Sequence[Output]) -> list[Condition]:
         if node.kind == "And":
-            return [one for child in node.children for one in self._conditions(child, known)]
+            return [condition for child in node.children for condition in self._conditions(child, outputs)]
         before, origin = len(self.world.missing), node.origin
         with self.world.written_at(lambda: origin):
-            value = self._in_place(node, known)
+            value = self._in_place(node, outputs)
         # A condition that cannot be decided is refused by name; the rest is read without it.
         return (
             [Condition(one, origin) for one in conjuncts(value)] if len(self.world.missing) == before else []
@@ -227,7 +227,7 @@ class _Reader:
             left,
             right,
             JOINS.get(kind, ""),
-            lambda known: [c for one in conditions for c in self._conditions(one, known)],
+            lambda outputs: [c for one in conditions for c in self._conditions(one, outputs)],
         )
 
     def distinct(self, node: Node) -> Query:
@@ -240,10 +240,10 @@ class _Reader:
         self.world.deduplicates = True
         keys = {one.key for one in node.several("keys")}
         every = {o.key for o in query.outputs} <= keys
-        found = self.world.distinct_within(query, None if every else [*keys], within_delay)
-        if found is None:
+        block = self.world.distinct_within(query, None if every else [*keys], within_delay)
+        if block is None:
             self.world.refuse("dropDuplicatesWithinWatermark without a watermark")
-        return found or query
+        return block or query
 
     def generate(self, node: Node) -> Query:
         generator = node.expression("generator")
@@ -300,16 +300,16 @@ class _Reader:
         *keys, number = [one.key for one in groups]
 
         def outputs(block: Block) -> list[Output]:
-            found = []
+            found_outputs = []
             for name in names:
                 told = next((one for one in by_name[name.key] if not _null(one)), by_name[name.key][0])
                 value = self._in_place(told, block.outputs)
                 value = call("grouping_id", []) if name.key == number else value
-                found.append(Output(name.key, str(name.args["name"]), value, type_of(name)))
-            return found
+                found_outputs.append(Output(name.key, str(name.args["name"]), value, type_of(name)))
+            return found_outputs
 
         def sets(block: Block) -> list[Condition]:
-            values = {one.key: one.value for one in block.outputs}
+            values = {output.key: output.value for output in block.outputs}
             return [
                 Condition(
                     exp.GroupingSets(
@@ -329,7 +329,7 @@ class _Reader:
     def union(self, node: Node) -> Query:
         queries = [self.query(child) for child in node.children]
         return self.world.union_all(
-            queries, [replace(one, value=key_column(one.key)) for one in queries[0].outputs]
+            queries, [replace(output, value=key_column(output.key)) for output in queries[0].outputs]
         )
 
     def sort(self, node: Node) -> Query:

@@ -93,16 +93,18 @@ class _Reader(Columns):
             aliases = aliases_below(relation)
             owner = aliases[-1] if aliases else None
             identity = ("table", unnamed(relation).common.plan_id)
-            found = self.leaf(relation, Source(identity, STATIC, ["table", *aliases], alias=owner), owner)
+            found_seen = self.leaf(
+                relation, Source(identity, STATIC, ["table", *aliases], alias=owner), owner
+            )
         elif form in SILENT:
-            found = self.seen(getattr(relation, form).input)
+            found_seen = self.seen(getattr(relation, form).input)
         elif (made := getattr(self, f"_{form}", None)) is not None:
-            found = made(relation, getattr(relation, form))
+            found_seen = made(relation, getattr(relation, form))
         else:
-            found = self._refused(relation, form)
-        known = self.plans.setdefault(relation.common.plan_id, [])
-        known += [one.key for one in found.names]
-        return found
+            found_seen = self._refused(relation, form)
+        hashables = self.plans.setdefault(relation.common.plan_id, [])
+        hashables += [name.key for name in found_seen.names]
+        return found_seen
 
     def _refused(self, relation: Any, form: str) -> Seen:
         """What cannot be decided, as a source of its own; what is below it is read for what else there is."""
@@ -140,7 +142,7 @@ class _Reader(Columns):
             query = views.read(text, last, self.schema(relation), self.world)
             if query is None:
                 return self.leaf(relation, Source(("view", last), STREAM, [last]), last)
-            seen = Seen(query, tuple(Name(one.key, one.name) for one in query.outputs))
+            seen = Seen(query, tuple(Name(output.key, output.name) for output in query.outputs))
         return Seen(self.world.named(seen.query, last), _owned(seen.names, last))
 
     def _subquery_alias(self, relation: Any, sent: Any) -> Seen:
@@ -154,7 +156,7 @@ class _Reader(Columns):
     def _with_columns(self, relation: Any, sent: Any) -> Seen:
         below = self.seen(sent.input)
         added = {one.name[0].lower(): one.expr for one in sent.aliases}
-        items: list[Any] = [added.pop(one.name.lower(), one) for one in below.names]
+        items: list[Any] = [added.pop(name.name.lower(), name) for name in below.names]
         return self.shown(relation, sent.input, below, [*items, *added.values()])
 
     def _drop(self, relation: Any, sent: Any) -> Seen:
@@ -178,11 +180,11 @@ class _Reader(Columns):
         below = self.seen(sent.input)
         filled = {one.lower() for one in sent.cols}
         items: list[Any] = []
-        for one, (_, kind, _) in zip(below.names, self.schema(sent.input), strict=True):
-            places = [n for n, c in enumerate(sent.cols) if c.lower() == one.name.lower()]
+        for name, (_, kind, _) in zip(below.names, self.schema(sent.input), strict=True):
+            places = [n for n, c in enumerate(sent.cols) if c.lower() == name.name.lower()]
             value = sent.values[places[0] if places and len(sent.values) > 1 else 0]
             fits = _fits(value.WhichOneof("literal_type"), kind)
-            items.append((one, value) if fits and (not filled or places) else one)
+            items.append((name, value) if fits and (not filled or places) else name)
         return self.shown(relation, sent.input, below, items)
 
     def _drop_na(self, relation: Any, sent: Any) -> Seen:
@@ -211,21 +213,21 @@ class _Reader(Columns):
         merged = [(_named(left.names, one), _named(right.names, one)) for one in sent.using_columns]
 
         def conditions(outputs: Sequence[Output]) -> list[Condition]:
-            found = [
+            found_conditions = [
                 Condition(substituted(sql.binary(exp.EQ, key_column(a.key), key_column(b.key)), outputs))
                 for a, b in merged
             ]
             if sent.HasField("join_condition"):
                 both = Seen(left.query, names)
-                found += self.conditions(sent.join_condition, self.sent(None, both))(outputs)
-            return found
+                found_conditions += self.conditions(sent.join_condition, self.sent(None, both))(outputs)
+            return found_conditions
 
         query = self.world.joined(left.query, right.query, kind, conditions)
         shown = left.names if kind in ("LEFT SEMI", "LEFT ANTI") else names
         if merged:
             first, again = [a for a, _ in merged], {b.key for _, b in merged}
             shown = (*first, *(n for n in shown if n not in first and n.key not in again))
-            keys = [one.key for one in shown]
+            keys = [name.key for name in shown]
             query = self.world.projected(
                 query, lambda block: [next(o for o in block.outputs if o.key == key) for key in keys]
             )
@@ -240,11 +242,11 @@ class _Reader(Columns):
             return left
         other = right.query
         if sent.by_name:
-            keys = [_named(right.names, one.name).key for one in left.names]
+            keys = [_named(right.names, name.name).key for name in left.names]
             other = self.world.projected(
                 other, lambda block: [next(o for o in block.outputs if o.key == key) for key in keys]
             )
-        outputs = [replace(one, value=key_column(one.key)) for one in left.query.outputs]
+        outputs = [replace(output, value=key_column(output.key)) for output in left.query.outputs]
         query: Query = self.world.union_all([left.query, other], outputs)
         return Seen(query if sent.is_all else self.world.distinct(query, None), left.names)
 
@@ -254,13 +256,13 @@ class _Reader(Columns):
         keys = None
         if not sent.all_columns_as_keys:
             wanted = {one.lower() for one in sent.column_names}
-            keys = [one.key for one in below.names if one.name.lower() in wanted]
+            keys = [name.key for name in below.names if name.name.lower() in wanted]
         if not sent.within_watermark:
             return replace(below, query=self.world.distinct(below.query, keys))
-        found = self.world.distinct_within(below.query, keys, sql.within_delay)
-        if found is None:
+        block = self.world.distinct_within(below.query, keys, sql.within_delay)
+        if block is None:
             self.world.refuse("dropDuplicatesWithinWatermark without a watermark")
-        return replace(below, query=found or below.query)
+        return replace(below, query=block or below.query)
 
     def _with_watermark(self, relation: Any, sent: Any) -> Seen:
         below = self.seen(sent.input)
@@ -268,7 +270,7 @@ class _Reader(Columns):
         if not isinstance(value, exp.Column):
             self.world.refuse("a watermark of an expression")
             return below
-        key = next(one.key for one in below.names if str(one.key) == value.name)
+        key = next(name.key for name in below.names if str(name.key) == value.name)
         return replace(below, query=self.world.watermarked(below.query, key, sent.delay_threshold))
 
     def _sort(self, relation: Any, sent: Any) -> Seen:
@@ -297,10 +299,10 @@ class _Reader(Columns):
             if sent.group_type == _GROUPING_SETS:
                 sets = [exp.Tuple(expressions=of(one.grouping_set)) for one in sent.grouping_sets]
                 return [Condition(exp.GroupingSets(expressions=sets))]
-            found = of(sent.grouping_expressions)
+            nodes = of(sent.grouping_expressions)
             if (kind := _SETS.get(sent.group_type)) is not None:
-                return [Condition(kind(expressions=found))]
-            return [Condition(v, origin_of(o)) for v, o in zip(found, sent.grouping_expressions, strict=True)]
+                return [Condition(kind(expressions=nodes))]
+            return [Condition(v, origin_of(o)) for v, o in zip(nodes, sent.grouping_expressions, strict=True)]
 
         query = self.world.grouped(below.query, groups, lambda block: block.outputs)
         items = [*sent.grouping_expressions, *sent.aggregate_expressions]
@@ -315,7 +317,7 @@ class _Reader(Columns):
             self.world.refuse("a statement that is not understood", f"{sent.query} is not understood")
             return self.leaf(relation, Source(object(), STREAM, ["sql"]))
         self._with_arguments(tree, sent)
-        ctes = {one.alias.lower() for one in tree.find_all(exp.CTE)}
+        ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
         tables: dict[str, Query] = {}
         for table in list(tree.find_all(exp.Table)):
             if not isinstance(table.this, exp.Identifier) or (not table.db and table.name.lower() in ctes):
@@ -362,7 +364,7 @@ class _Reader(Columns):
 
 
 def _owned(names: Sequence[Name], owner: str) -> tuple[Name, ...]:
-    return tuple(replace(one, owners=(owner,)) for one in names)
+    return tuple(replace(name, owners=(owner,)) for name in names)
 
 
 def _named(names: Sequence[Name], name: str) -> Name:

@@ -89,7 +89,7 @@ class Columns:
             for name, kind, nullable in self.schema(relation)
         ]
         owners = (owner,) if owner else ()
-        names = tuple(Name(key, one.name, owners) for key, one in columns)
+        names = tuple(Name(key, field.name, owners) for key, field in columns)
         return Seen(self.world.source(source, columns), names)
 
     # Expressions
@@ -97,7 +97,9 @@ class Columns:
     def sent(self, relation: Any, below: Seen) -> Sent:
         """Expressions over the columns of a relation that was read."""
         types = (
-            {one.key: one.type for one in below.query.outputs} if not isinstance(below.query, Text) else {}
+            {output.key: output.type for output in below.query.outputs}
+            if not isinstance(below.query, Text)
+            else {}
         )
 
         def resolve(parts: Sequence[str], plan: int | None) -> exp.Expr:
@@ -129,10 +131,10 @@ class Columns:
         mine = self.plans.get(plan, []) if plan is not None else []
         chosen = [n for n in names if plan is None or n.key in mine] or list(names)
         for owners in (1, 0):
-            for one in chosen:
-                owned = len(low) > owners and (not owners or low[0] in [o.lower() for o in one.owners])
-                if owned and one.name.lower() == low[owners]:
-                    return one, parts[owners + 1 :]
+            for name in chosen:
+                owned = len(low) > owners and (not owners or low[0] in [o.lower() for o in name.owners])
+                if owned and name.name.lower() == low[owners]:
+                    return name, parts[owners + 1 :]
         if len(low) > 2:
             # A table's name in full: the last part before the column is its owner.
             return self._resolved(parts[1:], plan, names)
@@ -158,7 +160,7 @@ class Columns:
             value = self.in_place(made, sent, outputs)
             if len(self.world.missing) > before:
                 return []
-            return [Condition(one, origin_of(sent)) for one in conjuncts(value)]
+            return [Condition(node, origin_of(sent)) for node in conjuncts(value)]
 
         return of
 
@@ -177,14 +179,14 @@ class Columns:
             names.append(Name(key, name, kept.owners if kept is not None and kept.name == name else ()))
 
         def outputs(block: Any) -> list[Output]:
-            found = []
+            found_outputs = []
             for (value, _, origin), one, (name, kind, _) in zip(values, names, schema, strict=True):
                 placed_value = substituted(value, block.outputs)
                 if sql.TYPE in placed_value.meta and sql.WINDOW not in placed_value.meta:
                     placed_value.meta[sql.TYPE] = kind
                 made_value = sql.unnested(placed_value, self.world, name)
-                found.append(Output(one.key, name, made_value, kind, origin))
-            return found
+                found_outputs.append(Output(one.key, name, made_value, kind, origin))
+            return found_outputs
 
         if getattr(below.query, "groups", None) is not None:
             query = replace(below.query, outputs=tuple(outputs(below.query)))

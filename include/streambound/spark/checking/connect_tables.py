@@ -49,7 +49,9 @@ def _simple(sent: Any) -> bool:
     """Whether a condition is made of comparisons of columns and constants alone."""
     if sent.HasField("expression_string"):
         try:
-            return all(isinstance(one, _PLAIN) for one in parse_one(sent.expression_string.expression).walk())
+            return all(
+                isinstance(node, _PLAIN) for node in parse_one(sent.expression_string.expression).walk()
+            )
         except SqlglotError:
             return False
     function = sent.unresolved_function

@@ -77,11 +77,11 @@ def expression(node: Node, world: World) -> exp.Expr:
 
 def _literal(node: Node, world: World) -> exp.Expr:
     kind = type_of(node)
-    found = sql.value(kind, node.args["value"])
-    if found is None:
+    found_node = sql.value(kind, node.args["value"])
+    if found_node is None:
         # Of nested data, which nothing is compared with by itself.
         return exp.Literal.string(f"a literal of type {kind}")
-    return found
+    return found_node
 
 
 def _cast(node: Node, world: World) -> exp.Expr:
@@ -119,7 +119,7 @@ def _with(node: Node, world: World) -> exp.Expr:
         mark.replace(sql.operand(held[mark.name].copy()))
     if isinstance(found, exp.And) and len(held) == 1:
         low, high = (
-            one.this if isinstance(one, exp.Paren) else one for one in (found.this, found.expression)
+            paren.this if isinstance(paren, exp.Paren) else paren for paren in (found.this, found.expression)
         )
         if isinstance(low, exp.GTE) and isinstance(high, exp.LTE) and low.this == high.this:
             return exp.Between(this=low.this, low=low.expression, high=high.expression)
@@ -187,8 +187,8 @@ def _field(node: Node, world: World) -> exp.Expr:
 
 
 def _struct(node: Node, world: World) -> exp.Expr:
-    found = _window(node, world)
-    return found or sql.call("named_struct", [expression(one, world) for one in node.children])
+    found_node = _window(node, world)
+    return found_node or sql.call("named_struct", [expression(one, world) for one in node.children])
 
 
 def _window(node: Node, world: World) -> exp.Expr | None:
@@ -221,8 +221,8 @@ def _gap(gap: Node | None) -> str:
 
 
 def _find(node: Node, kind: str) -> list[Node]:
-    found = [node] if node.kind == kind else []
-    return [*found, *_below(node, kind)]
+    nodes = [node] if node.kind == kind else []
+    return [*nodes, *_below(node, kind)]
 
 
 def _below(node: Node, kind: str) -> list[Node]:

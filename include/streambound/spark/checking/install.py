@@ -130,16 +130,16 @@ def _name(writer: Any) -> str | None:
 
 def _judge(frame: Any, name: str | None, rule: _Rule) -> None:
     try:
-        found = asked(frame, name, rule.promises, suggest=True)
+        checked = asked(frame, name, rule.promises, suggest=True)
     except Exception as error:
         # Whatever it is, it must not keep the query from starting.
         warnings.warn(f"not checked: {error}", StateWarning, stacklevel=4)
         return
-    if found.verdict == "bounded":
+    if checked.verdict == "bounded":
         return
-    if found.verdict == "unbounded" and rule.on == "refuse":
-        raise PlanError(_refusal(found), subject=found.query)
-    warnings.warn(str(found), StateWarning, stacklevel=4)
+    if checked.verdict == "unbounded" and rule.on == "refuse":
+        raise PlanError(_refusal(checked), subject=checked.query)
+    warnings.warn(str(checked), StateWarning, stacklevel=4)
 
 
 def _refusal(found: Checked) -> str:

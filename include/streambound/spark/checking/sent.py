@@ -81,8 +81,8 @@ class Sent:
             return sql.interval(held)
         if form == "year_month_interval":
             return sql.months(held)
-        found = sql.value(_LITERALS.get(form, form), str(held))
-        return found if found is not None else exp.Literal.string(f"a literal of type {form}")
+        node = sql.value(_LITERALS.get(form, form), str(held))
+        return node if node is not None else exp.Literal.string(f"a literal of type {form}")
 
     def _cast(self, sent: Any) -> exp.Expr:
         from pyspark.sql.connect.types import proto_schema_to_pyspark_data_type
@@ -100,12 +100,12 @@ class Sent:
     def _unresolved_function(self, sent: Any) -> exp.Expr:
         name = sent.function_name
         given = [self.of(one) for one in sent.arguments]
-        if name.lower() == "count" and all(isinstance(one, exp.Literal) for one in given):
+        if name.lower() == "count" and all(isinstance(node, exp.Literal) for node in given):
             given = [exp.Star()]
         if sent.is_distinct:
             given = [exp.Distinct(expressions=given)]
         if (kind := sql.OPERATORS.get(name.lower())) is not None and len(given) == 2:
-            if any(isinstance(one, exp.Interval) for one in given) and kind in (exp.Add, exp.Sub):
+            if any(isinstance(node, exp.Interval) for node in given) and kind in (exp.Add, exp.Sub):
                 return sql.added(given[0], given[1], 1 if kind is exp.Add else -1)
             return sql.binary(kind, *given)
         return _FUNCTIONS[name.lower()](given) if name.lower() in _FUNCTIONS else sql.call(name, given)

@@ -52,7 +52,7 @@ class _Relation:
         return self.sources[0]
 
     def field(self, key: Hashable) -> Field:
-        return next(one.fields[key] for one in self.sources if key in one.fields)
+        return next(source.fields[key] for source in self.sources if key in source.fields)
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,9 @@ class _Writer:
         self._world = world
         self._aliases: dict[int, str] = {}
         self._of: dict[int, _Relation] = {}
-        self._used = {self._place(one) for part in _expressions(query) for one in part.find_all(exp.Column)}
+        self._used = {
+            self._place(column) for part in _expressions(query) for column in part.find_all(exp.Column)
+        }
         self._inner: dict[int, dict[Hashable, str]] = {}
         self.relations: list[_Relation] = []
         taken: set[str] = set()
@@ -97,9 +99,9 @@ class _Writer:
             relation.columns = self._names(relation)
         taken = set()
         for source in _sources(query):
-            known = self._of.get(id(source))
+            known_relation = self._of.get(id(source))
             self._aliases[id(source)] = _free(
-                source.alias or (known.name if known else source.names[-1]), taken
+                source.alias or (known_relation.name if known_relation else source.names[-1]), taken
             )
 
     def _place(self, column: exp.Column) -> tuple[int, Hashable]:
@@ -107,18 +109,23 @@ class _Writer:
         return id(source), key
 
     def _add(self, source: Source) -> None:
-        known = ((one.first.identity, one.first.timestamp, one.first.delay) for one in self.relations)
+        known = (
+            (relation.first.identity, relation.first.timestamp, relation.first.delay)
+            for relation in self.relations
+        )
         mine = (source.identity, source.timestamp, source.delay)
-        found = next((one for one, key in zip(self.relations, known, strict=True) if key == mine), None)
-        if found is None:
+        found_relation = next(
+            (relation for relation, key in zip(self.relations, known, strict=True) if key == mine), None
+        )
+        if found_relation is None:
             # The first name that the program gives it, else that of its topic, table or format.
-            found = _Relation(source.names[min(1, len(source.names) - 1)], [])
-            self.relations.append(found)
-        elif found.name not in source.names:
-            both = [name for name in found.first.names if name in source.names]
-            found.name = both[min(1, len(both) - 1)]
-        found.sources.append(source)
-        self._of[id(source)] = found
+            found_relation = _Relation(source.names[min(1, len(source.names) - 1)], [])
+            self.relations.append(found_relation)
+        elif found_relation.name not in source.names:
+            both = [name for name in found_relation.first.names if name in source.names]
+            found_relation.name = both[min(1, len(both) - 1)]
+        found_relation.sources.append(source)
+        self._of[id(source)] = found_relation
 
     def _names(self, relation: _Relation) -> dict[Hashable, str]:
         keys = dict.fromkeys(key for source in relation.sources for key in source.fields)
@@ -170,13 +177,14 @@ class _Writer:
         yield before + word, None
         names = self._output_names(query)
         outputs = [
-            (self._output(one, name), one.origin) for one, name in zip(query.outputs, names, strict=True)
+            (self._output(output, name), output.origin)
+            for output, name in zip(query.outputs, names, strict=True)
         ]
         yield from _listed(outputs, before + "  ", ",")
         yield from self._from(query, depth)
         yield from self._conditions("WHERE", query.conditions, before)
         if query.groups:
-            groups = [(self._sql_of(one.value), one.origin) for one in query.groups]
+            groups = [(self._sql_of(condition.value), condition.origin) for condition in query.groups]
             yield before + "GROUP BY", None
             yield from _listed(groups, before + "  ", ",")
         if query.order:
@@ -204,7 +212,11 @@ class _Writer:
         if not isinstance(query, Block) or not query.plain or query.conditions or len(query.sources) != 1:
             return None
         relation = self._of.get(id(query.sources[0].source))
-        shown = {self._placed(one.value).name: one.name for one in query.outputs if self._world.of(one.value)}
+        shown = {
+            self._placed(output.value).name: output.name
+            for output in query.outputs
+            if self._world.of(output.value)
+        }
         if relation is None or len(shown) != len(query.outputs):
             return None
         same = all(name == called for name, called in shown.items())
@@ -232,13 +244,15 @@ class _Writer:
     def _conditions(
         self, word: str, conditions: Sequence[Condition], before: str
     ) -> Iterator[tuple[str, str | None]]:
-        for number, one in enumerate(conditions):
-            value = exp.Paren(this=one.value) if isinstance(one.value, exp.Or) else one.value
-            yield f"{before}{'  AND' if number else word} {self._sql_of(value)}", one.origin
+        for number, condition in enumerate(conditions):
+            value = (
+                exp.Paren(this=condition.value) if isinstance(condition.value, exp.Or) else condition.value
+            )
+            yield f"{before}{'  AND' if number else word} {self._sql_of(value)}", condition.origin
 
     def _output_names(self, query: Block) -> list[str]:
         inner = [names for key, names in self._inner.items() if self._is_inner(key, query)]
-        return list(inner[0].values()) if inner else [one.name for one in query.outputs]
+        return list(inner[0].values()) if inner else [output.name for output in query.outputs]
 
     def _is_inner(self, key: int, query: Query) -> bool:
         return any(
@@ -350,9 +364,9 @@ def _expressions(query: Query) -> Iterator[exp.Expr]:
         for part in query.tables.values():
             yield from _expressions(part)
         return
-    yield from (one.value for one in query.outputs)
+    yield from (output.value for output in query.outputs)
     conditions = (*query.conditions, *(query.groups or ()), *(c for one in query.sources for c in one.on))
-    yield from (one.value for one in conditions)
+    yield from (condition.value for condition in conditions)
     yield from (*query.on, *query.order)
     for joined in query.sources:
         if joined.source.made is not None:

@@ -85,11 +85,11 @@ class _View:
             # What is only renamed has the type of what it is called later.
             for item in _items(node) if node.startswith("Project ") else ():
                 if (
-                    (found := _OUTPUT.match(item))
-                    and (of := _ONLY.match(found[1]))
-                    and found[3] in self._types
+                    (match := _OUTPUT.match(item))
+                    and (of := _ONLY.match(match[1]))
+                    and match[3] in self._types
                 ):
-                    self._types.setdefault(of[2], self._types[found[3]])
+                    self._types.setdefault(of[2], self._types[match[3]])
         sourced = self._leaf.partition(", ")[2].partition(",")[0] or self._leaf
         path = re.search(r"FileSource\[(.*)\]", self._leaf)
         source = Source(
@@ -100,7 +100,7 @@ class _View:
         block: Query = self._world.source(source, [])
         for node in reversed(self._nodes):
             block = self._node(node, block, source)
-        known = {str(one.key): one for one in block.outputs}
+        known = {str(output.key): output for output in block.outputs}
         if any(number not in known for number in shown):
             for number in shown:
                 self._column(source, known, number, "")
@@ -142,7 +142,7 @@ class _View:
         assert isinstance(block, Block)
         if node.startswith(_PASSED):
             return block
-        known = {str(one.key): one for one in block.outputs}
+        known = {str(output.key): output for output in block.outputs}
         for name, number, long in _COLUMN.findall(node):
             made_here = re.search(rf" AS \S+#{number}\b", node)
             if self._open and number not in known and not made_here:
@@ -153,10 +153,10 @@ class _View:
         if self._open:
             block = Block(block.sources, tuple(known.values()), block.conditions)
         if node.startswith("EventTimeWatermark "):
-            found = _WATERMARK.match(node)
-            if found is None or found[2] not in known:
+            match = _WATERMARK.match(node)
+            if match is None or match[2] not in known:
                 raise _Unseen("its watermark is not understood")
-            return self._world.watermarked(block, known[found[2]].key, found[4])
+            return self._world.watermarked(block, known[match[2]].key, match[4])
         if node.startswith("Filter "):
             condition = self._parsed(node.removeprefix("Filter "), known)
             if condition is None:
@@ -167,27 +167,29 @@ class _View:
         if node.startswith("Project "):
             self._open = False
             outputs = [self._output(item, known, source) for item in _items(node)]
-            if any(one is None for one in outputs):
+            if any(output is None for output in outputs):
                 raise _Unseen("its columns are not understood")
-            return self._world.projected(block, lambda _: [one for one in outputs if one is not None])
+            return self._world.projected(
+                block, lambda _: [output for output in outputs if output is not None]
+            )
         raise _Unseen(node.split(" ")[0])
 
     def _output(self, item: str, known: Mapping[str, Output], source: Source) -> Output | None:
         if (bare := _ONLY.match(item)) is not None:
             return known.get(bare[2])
-        found = _OUTPUT.match(item)
-        if found is None:
+        match = _OUTPUT.match(item)
+        if match is None:
             return None
-        number, (kind, _) = found[3], self._types.get(found[3], ("object(unknown)", True))
-        if (of := _ONLY.match(found[1])) is not None:
+        number, (kind, _) = match[3], self._types.get(match[3], ("object(unknown)", True))
+        if (of := _ONLY.match(match[1])) is not None:
             made = known.get(of[2])
-            return None if made is None else Output(number, found[2], made.value, made.type)
-        node = self._parsed(found[1], known)
-        if node is None or node.find(exp.Dot) or "." in _COLUMN.sub("", found[1]).replace("..", ""):
+            return None if made is None else Output(number, match[2], made.value, made.type)
+        node = self._parsed(match[1], known)
+        if node is None or node.find(exp.Dot) or "." in _COLUMN.sub("", match[1]).replace("..", ""):
             # A value within nested data, or what is not understood: a column by itself.
-            source.fields[found[1]] = Field(found[2], kind, True, found[2])
-            return Output(number, found[2], self._world.column(source, found[1]), kind)
-        return Output(number, found[2], substituted(node, list(known.values())), kind)
+            source.fields[match[1]] = Field(match[2], kind, True, match[2])
+            return Output(number, match[2], self._world.column(source, match[1]), kind)
+        return Output(number, match[2], substituted(node, list(known.values())), kind)
 
     def _parsed(self, text: str, known: Mapping[str, Output]) -> exp.Expr | None:
         """An expression as Spark prints it; None if it does not parse, or has names of no column."""
@@ -206,15 +208,15 @@ class _View:
                 column.replace(key_column(known[number].key))
             else:
                 return None
-        types = {str(one.key): one.type for one in known.values()}
+        types = {str(output.key): output.type for output in known.values()}
         for cast in list(made.find_all(exp.Cast)):
             constant = isinstance(cast.this, exp.Literal) and not cast.this.is_string
             kind = types.get(cast.this.name) if isinstance(cast.this, exp.Column) else None
             if constant or (kind is not None and holds(cast.to.sql(dialect="spark").lower(), kind)):
                 cast.replace(cast.this)
-        found: exp.Expr = made.this
-        found.pop()
-        return found
+        node: exp.Expr = made.this
+        node.pop()
+        return node
 
 
 def _items(node: str) -> list[str]:

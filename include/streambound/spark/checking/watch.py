@@ -85,7 +85,7 @@ class Watch:
     @property
     def _most(self) -> int | None:
         known = None if self.predicted is None else self.predicted.most
-        given = [one for one in (self.most_rows, known) if one is not None]
+        given = [number for number in (self.most_rows, known) if number is not None]
         return min(given, default=None)
 
     def _export(self, name: str, value: float, operator: str) -> None:

@@ -48,7 +48,8 @@ class World:
         if len(self.missing) > before:
             place = origin()
             self.missing[before:] = [
-                one if one.origin else replace(one, origin=place) for one in self.missing[before:]
+                missing if missing.origin else replace(missing, origin=place)
+                for missing in self.missing[before:]
             ]
 
     def fresh(self) -> Hashable:
@@ -58,9 +59,9 @@ class World:
     def source(self, source: Source, columns: Iterable[tuple[Hashable, Field]]) -> Block:
         """A query that is all of a source."""
         outputs = []
-        for position, (key, one) in enumerate(columns):
-            source.fields[position] = one
-            outputs.append(Output(key, one.name, self.column(source, position), one.type))
+        for position, (key, field) in enumerate(columns):
+            source.fields[position] = field
+            outputs.append(Output(key, field.name, self.column(source, position), field.type))
         return Block((Joined(source),), tuple(outputs))
 
     def column(self, source: Source, key: Hashable) -> exp.Column:
@@ -75,12 +76,12 @@ class World:
 
     def sources_of(self, node: exp.Expr) -> list[Source]:
         """The sources whose columns an expression is over."""
-        found: list[Source] = []
+        sources: list[Source] = []
         for column in node.find_all(exp.Column):
             source, _ = self.columns[column.name]
-            if not any(source is one for one in found):
-                found.append(source)
-        return found
+            if not any(source is one for one in sources):
+                sources.append(source)
+        return sources
 
     def parsed(self, node: exp.Expr, kind: str, called: str | None = None) -> exp.Expr:
         """A value that lies within nested data of one source: a column of that source by itself."""
@@ -163,21 +164,27 @@ class World:
         """A join; ``kind`` is empty for an inner one, else as SQL writes it."""
         self.settle(left)
         self.settle(right)
-        one, other = self.plain(left), self.plain(right)
-        if kind and (one.conditions or len(one.sources) > 1) and not _outer(one):
-            one = self.wrapped(one)
-        if _outer(other) or (kind and (other.conditions or len(other.sources) > 1)):
-            other = self.wrapped(other)
-        outputs = one.outputs if kind in ("LEFT SEMI", "LEFT ANTI") else (*one.outputs, *other.outputs)
-        found = tuple(conditions((*one.outputs, *other.outputs)))
+        block, other_block = self.plain(left), self.plain(right)
+        if kind and (block.conditions or len(block.sources) > 1) and not _outer(block):
+            block = self.wrapped(block)
+        if _outer(other_block) or (kind and (other_block.conditions or len(other_block.sources) > 1)):
+            other_block = self.wrapped(other_block)
+        outputs = (
+            block.outputs if kind in ("LEFT SEMI", "LEFT ANTI") else (*block.outputs, *other_block.outputs)
+        )
+        found_conditions = tuple(conditions((*block.outputs, *other_block.outputs)))
         if not kind:
             return Block(
-                (*one.sources, *other.sources), outputs, (*one.conditions, *other.conditions, *found)
+                (*block.sources, *other_block.sources),
+                outputs,
+                (*block.conditions, *other_block.conditions, *found_conditions),
             )
-        (source,) = other.sources
-        if _outer(one) and one.conditions:
-            one = self.wrapped(one)
-        return Block((*one.sources, Joined(source.source, kind, found)), outputs, one.conditions)
+        (source,) = other_block.sources
+        if _outer(block) and block.conditions:
+            block = self.wrapped(block)
+        return Block(
+            (*block.sources, Joined(source.source, kind, found_conditions)), outputs, block.conditions
+        )
 
     def distinct(self, query: Query, keys: Sequence[Hashable] | None) -> Block:
         """DISTINCT, or one row for each combination of some columns."""
@@ -277,15 +284,15 @@ class World:
                     made = self.parsed(output.value, output.type, output.name)
                     output, found = replace(output, value=made), self.of(made)
                 if found is not None and found[0].own and canonical(output.type) == "timestamp":
-                    source, one = found
-                    source.timestamp = one
+                    source, hashable = found
+                    source.timestamp = hashable
                     source.delay = delay
             outputs.append(output)
         return replace(query, outputs=tuple(outputs))
 
 
 def _outer(block: Block) -> bool:
-    return any(one.kind for one in block.sources)
+    return any(joined.kind for joined in block.sources)
 
 
 def _over(value: exp.Expr, keys: tuple[exp.Expr, ...]) -> bool:
@@ -293,4 +300,4 @@ def _over(value: exp.Expr, keys: tuple[exp.Expr, ...]) -> bool:
 
 
 def _covers(outputs: Sequence[Output], keys: tuple[exp.Expr, ...]) -> bool:
-    return all(any(one.value == key for one in outputs) for key in keys)
+    return all(any(output.value == key for output in outputs) for key in keys)

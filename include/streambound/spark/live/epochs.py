@@ -78,11 +78,11 @@ class Epochs:
         )
         try:
             body = json.loads((self.folder / emit.SUMMARY).read_text(encoding="utf-8"))
-            known = replace(
+            live_answer = replace(
                 fresh, answer_count=int(body["answer_count"]), **{name: body[name] for name in KNOWN}
             )
-            require_written(self.folder, known.epochs)
-            return known
+            require_written(self.folder, live_answer.epochs)
+            return live_answer
         except FileNotFoundError:
             return fresh
         except (OSError, ValueError, TypeError, KeyError) as error:

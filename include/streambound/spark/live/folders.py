@@ -85,15 +85,15 @@ class Folder:
         Raises:
             DataError: it lies in a partition that is named after no day where days are declared.
         """
-        found = local(path).relative_to(self.folder)
-        partition = found.parent.name
-        if len(found.parts) != (1 if self.key is None else 2) or str(found) in self.covered:
+        found_path = local(path).relative_to(self.folder)
+        partition = found_path.parent.name
+        if len(found_path.parts) != (1 if self.key is None else 2) or str(found_path) in self.covered:
             return None
         if self.key is not None:
             if not partition.startswith(f"{self.key}="):
                 return None
-            require_sound(self.relation, Partition(partition.removeprefix(f"{self.key}="), (found,)))
-        return str(found)
+            require_sound(self.relation, Partition(partition.removeprefix(f"{self.key}="), (found_path,)))
+        return str(found_path)
 
 
 def folder_of(relation: Relation, covered: Mapping[str, list[str]] = {}, limit: int | None = None) -> Folder:
@@ -113,8 +113,13 @@ def at_one_time(folders: Collection[Folder], file: str) -> str | None:
     Of a limited number Spark takes the files with the earliest times, in milliseconds, and of one time any: a
     copy of many files at once need not come in the order of their rows.
     """
-    found = [one.folder / file for one in folders if (one.folder / file).is_file()]
-    ties = [other for path in found for other in _beside(folders, path) if _time(other) == _time(path)]
+    paths = [folder.folder / file for folder in folders if (folder.folder / file).is_file()]
+    ties = [
+        other_path
+        for path in paths
+        for other_path in _beside(folders, path)
+        if _time(other_path) == _time(path)
+    ]
     if not ties:
         return None
     return (
@@ -126,7 +131,7 @@ def at_one_time(folders: Collection[Folder], file: str) -> str | None:
 def _beside(folders: Collection[Folder], path: Path) -> Iterator[Path]:
     """The other files of a stream."""
     folder = next(one.folder for one in folders if path.is_relative_to(one.folder))
-    return (other for other in folder.rglob("*.parquet") if other != path)
+    return (other_path for other_path in folder.rglob("*.parquet") if other_path != path)
 
 
 def _time(path: Path) -> int | None:
