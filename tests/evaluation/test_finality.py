@@ -14,7 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.beyond import TIME, VALUES, Beyond, after, statements_beyond, told_at_once
 
-from streambound.errors import PlanError, StreamboundError
+from streambound.errors import StreamboundError
 from streambound.evaluation.corpus import evaluated
 from streambound.evaluation.events import Batch, batches
 from streambound.evaluation.finality import finals
@@ -27,18 +27,12 @@ CORPUS = Path(__file__).parents[1] / "corpus" / "answers_beyond.jsonl"
 EXPECTED = {
     line["id"]: line["final"] for line in map(json.loads, CORPUS.read_text().splitlines()) if "final" in line
 }
-# It is not evaluated in any mode.
-UNPLANNED = ("a-C12_no_potential,_integers",)
 LINES = [line for line in read_corpus(CORPUS) if line.id in EXPECTED]
 
 
 @pytest.mark.parametrize("engine", ["reference", "onepass"])
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line.id)
 def test_the_finals_of_the_corpus(line: CorpusLine, engine: str) -> None:
-    if engine == "onepass" and line.id in UNPLANNED:
-        with pytest.raises(PlanError, match="no plan was made"):
-            evaluated(line, engine, "final")
-        return
     found = evaluated(line, engine, "final")
     assert "initial" not in found
     told = Counter({(one["ts"], *one["row"]): one["count"] for one in found["answers"]})
