@@ -783,6 +783,10 @@ def _retold(world: _World) -> str:
         ]
     )
     different = f"SELECT DISTINCT s0.K AS k FROM {one} s0"
+    counted = f"SELECT t0.{TIME} AS t, t0.K AS k, COUNT(*) AS a FROM {other} t0 GROUP BY t0.{TIME}, t0.K"
+    matched = f"q.t {r.choice(['=', '=', '<=', '<'])} {time}{world.offset(r.choice([0, 0, 1]))}" + r.choice(
+        ["", " AND q.k = s0.K", " AND q.a > 1", " AND q.k = s0.K AND q.a <> s0.A"]
+    )
     return r.choice(
         [
             f"SELECT t, COUNT(*) AS n, MAX(a) AS m FROM ({inner}) q GROUP BY t",
@@ -790,6 +794,13 @@ def _retold(world: _World) -> str:
             f"SELECT k, SUM(a) AS m FROM ({inner}) q GROUP BY k",
             f"SELECT q.t, q.a FROM ({inner}) q JOIN {other} s0 ON {time} = q.t",
             f"SELECT k, COUNT(*) OVER () AS n, SUM(k) OVER (ORDER BY k) AS m FROM ({different}) q",
+            f"SELECT s0.A, (SELECT COUNT(*) FROM {other} t0 WHERE t0.{TIME} = {time} AND t0.K = s0.K) AS n"
+            f" FROM {one} s0",
+            f"SELECT s0.A, q.a FROM {one} s0 LEFT JOIN ({counted}) q ON {matched}",
+            f"SELECT s0.A FROM {one} s0 WHERE {r.choice(['', 'NOT '])}EXISTS"
+            f" (SELECT 1 FROM ({counted}) q WHERE {matched})",
+            f"SELECT {time}, COUNT(*) AS n FROM {one} s0 WHERE NOT EXISTS"
+            f" (SELECT 1 FROM ({counted}) q WHERE {matched}) GROUP BY {time}",
         ]
     )
 
