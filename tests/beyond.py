@@ -366,9 +366,7 @@ def _groups(world: _World, body: _Body | None = None, further: Sequence[tuple[st
         computed = [f"{whole} + 1", f"{whole} % 2", f"CASE WHEN {whole} > 1 THEN 'high' ELSE 'low' END"]
         if world.time == "timestamp":
             moment = r.choice(moments)
-            fine, letters = r.choice([("%M", "mm"), ("%M:%S", "mm:ss")])
-            spark, judge = f"DATE_FORMAT({moment}, 'yyyy-MM-dd HH:{letters}')", f"'%Y-%m-%d %H:{fine}'"
-            computed = [_either(spark, f"STRFTIME({moment}, {judge})"), f"YEAR({moment})"]
+            computed = [_written(world, moment), f"YEAR({moment})"]
         keys = [*keys[:1], r.choice(computed)]
     shown = [key for key in keys if r.random() < 0.8] + [r.choice(parts) for _, parts in further]
     values = [world.aggregate(body, moments) for _ in range(r.choice([1, 1, 2, 3]))]
@@ -382,6 +380,13 @@ def _groups(world: _World, body: _Body | None = None, further: Sequence[tuple[st
         grouped = r.choice([*(f"{word} ({', '.join(keys)})" for word in ("ROLLUP", "CUBE")), sets])
         grouped = f" GROUP BY {grouped}"
     return f"SELECT {', '.join(names)} {body.text()}{grouped}{world.having(body)}"
+
+
+def _written(world: _World, moment: str) -> str:
+    """A time as digits of the calendar."""
+    fine, letters = world.r.choice([("%M", "mm"), ("%M:%S", "mm:ss")])
+    spark, judge = f"DATE_FORMAT({moment}, 'yyyy-MM-dd HH:{letters}')", f"'%Y-%m-%d %H:{fine}'"
+    return _either(spark, f"STRFTIME({moment}, {judge})")
 
 
 def _windows(world: _World) -> str:
@@ -413,6 +418,11 @@ def _windows(world: _World) -> str:
         _either(f"{call}.start", start),
         _either(f"{call}.end", f"{start} + {world.span(size)}"),
     ]
+    if r.random() < 0.25:
+        shown = [*map(str, r.sample(body.columns, r.choice([0, 1, 1]))), r.choice(parts)]
+        if world.time == "timestamp" and r.random() < 0.3:
+            shown[-1] = _written(world, stamp)
+        return f"SELECT DISTINCT {', '.join(f'{part} AS c{n}' for n, part in enumerate(shown))} {body.text()}"
     return _groups(world, body, [(_either(f"({call})", start), parts)])
 
 
@@ -745,6 +755,9 @@ def _again(world: _World, body: _Body, value: str, key: str) -> str:
 def _near(world: _World) -> str:
     """A condition that keeps the time of t0 near that of s0: within, before, or after it."""
     r, one, other = world.r, f"s0.{TIME}", f"t0.{TIME}"
+    if world.time == "timestamp" and r.random() < 0.2:
+        written = _written(world, "{}")
+        return f"{written.replace('{}', one)} = {written.replace('{}', other)}"
     back, on = world.offset(r.choice([0, 1, 2]), "-"), world.offset(r.choice([0, 1, 2, 4]))
     return r.choice(
         [

@@ -43,7 +43,7 @@ from streambound.evaluation.definition_orders import (
     rank_of,
     ranked,
 )
-from streambound.evaluation.definition_rows import Row
+from streambound.evaluation.definition_rows import Row, computed
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.query.clock import CLOCK
 from streambound.query.formula import AllOf, AnyOf, Formula, all_of, holds
@@ -253,12 +253,15 @@ def _branches(formula: Formula) -> list[tuple[Atom, ...]]:
 
 def _possible(atoms: Sequence[Atom], match: Match, later: Mapping[str, Occurrence], now: int) -> bool:
     """Whether tuples may come that make a conjunction true with those of a match; likely values are tried."""
-    variables = dict.fromkeys(a for atom in atoms for a in atom.attributes if a.occurrence in later)
     if any(isinstance(atom, Never) for atom in atoms):
         return False
     stamps = {
         alias: Attribute(alias, o.relation.timestamp) for alias, o in later.items() if o.relation.timestamp
     }
+    read = [a for atom in atoms for a in atom.attributes if a.occurrence in later]
+    # What is computed of a time alone follows from it.
+    buckets = {a: column for a in read if (column := _bucket(later[a.occurrence].relation, a)) is not None}
+    variables = dict.fromkeys(v for a in read for v in ((stamps[a.occurrence], a) if a in buckets else (a,)))
     columns = {a: later[a.occurrence].relation.column(a.column) for a in variables}
     # No row comes any more whose timestamp is at most this.
     over = {alias: now - _lateness(o.relation) if o.relation.fed else now for alias, o in later.items()}
@@ -278,7 +281,14 @@ def _possible(atoms: Sequence[Atom], match: Match, later: Mapping[str, Occurrenc
             if attribute in atom.attributes
             and all(a in bound or a.occurrence not in later for a in atom.attributes)
         ]
-        for value in likely[attribute]:
+        values = likely[attribute]
+        if attribute in buckets:
+            bases = dict(made[attribute.occurrence])
+            values = [
+                row[attribute.column]
+                for row in computed(later[attribute.occurrence].relation, [buckets[attribute]], [bases])
+            ]
+        for value in values:
             if attribute == stamps.get(attribute.occurrence) and (
                 value is None or value <= over[attribute.occurrence]
             ):
@@ -290,6 +300,13 @@ def _possible(atoms: Sequence[Atom], match: Match, later: Mapping[str, Occurrenc
 
     rest = [atom for atom in atoms if not any(a.occurrence in later for a in atom.attributes)]
     return all(true_of(match, atom) for atom in rest) and settle(0)
+
+
+def _bucket(relation: Relation, attribute: Attribute) -> Column | None:
+    """The column of an attribute that is a bucket of the timestamp; None of others."""
+    column = relation.column(attribute.column)
+    alone = column.bucket is not None and column.slide is None and column.of == (relation.timestamp,)
+    return column if alone and column.formula is not None else None
 
 
 def _likely(
@@ -388,8 +405,9 @@ def _time(query: Query, position: int) -> _Time | None:
         return None
     if (column.formula or "").startswith(END):
         return _Time(term.occurrence, -1)
-    # Of a time of a sub-query it is not known on which side of its timestamp it is.
-    return _Time(term.occurrence, near[1] - (query.occurrence(term.occurrence).relation.fed is None))
+    # Of a time that a sub-query has it is not known on which side of its timestamp it is.
+    begins = query.occurrence(term.occurrence).relation.fed is None or bool(column.edge)
+    return _Time(term.occurrence, near[1] - begins)
 
 
 def _closed(block: Block, equal: Mapping[int, Any], now: int, until: tuple[int, Any] | None = None) -> bool:
@@ -443,6 +461,7 @@ def _latest(
         if time is not None and value is not None and time.alias in last:
             last[time.alias] = min(last[time.alias], time.last(value))
     differences: list[tuple[str, str, int]] = []
+    known = replace(selection.base, occurrences=tuple(there))
     for atom in branch:
         if isinstance(atom, Filter) and atom.attribute in stamps and atom.op in (Op.LT, Op.LE, Op.EQ):
             alias = stamps[atom.attribute]
@@ -454,6 +473,11 @@ def _latest(
                 differences.append((one, other, atom.offset - (atom.op is Op.LT)))
             if atom.op in (Op.GT, Op.GE, Op.EQ):
                 differences.append((other, one, -atom.offset - (atom.op is Op.GT)))
+        if isinstance(atom, Join) and atom.op is Op.EQ and not atom.offset:
+            written = [known.calendar(a) if a.occurrence in last else None for a in atom.attributes]
+            if None not in written:
+                ends = zip(atom.attributes, reversed(atom.attributes), written, strict=True)
+                differences += [(a.occurrence, b.occurrence, span[1]) for a, b, span in ends if span]
     for _ in last:
         for one, other, by in differences:
             if one in last and other in last:

@@ -621,4 +621,7 @@ def different(node: Node) -> Node:
     shown = tuple(Shown(name, kind, (n,)) for n, (name, kind) in enumerate(node.outputs))
     number = groups(node, node.times, keys)
     operation = Grouped(Grouping(len(keys), (), shown), keys, (), tuple(kind for _, kind in node.outputs))
-    return Applied(operation, (node,), node.outputs, node.times, True, number.number, number.formula, number)
+    retracts = node.retracts
+    return Applied(
+        operation, (node,), node.outputs, node.times, retracts, number.number, number.formula, number
+    )
