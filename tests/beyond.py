@@ -664,6 +664,8 @@ def _sub_queries(world: _World) -> str:
         inner += f", {r.choice(body.columns).alias}.{TIME}"
     name = r.choice(list(world.streams))
     outer = f"s0.{key.name}"
+    if r.random() < 0.25:
+        return _joined_groups(world, body, str(key), outer, f"{value} AS m")
     return r.choice(
         [
             f"SELECT m, COUNT(*) AS n FROM ({inner}) q GROUP BY m",
@@ -681,6 +683,20 @@ def _sub_queries(world: _World) -> str:
             f"SELECT k, m, RANK() OVER (ORDER BY m) AS x FROM ({inner}) q",
         ]
     )
+
+
+def _joined_groups(world: _World, body: _Body, key: str, outer: str, value: str) -> str:
+    """Groups of a join with groups."""
+    r = world.r
+    times = [f", {r.choice(world.moments(body))}"] if world.time and r.random() < 0.5 else []
+    inner = f"SELECT {key} AS k{''.join(f'{t} AS w' for t in times)}, {value} {body.text()} GROUP BY {key}"
+    numbers = ["s0.A", "q.m", *(["s0.B"] if _Column("s0", "B", world.kinds["B"]).number else [])]
+    summed = f"{r.choice(['SUM', 'MAX', 'MIN', 'AVG'])}({r.choice(numbers)})"
+    shown = r.choice(["COUNT(*)", "COUNT(DISTINCT q.m)", summed, summed])
+    by = r.choice([outer, "s0.K", "q.k", *(["q.w"] if times else [])])
+    join, within = r.choice(["JOIN", "JOIN", "LEFT JOIN"]), f" AND q.w = s0.{TIME}" if times else ""
+    source = f"FROM {r.choice(list(world.streams))} s0 {join} ({inner}{''.join(times)}) q"
+    return f"SELECT {by} AS c0, {shown} AS c1 {source} ON {outer} = q.k{within} GROUP BY {by}"
 
 
 def _closing(world: _World) -> str:
