@@ -613,7 +613,7 @@ def _present(world: _World) -> str:
 def _sets(world: _World) -> str:
     """EXCEPT, INTERSECT, and unions of what is grouped."""
     r = world.r
-    names = r.sample(sorted(world.kinds), r.choice([1, 2]))
+    names = r.sample([*sorted(world.kinds), *([TIME] if world.time else [])], r.choice([1, 2]))
     sides = []
     for prefix in "st":
         body = world.body(1, prefix)
