@@ -576,6 +576,8 @@ def _outer_joins(world: _World) -> str:
     join = _either(f"LEFT {side}", side) if half else side
     known = columns["s0"] if half else both
     where = f" WHERE {world.test(known)}" if r.random() < 0.3 else ""
+    if not half and r.random() < 0.2:
+        where = f" WHERE {r.choice(both)} IS NULL"
     source = f"FROM {one} s0 {join} JOIN {other} t0 ON {' AND '.join(on)}{where}"
     if r.random() < 0.3:
         key = r.choice([*map(str, known), *([f"s0.{TIME}"] if world.time else [])])
