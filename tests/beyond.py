@@ -366,9 +366,7 @@ def _groups(world: _World, body: _Body | None = None, further: Sequence[tuple[st
         computed = [f"{whole} + 1", f"{whole} % 2", f"CASE WHEN {whole} > 1 THEN 'high' ELSE 'low' END"]
         if world.time == "timestamp":
             moment = r.choice(moments)
-            fine, letters = r.choice([("%M", "mm"), ("%M:%S", "mm:ss")])
-            spark, judge = f"DATE_FORMAT({moment}, 'yyyy-MM-dd HH:{letters}')", f"'%Y-%m-%d %H:{fine}'"
-            computed = [_either(spark, f"STRFTIME({moment}, {judge})"), f"YEAR({moment})"]
+            computed = [_written(world, moment), f"YEAR({moment})"]
         keys = [*keys[:1], r.choice(computed)]
     shown = [key for key in keys if r.random() < 0.8] + [r.choice(parts) for _, parts in further]
     values = [world.aggregate(body, moments) for _ in range(r.choice([1, 1, 2, 3]))]
@@ -382,6 +380,13 @@ def _groups(world: _World, body: _Body | None = None, further: Sequence[tuple[st
         grouped = r.choice([*(f"{word} ({', '.join(keys)})" for word in ("ROLLUP", "CUBE")), sets])
         grouped = f" GROUP BY {grouped}"
     return f"SELECT {', '.join(names)} {body.text()}{grouped}{world.having(body)}"
+
+
+def _written(world: _World, moment: str) -> str:
+    """A time as digits of the calendar."""
+    fine, letters = world.r.choice([("%M", "mm"), ("%M:%S", "mm:ss")])
+    spark, judge = f"DATE_FORMAT({moment}, 'yyyy-MM-dd HH:{letters}')", f"'%Y-%m-%d %H:{fine}'"
+    return _either(spark, f"STRFTIME({moment}, {judge})")
 
 
 def _windows(world: _World) -> str:
@@ -413,6 +418,11 @@ def _windows(world: _World) -> str:
         _either(f"{call}.start", start),
         _either(f"{call}.end", f"{start} + {world.span(size)}"),
     ]
+    if r.random() < 0.25:
+        shown = [*map(str, r.sample(body.columns, r.choice([0, 1, 1]))), r.choice(parts)]
+        if world.time == "timestamp" and r.random() < 0.3:
+            shown[-1] = _written(world, stamp)
+        return f"SELECT DISTINCT {', '.join(f'{part} AS c{n}' for n, part in enumerate(shown))} {body.text()}"
     return _groups(world, body, [(_either(f"({call})", start), parts)])
 
 
@@ -566,6 +576,8 @@ def _outer_joins(world: _World) -> str:
     join = _either(f"LEFT {side}", side) if half else side
     known = columns["s0"] if half else both
     where = f" WHERE {world.test(known)}" if r.random() < 0.3 else ""
+    if not half and r.random() < 0.2:
+        where = f" WHERE {r.choice(both)} IS NULL"
     source = f"FROM {one} s0 {join} JOIN {other} t0 ON {' AND '.join(on)}{where}"
     if r.random() < 0.3:
         key = r.choice([*map(str, known), *([f"s0.{TIME}"] if world.time else [])])
@@ -603,7 +615,7 @@ def _present(world: _World) -> str:
 def _sets(world: _World) -> str:
     """EXCEPT, INTERSECT, and unions of what is grouped."""
     r = world.r
-    names = r.sample(sorted(world.kinds), r.choice([1, 2]))
+    names = r.sample([*sorted(world.kinds), *([TIME] if world.time else [])], r.choice([1, 2]))
     sides = []
     for prefix in "st":
         body = world.body(1, prefix)
@@ -654,6 +666,8 @@ def _sub_queries(world: _World) -> str:
         inner += f", {r.choice(body.columns).alias}.{TIME}"
     name = r.choice(list(world.streams))
     outer = f"s0.{key.name}"
+    if r.random() < 0.25:
+        return _joined_groups(world, body, str(key), outer, f"{value} AS m")
     return r.choice(
         [
             f"SELECT m, COUNT(*) AS n FROM ({inner}) q GROUP BY m",
@@ -671,6 +685,20 @@ def _sub_queries(world: _World) -> str:
             f"SELECT k, m, RANK() OVER (ORDER BY m) AS x FROM ({inner}) q",
         ]
     )
+
+
+def _joined_groups(world: _World, body: _Body, key: str, outer: str, value: str) -> str:
+    """Groups of a join with groups."""
+    r = world.r
+    times = [f", {r.choice(world.moments(body))}"] if world.time and r.random() < 0.5 else []
+    inner = f"SELECT {key} AS k{''.join(f'{t} AS w' for t in times)}, {value} {body.text()} GROUP BY {key}"
+    numbers = ["s0.A", "q.m", *(["s0.B"] if _Column("s0", "B", world.kinds["B"]).number else [])]
+    summed = f"{r.choice(['SUM', 'MAX', 'MIN', 'AVG'])}({r.choice(numbers)})"
+    shown = r.choice(["COUNT(*)", "COUNT(DISTINCT q.m)", summed, summed])
+    by = r.choice([outer, "s0.K", "q.k", *(["q.w"] if times else [])])
+    join, within = r.choice(["JOIN", "JOIN", "LEFT JOIN"]), f" AND q.w = s0.{TIME}" if times else ""
+    source = f"FROM {r.choice(list(world.streams))} s0 {join} ({inner}{''.join(times)}) q"
+    return f"SELECT {by} AS c0, {shown} AS c1 {source} ON {outer} = q.k{within} GROUP BY {by}"
 
 
 def _closing(world: _World) -> str:
@@ -745,6 +773,9 @@ def _again(world: _World, body: _Body, value: str, key: str) -> str:
 def _near(world: _World) -> str:
     """A condition that keeps the time of t0 near that of s0: within, before, or after it."""
     r, one, other = world.r, f"s0.{TIME}", f"t0.{TIME}"
+    if world.time == "timestamp" and r.random() < 0.2:
+        written = _written(world, "{}")
+        return f"{written.replace('{}', one)} = {written.replace('{}', other)}"
     back, on = world.offset(r.choice([0, 1, 2]), "-"), world.offset(r.choice([0, 1, 2, 4]))
     return r.choice(
         [
@@ -783,6 +814,10 @@ def _retold(world: _World) -> str:
         ]
     )
     different = f"SELECT DISTINCT s0.K AS k FROM {one} s0"
+    counted = f"SELECT t0.{TIME} AS t, t0.K AS k, COUNT(*) AS a FROM {other} t0 GROUP BY t0.{TIME}, t0.K"
+    matched = f"q.t {r.choice(['=', '=', '<=', '<'])} {time}{world.offset(r.choice([0, 0, 1]))}" + r.choice(
+        ["", " AND q.k = s0.K", " AND q.a > 1", " AND q.k = s0.K AND q.a <> s0.A"]
+    )
     return r.choice(
         [
             f"SELECT t, COUNT(*) AS n, MAX(a) AS m FROM ({inner}) q GROUP BY t",
@@ -790,6 +825,13 @@ def _retold(world: _World) -> str:
             f"SELECT k, SUM(a) AS m FROM ({inner}) q GROUP BY k",
             f"SELECT q.t, q.a FROM ({inner}) q JOIN {other} s0 ON {time} = q.t",
             f"SELECT k, COUNT(*) OVER () AS n, SUM(k) OVER (ORDER BY k) AS m FROM ({different}) q",
+            f"SELECT s0.A, (SELECT COUNT(*) FROM {other} t0 WHERE t0.{TIME} = {time} AND t0.K = s0.K) AS n"
+            f" FROM {one} s0",
+            f"SELECT s0.A, q.a FROM {one} s0 LEFT JOIN ({counted}) q ON {matched}",
+            f"SELECT s0.A FROM {one} s0 WHERE {r.choice(['', 'NOT '])}EXISTS"
+            f" (SELECT 1 FROM ({counted}) q WHERE {matched})",
+            f"SELECT {time}, COUNT(*) AS n FROM {one} s0 WHERE NOT EXISTS"
+            f" (SELECT 1 FROM ({counted}) q WHERE {matched}) GROUP BY {time}",
         ]
     )
 

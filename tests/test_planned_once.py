@@ -11,10 +11,12 @@ import pytest
 
 from streambound import compiler
 from streambound.cli import main
+from streambound.errors import UnsupportedError
 from streambound.examination.__main__ import examined
 from streambound.query.catalog import catalog_from_mapping
 from streambound.synopsis import statement as parts
 from tests.spark import histories
+from tests.statements import line_of, unplanned
 
 TIMED = {"columns": {"A": "int", "ts": "int"}, "timestamp": "ts"}
 BODIES = {**dict.fromkeys("ST", TIMED), "R": {"kind": "static", "columns": {"K": "int"}}}
@@ -104,3 +106,14 @@ def test_run(
     assert main(["run", query, "--catalog", catalog, "--engine", engine, "--input", streams]) == 0
     assert json.loads(capsys.readouterr().out)
     assert (made["decide"], made["plan_of"]) == (1, QUERIES[name][1])
+
+
+@pytest.mark.parametrize("seed", [215374, *range(30)])
+def test_what_is_planned_from_the_statement_is_what_is_said_to_have_a_plan(seed: int) -> None:
+    line = line_of(seed)
+    assert line.catalog is not None
+    try:
+        job = compiler.compile(line.sql, line.catalog, line.id)
+    except UnsupportedError:
+        return
+    assert (unplanned(line) is None) == (job.verdict.bounded and job.unplanned is None), line.sql

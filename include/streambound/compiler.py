@@ -224,28 +224,28 @@ def planned(job: Decided) -> Planned:
         return known_planned
     if (why := unplanned(job)) is not None:
         return replace(known_planned, unplanned=why)
-    if not job.statement.plain or job.decision.operators:
-        try:
-            if job.statement.final:
-                require_final(job.name, job.verdict)
-            node = flow(job.statement)
-        except PlanError as error:
-            if not _planned_with_statics(job.statement):
-                return replace(known_planned, unplanned=error.message)
-            names = ", ".join(dict.fromkeys(o.relation.name for o in job.statement.statics))
-            return replace(known_planned, units_formula=f"keys x classes of the static values of {names}")
-        return replace(known_planned, node=node, units_formula=formula_of(node))
-    if sized := [query for query in job.parts if _sized_by_statics(query)]:
-        named = dict.fromkeys(str(a) for query in sized for a in query.mentioned if query.is_static(a))
-        return replace(
-            known_planned, units_formula=f"keys x classes of the static values of {', '.join(named)}"
-        )
+    if job.statement.plain and not job.decision.operators:
+        if sized := [query for query in job.parts if _sized_by_statics(query)]:
+            named = dict.fromkeys(str(a) for query in sized for a in query.mentioned if query.is_static(a))
+            return replace(
+                known_planned, units_formula=f"keys x classes of the static values of {', '.join(named)}"
+            )
+        # Without tables of its parts it may have a plan as operations.
+        with suppress(PlanError):
+            parts = planned_parts(job.decision.parts)
+            sizes = sizing([part.plan for part in parts])
+            return replace(known_planned, planned_parts=parts, units_formula=sizes)
     try:
-        parts = planned_parts(job.decision.parts)
+        if job.statement.final:
+            require_final(job.name, job.verdict)
+        node = flow(job.statement)
     except PlanError as error:
-        # Bounded, but beyond a named limit of the planner: the verdict stands without a size.
-        return replace(known_planned, unplanned=error.message)
-    return replace(known_planned, planned_parts=parts, units_formula=sizing([part.plan for part in parts]))
+        if not _planned_with_statics(job.statement):
+            # Bounded, but beyond a named limit of the planner: the verdict stands without a size.
+            return replace(known_planned, unplanned=error.message)
+        names = ", ".join(dict.fromkeys(o.relation.name for o in job.statement.statics))
+        return replace(known_planned, units_formula=f"keys x classes of the static values of {names}")
+    return replace(known_planned, node=node, units_formula=formula_of(node))
 
 
 def unplanned(job: Decided) -> str | None:

@@ -2,7 +2,8 @@
 
 At a marker every tuple up to its time is there, and any may come later. A row that holds is *settled* if it
 holds whatever comes. Joins and filters are settled at once. A row that must have no partner is, as soon as no
-partner can be completed: every choice of tuples that are there, with others that may come, is tried. A group
+partner can be completed: every choice of tuples that are there, with others that may come, is tried; rows of
+a sub-query may come, or go, until their own time is over. A group
 is settled when no row comes into it any more: where its keys bound a timestamp, when that and what may lie
 between it and the timestamps of other tuples of a row has passed. A rank is settled when no row comes before
 it, a frame when no row comes into it. What no time bounds is never settled, and never told.
@@ -19,7 +20,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise, product
+from math import prod
 from typing import Any, TypeAlias
 
 from streambound.evaluation.definition import (
@@ -40,10 +43,10 @@ from streambound.evaluation.definition_orders import (
     rank_of,
     ranked,
 )
-from streambound.evaluation.definition_rows import Row
+from streambound.evaluation.definition_rows import Row, computed
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.query.clock import CLOCK
-from streambound.query.formula import AllOf, AnyOf, Formula, all_of
+from streambound.query.formula import AllOf, AnyOf, Formula, all_of, holds
 from streambound.query.model import (
     Atom,
     Attribute,
@@ -150,54 +153,76 @@ def _selection(selection: Selection, seen: Relations, now: int) -> Flagged:
     sought = {as_of.alias: as_of for as_of in selection.as_of}
     joined = [o for o in selection.base.occurrences if o.alias not in sought]
     settled = {o.alias: _settled_rows(selection, o, seen, now) for o in joined if o.relation.fed is not None}
-    unsettled = any(
-        _changes(o)
-        for o in (*joined, *(o for guard in selection.guards for o in guard.base.occurrences))
-        if o.alias not in settled
-    ) or any(o.relation.fed is not None for o in selection.base.occurrences if o.alias in sought)
+    guarding = [o for guard in selection.guards for o in guard.base.occurrences]
+    unsettled = any(o.relation.kind is Kind.VERSIONED for o in (*joined, *guarding)) or any(
+        o.relation.fed is not None for o in selection.base.occurrences if o.alias in sought
+    )
 
     def sure(match: Match) -> bool:
-        if unsettled or not all(rows[_own(match[alias])] for alias, rows in settled.items()):
-            return False
         # Of later tuples an as-of join finds the first, which may still come.
-        if any(not match[alias] and as_of.op in (Op.LT, Op.LE) for alias, as_of in sought.items()):
+        if unsettled or any(not match[a] and as_of.op in (Op.LT, Op.LE) for a, as_of in sought.items()):
             return False
-        return not any(_may_match(selection, guard, match, seen, now) for guard in selection.guards)
+        return all(
+            not _may_match(selection, guard, match, seen, now)
+            if guard.negated
+            else _stays_matched(selection, guard, match, seen, now)
+            for guard in selection.guards
+        )
 
-    return [(row, sure(match)) for match, row in matched(selection, seen, _all)]
-
-
-def _changes(occurrence: Occurrence) -> bool:
-    """Whether the tuples of a relation may be taken back, or nothing is known of that."""
-    return occurrence.relation.fed is not None or occurrence.relation.kind is Kind.VERSIONED
+    found = [(match, row, tuple(map(_own, match.values()))) for match, row in matched(selection, seen, _all)]
+    number, equal = Counter(key for _, _, key in found), Counter[Any]()
+    flagged = []
+    for match, row, key in found:
+        equal[key] += 1
+        share = prod(shares[_own(match[alias])] for alias, shares in settled.items())
+        flagged.append((row, equal[key] <= number[key] * share and sure(match)))
+    return flagged
 
 
 def _own(row: Encoded) -> frozenset[tuple[str, Any]]:
-    return frozenset(row.items())
+    return frozenset((name, value) for name, value in row.items() if name != ARRIVAL)
 
 
 def _settled_rows(
     selection: Selection, occurrence: Occurrence, seen: Relations, now: int
-) -> dict[frozenset[tuple[str, Any]], bool]:
-    """Of each row of a sub-query whether all that equal it are settled."""
-    found: dict[frozenset[tuple[str, Any]], bool] = {}
-    flags: dict[tuple[Any, ...], bool] = {}
+) -> dict[frozenset[tuple[str, Any]], Fraction]:
+    """Of each row of a sub-query the share of those that equal it which is settled."""
     assert occurrence.relation.fed is not None
-    for row, sure in _answer(occurrence.relation.fed, seen, now):
-        flags[row.values] = flags.get(row.values, True) and sure
+    number, sure = Counter[Any](), Counter[Any]()
+    for row, settled in _answer(occurrence.relation.fed, seen, now):
+        number[row.values] += 1
+        sure[row.values] += settled
     names = [column.name for column in occurrence.relation.own]
+    found = {}
     for made in tuples(occurrence, seen, columns_read(selection), _all):
-        found[_own(made)] = flags[tuple(made[name] for name in names)]
+        key = tuple(made[name] for name in names)
+        found[_own(made)] = Fraction(sure[key], number[key])
     return found
 
 
-# Partners that may still come.
+# Partners that may still come, or go.
+
+
+def _stays_matched(selection: Selection, guard: Guard, match: Match, seen: Relations, now: int) -> bool:
+    """Whether a row that must have a partner has one that nothing takes back."""
+    if all(o.relation.fed is None for o in guard.base.occurrences):
+        return True
+    read, there = columns_read(selection), []
+    for o in guard.base.occurrences:
+        rows = tuples(o, seen, read, _all)
+        if o.relation.fed is not None:
+            shares = _settled_rows(selection, o, seen, now)
+            rows = [row for row in rows if shares[_own(row)]]
+        there.append(rows)
+    aliases = [o.alias for o in guard.base.occurrences]
+    return any(
+        holds(guard.formula, partial(true_of, {**match, **dict(zip(aliases, found, strict=True))}))
+        for found in product(*there)
+    )
 
 
 def _may_match(selection: Selection, guard: Guard, match: Match, seen: Relations, now: int) -> bool:
     """Whether a partner that a row must not have may still come."""
-    if not guard.negated:
-        return False
     occurrences = guard.base.occurrences
     coming = [o for o in occurrences if o.relation.kind is not Kind.STATIC]
     read = columns_read(selection)
@@ -228,14 +253,19 @@ def _branches(formula: Formula) -> list[tuple[Atom, ...]]:
 
 def _possible(atoms: Sequence[Atom], match: Match, later: Mapping[str, Occurrence], now: int) -> bool:
     """Whether tuples may come that make a conjunction true with those of a match; likely values are tried."""
-    variables = dict.fromkeys(a for atom in atoms for a in atom.attributes if a.occurrence in later)
     if any(isinstance(atom, Never) for atom in atoms):
         return False
     stamps = {
         alias: Attribute(alias, o.relation.timestamp) for alias, o in later.items() if o.relation.timestamp
     }
+    read = [a for atom in atoms for a in atom.attributes if a.occurrence in later]
+    # What is computed of a time alone follows from it.
+    buckets = {a: column for a in read if (column := _bucket(later[a.occurrence].relation, a)) is not None}
+    variables = dict.fromkeys(v for a in read for v in ((stamps[a.occurrence], a) if a in buckets else (a,)))
     columns = {a: later[a.occurrence].relation.column(a.column) for a in variables}
-    likely = _likely(atoms, match, columns, now)
+    # No row comes any more whose timestamp is at most this.
+    over = {alias: now - _lateness(o.relation) if o.relation.fed else now for alias, o in later.items()}
+    likely = _likely(atoms, match, columns, [int(moment) for moment in over.values() if moment > -math.inf])
     free = list(variables)
     made: dict[str, dict[str, Any]] = {alias: {} for alias in later}
     both = {**match, **made}
@@ -251,8 +281,17 @@ def _possible(atoms: Sequence[Atom], match: Match, later: Mapping[str, Occurrenc
             if attribute in atom.attributes
             and all(a in bound or a.occurrence not in later for a in atom.attributes)
         ]
-        for value in likely[attribute]:
-            if attribute == stamps.get(attribute.occurrence) and (value is None or value <= now):
+        values = likely[attribute]
+        if attribute in buckets:
+            bases = dict(made[attribute.occurrence])
+            values = [
+                row[attribute.column]
+                for row in computed(later[attribute.occurrence].relation, [buckets[attribute]], [bases])
+            ]
+        for value in values:
+            if attribute == stamps.get(attribute.occurrence) and (
+                value is None or value <= over[attribute.occurrence]
+            ):
                 continue
             made[attribute.occurrence][attribute.column] = value
             if all(true_of(both, atom) for atom in checked) and settle(number + 1):
@@ -263,14 +302,21 @@ def _possible(atoms: Sequence[Atom], match: Match, later: Mapping[str, Occurrenc
     return all(true_of(match, atom) for atom in rest) and settle(0)
 
 
+def _bucket(relation: Relation, attribute: Attribute) -> Column | None:
+    """The column of an attribute that is a bucket of the timestamp; None of others."""
+    column = relation.column(attribute.column)
+    alone = column.bucket is not None and column.slide is None and column.of == (relation.timestamp,)
+    return column if alone and column.formula is not None else None
+
+
 def _likely(
-    atoms: Sequence[Atom], match: Match, columns: Mapping[Attribute, Column], now: int
+    atoms: Sequence[Atom], match: Match, columns: Mapping[Attribute, Column], moments: Sequence[int]
 ) -> dict[Attribute, list[Any]]:
     """Values of each column that meet every order of it with what it is compared with."""
     offsets = sum(abs(atom.offset) for atom in atoms if isinstance(atom, Join))
     found = {}
     for attribute, column in columns.items():
-        fixed = _fixed(atoms, match, column.type.family, now)
+        fixed = _fixed(atoms, match, column.type.family, moments)
         values: list[Any] = _around(fixed, column, len(columns), offsets)
         domain = column.domain
         if domain is not None:
@@ -286,7 +332,7 @@ def _likely(
     return found
 
 
-def _fixed(atoms: Sequence[Atom], match: Match, family: Family, now: int) -> list[Any]:
+def _fixed(atoms: Sequence[Atom], match: Match, family: Family, moments: Sequence[int]) -> list[Any]:
     """The values that are given: constants, and those of the tuples that are there."""
     found: list[Any] = []
     for atom in atoms:
@@ -302,7 +348,7 @@ def _fixed(atoms: Sequence[Atom], match: Match, family: Family, now: int) -> lis
     ]
     numbers = family is not Family.STRING
     made = [v for v in values if v is not None and isinstance(v, str) is not numbers]
-    return [*made, *([now] if numbers else [])]
+    return [*made, *(moments if numbers else [])]
 
 
 def _around(fixed: Sequence[Any], column: Column, count: int, offsets: int) -> list[Any]:
@@ -359,8 +405,9 @@ def _time(query: Query, position: int) -> _Time | None:
         return None
     if (column.formula or "").startswith(END):
         return _Time(term.occurrence, -1)
-    # Of a time of a sub-query it is not known on which side of its timestamp it is.
-    return _Time(term.occurrence, near[1] - (query.occurrence(term.occurrence).relation.fed is None))
+    # Of a time that a sub-query has it is not known on which side of its timestamp it is.
+    begins = query.occurrence(term.occurrence).relation.fed is None or bool(column.edge)
+    return _Time(term.occurrence, near[1] - begins)
 
 
 def _closed(block: Block, equal: Mapping[int, Any], now: int, until: tuple[int, Any] | None = None) -> bool:
@@ -371,10 +418,20 @@ def _closed(block: Block, equal: Mapping[int, Any], now: int, until: tuple[int, 
         if any(isinstance(term, Constant) and term.value != value for term, value in terms):
             # The other side of an outer join.
             continue
-        for branch in _branches(_conditions(selection)):
-            if any(last > now for last in _latest(selection, branch, limits).values()):
-                return False
+        for coming in _ways(selection):
+            for branch in _branches(_conditions(coming)):
+                if any(last > now for last in _latest(coming, branch, limits).values()):
+                    return False
     return True
+
+
+def _ways(selection: Selection) -> Iterator[Selection]:
+    """How rows of a SELECT come: with their tuples, or as a partner goes that they must not have."""
+    yield selection
+    for n, guard in enumerate(selection.guards):
+        if guard.negated and any(o.relation.fed is not None for o in guard.base.occurrences):
+            guards = (*selection.guards[:n], replace(guard, negated=False), *selection.guards[n + 1 :])
+            yield replace(selection, guards=guards)
 
 
 def _conditions(selection: Selection) -> Formula:
@@ -404,6 +461,7 @@ def _latest(
         if time is not None and value is not None and time.alias in last:
             last[time.alias] = min(last[time.alias], time.last(value))
     differences: list[tuple[str, str, int]] = []
+    known = replace(selection.base, occurrences=tuple(there))
     for atom in branch:
         if isinstance(atom, Filter) and atom.attribute in stamps and atom.op in (Op.LT, Op.LE, Op.EQ):
             alias = stamps[atom.attribute]
@@ -415,6 +473,11 @@ def _latest(
                 differences.append((one, other, atom.offset - (atom.op is Op.LT)))
             if atom.op in (Op.GT, Op.GE, Op.EQ):
                 differences.append((other, one, -atom.offset - (atom.op is Op.GT)))
+        if isinstance(atom, Join) and atom.op is Op.EQ and not atom.offset:
+            written = [known.calendar(a) if a.occurrence in last else None for a in atom.attributes]
+            if None not in written:
+                ends = zip(atom.attributes, reversed(atom.attributes), written, strict=True)
+                differences += [(a.occurrence, b.occurrence, span[1]) for a, b, span in ends if span]
     for _ in last:
         for one, other, by in differences:
             if one in last and other in last:
@@ -440,9 +503,9 @@ def _lateness(relation: Relation) -> float:
             if not isinstance(block.then, Grouping) or len(block.then.shown[position].outputs) != 1:
                 return math.inf
             output = block.then.shown[position].outputs[0]
-        for selection in block.selections:
-            for branch in _branches(_conditions(selection)):
-                late = max(late, *_latest(selection, branch, [(output, 0)]).values())
+        for coming in (way for selection in block.selections for way in _ways(selection)):
+            for branch in _branches(_conditions(coming)):
+                late = max(late, *_latest(coming, branch, [(output, 0)]).values())
     return late
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -219,9 +220,10 @@ def _planned_with(drafted: Draft, static: Mapping[str, list[Encoded]]) -> Statem
     if drafted.planned is not None:
         return statement_plan(statement, drafted.planned, drafted.node)
     values = partial(static_values, static=static)
-    if not statement.plain:
-        return statement_plan(statement, (), flow(statement, values))
-    return statement_plan(statement, planned_parts(drafted.parts, values))
+    if statement.plain:
+        with suppress(PlanError):
+            return statement_plan(statement, planned_parts(drafted.parts, values))
+    return statement_plan(statement, (), flow(statement, values))
 
 
 def cache_plan(decided: Decided, size: int) -> MemoryPlan:

@@ -52,9 +52,14 @@ def any_of(parts: Iterable[Formula]) -> Formula:
         if part == ALWAYS:
             return ALWAYS
         flat.extend(part.parts if isinstance(part, AnyOf) else (part,))
-    possible = [part for part in flat if not isinstance(part, Never)] or flat[:1]
+    possible = [part for part in flat if not _never(part)] or flat[:1]
     distinct = tuple(dict.fromkeys(_listed(possible)))
     return distinct[0] if len(distinct) == 1 else AnyOf(distinct)
+
+
+def _never(part: Formula) -> bool:
+    """Whether a part is never true, as its text says."""
+    return isinstance(part, Never) or (isinstance(part, AllOf) and any(map(_never, part.parts)))
 
 
 def _listed(parts: Iterable[Formula]) -> Iterator[Formula]:

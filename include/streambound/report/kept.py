@@ -23,6 +23,7 @@ STATELESS = "Nothing is kept: each tuple is tested when it arrives and answered 
 
 
 _CHANGES = "Where a row of these changes, its old answer is taken back and the new one is given."
+_FOR_GOOD = "Each answer is given once, for good."
 _ONCE = "A row is answered once, when nothing can change it any more; what may still change it is kept above."
 
 
@@ -166,7 +167,7 @@ def _tree_words(node: Node) -> PlanWords:
         for applied in made
     ]
     once = isinstance(node, Applied) and isinstance(node.operation, Settled)
-    answer = _ONCE if once else _CHANGES
+    answer = _ONCE if once else _CHANGES if node.retracts else _FOR_GOOD
     read = frozenset[str]().union(*(one.read for one in words))
     return PlanWords(read, (*kept, *said), filters, answer=answer, timed=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 from streambound.boundedness.finals import with_final_rows
@@ -27,7 +28,7 @@ from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import AnyPlan
 from streambound.synopsis.row_planner import Planning, changes, leaf, rows
 from streambound.synopsis.settled import settled
-from streambound.synopsis.statement import PART, WHOLE
+from streambound.synopsis.statement import PART, WHOLE, require_bounded
 from streambound.synopsis.table_planner import StaticValues, window
 
 
@@ -91,9 +92,21 @@ def _plain(statement: Statement, planning: Planning) -> Node:
     try:
         return leaf(statement, planning)
     except PlanError:
-        if (applied := irredundant(statement, planning)) is None:
-            raise
-        return applied
+        for made in (irredundant, _different_in_time):
+            if (applied := made(statement, planning)) is not None:
+                return applied
+        raise
+
+
+def _different_in_time(statement: Statement, planning: Planning) -> Node | None:
+    """Different rows as groups by all columns, of which a time says when they are over; None: it does not."""
+    if len(statement.blocks) > 1 or not statement.blocks[0].ring.idempotent:
+        return None
+    require_bounded(statement, planning.called)
+    selections = statement.blocks[0].selections
+    with suppress(PlanError):
+        return different(rows(statement, selections, range(len(selections[0].base.select)), planning))
+    return None
 
 
 def _over_changes(block: Block) -> bool:

@@ -41,8 +41,9 @@ from streambound.synopsis.flow import (
     together,
 )
 from streambound.synopsis.guarded import implied_times, stamps_of
+from streambound.synopsis.joined import guarded_rows
 from streambound.synopsis.plan import Plan
-from streambound.synopsis.row_planner import Planning, rows, times_of
+from streambound.synopsis.row_planner import Planning, kept_rows, rows, times_of
 from streambound.synopsis.sizes import columns_of, each_of, groups
 from streambound.synopsis.statement import PlannedPart
 
@@ -499,8 +500,7 @@ class _Inputs:
         if aggregate.formula is not None or not all(isinstance(term, Attribute) for term in terms):
             return False
         if aggregate.idempotent:
-            plain = aggregate.polynomial in (None, ((Fraction(1), aggregate.arguments),))
-            return aggregate.by is None and plain and len(aggregate.arguments) == 1
+            return self.plain_extremum(aggregate)
         if aggregate.function not in WEIGHED or aggregate.distinct:
             return False
         products = () if aggregate.kind is Kind.COUNT else aggregate.polynomial
@@ -510,6 +510,12 @@ class _Inputs:
             for _, factors in products
             for base in bases
         )
+
+    @staticmethod
+    def plain_extremum(aggregate: Aggregate) -> bool:
+        """Whether it is the least or greatest value of a column."""
+        plain = aggregate.polynomial in (None, ((Fraction(1), aggregate.arguments),))
+        return aggregate.by is None and plain and len(aggregate.arguments) == 1
 
     def _shows_existence(self, aggregate: Aggregate) -> bool:
         """Whether every match of a group adds the same to a mean, or nothing to a sum (Theorem L)."""
@@ -553,10 +559,40 @@ class _Inputs:
             ):
                 raise
         selections = _one_sided(self._present(_passing(aggregate)), (*self.keys, *positions))
+        if any(selection.guards for selection in selections):
+            return self._of(positions, self._best(selections, aggregate, positions))
         parts, order = extreme_rows(self.statement, selections, aggregate, self.keys, self.planning.values)
         statement = of_rows(self.statement, selections, BOOLEANS, (*self.keys, *order))
         self._put(aggregate, Leaf(statement, parts, times_of(parts)))
         return self._of(order, self.known[aggregate])
+
+    def _best(self, selections: Sequence[Selection], aggregate: Aggregate, positions: tuple[int, ...]) -> int:
+        """The input with the extremum of each selection, as far as its guard tells rows apart."""
+        if len(positions) != 1 or aggregate.formula is not None or not self.plain_extremum(aggregate):
+            raise PlanError(f"no plan was made of {aggregate.text}", subject=self.statement.name)
+        places = (*self.keys, *positions)
+        narrow = [
+            replace(s, base=replace(s.base, select=tuple(s.base.select[p] for p in places)))
+            for s in selections
+        ]
+        nodes = tuple(self._best_of(selection, aggregate) for selection in narrow)
+        self._put(aggregate, nodes[0] if len(nodes) == 1 else Sum(nodes))
+        return self.known[aggregate]
+
+    def _best_of(self, selection: Selection, aggregate: Aggregate) -> Node:
+        """Of each key, and of what a guard asks, the extremum of the last output."""
+        if len(selection.guards) > 1 or selection.as_of:
+            raise PlanError(f"no plan was made of {aggregate.text}", subject=self.statement.name)
+        last, outside = len(selection.base.select) - 1, selection.base.occurrences
+
+        def of(asked: Selection) -> Node:
+            if asked.base.occurrences != outside:
+                return rows(self.statement, [asked], range(len(asked.base.select)), self.planning)
+            select, then = _extremum(asked.base, last, aggregate)
+            block = Block(INTEGERS, (replace(asked, base=replace(asked.base, select=select)),), then)
+            return grouped(self.statement, block, then, self.planning)
+
+        return guarded_rows(selection, of, kept_rows) if selection.guards else of(selection)
 
     def _weighed(self, aggregate: Aggregate) -> Reads:
         """A sum as weights of rows that are keys alone: a number for each product of columns."""
@@ -580,6 +616,22 @@ class _Inputs:
             node = rows(self.statement, made, self.keys, self.planning)
             self._put(key, node)
         return self.known[key]
+
+
+def _extremum(base: Query, value: int, aggregate: Aggregate) -> tuple[tuple[Output, ...], Grouping]:
+    """Groups by the different outputs beside one, which show all where they are, of that one an extremum."""
+    kinds = [kind for _, kind in base.outputs]
+    keys = dict.fromkeys(output.term for n, output in enumerate(base.select) if n != value)
+    if not keys:
+        raise PlanError(f"no plan was made of {aggregate.text}", subject=base.name)
+    at = {term: n for n, term in enumerate(keys)}
+    of = replace(aggregate, arguments=(len(keys),), polynomial=((Fraction(1), (len(keys),)),))
+    shown = [
+        Shown(output.name, kinds[n], *(((), (0,)) if n == value else ((at[output.term],),)))
+        for n, output in enumerate(base.select)
+    ]
+    select = (*(Output(str(term), term) for term in keys), base.select[value])
+    return select, Grouping(len(keys), (of,), tuple(shown))
 
 
 def _is_null(term: Term) -> bool:
@@ -621,4 +673,7 @@ def different(node: Node) -> Node:
     shown = tuple(Shown(name, kind, (n,)) for n, (name, kind) in enumerate(node.outputs))
     number = groups(node, node.times, keys)
     operation = Grouped(Grouping(len(keys), (), shown), keys, (), tuple(kind for _, kind in node.outputs))
-    return Applied(operation, (node,), node.outputs, node.times, True, number.number, number.formula, number)
+    retracts = node.retracts
+    return Applied(
+        operation, (node,), node.outputs, node.times, retracts, number.number, number.formula, number
+    )

@@ -323,7 +323,10 @@ def _through(
     base, shown = showing(replace(whole.base, select=(), ring=BOOLEANS), read)
     node = leaf(of_one(statement, replace(whole, base=base)))
     found = {a: Attribute(f"{a.occurrence}, with a match", a.column) for a in read}
-    formula = all_of(_same(a, found[a], selection.base.nullable(a)) for a in read)
+    compared = [atom for atom in conjunction(guard.formula) or () if not isinstance(atom, NullTest)]
+    # What is compared is not NULL in a match.
+    present = {a for atom in compared for a in atom.attributes}
+    formula = all_of(_same(a, found[a], selection.base.nullable(a) and a not in present) for a in read)
     outer, mine = {a: places[a] for a in read}, {found[a]: shown[a] for a in read}
     return node, Sought(formula, guard.negated, outer, mine)
 

@@ -189,7 +189,7 @@ def _of_selection(statement: Statement, planning: Planning, selection: Selection
     return rows(statement, [selection], range(len(selection.base.select)), planning)
 
 
-def _kept(node: Node, times: Times) -> Size:
+def kept_rows(node: Node, times: Times) -> Size:
     """How many different rows of a node there are at once that are kept for so long."""
     return groups(node, times or (node.times if node.retracts else times), range(len(node.outputs)))
 
@@ -235,11 +235,11 @@ def _rows_node(
         changed = changing(selection.occurrences)
         if reads_present(selection):
             present = present_of(statement, planning.scanned, leaves)
-            nodes.append(time_filtered(made, inner, present, _kept))
+            nodes.append(time_filtered(made, inner, present, kept_rows))
         elif changed and selection.guards and not selection.as_of:
-            nodes.append(guarded_rows(made, inner, _kept))
+            nodes.append(guarded_rows(made, inner, kept_rows))
         elif selection.guards or selection.as_of:
             nodes.append(guarded(statement, made, leaves))
         else:
-            nodes.append(joined_rows(made, inner, _kept))
+            nodes.append(joined_rows(made, inner, kept_rows))
     return nodes[0] if len(nodes) == 1 else Sum(tuple(nodes))

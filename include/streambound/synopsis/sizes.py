@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -19,6 +19,7 @@ from streambound.synopsis.flow import (
     Grouped,
     Guarded,
     Hopped,
+    Joined,
     Leaf,
     LookedUp,
     Node,
@@ -179,6 +180,8 @@ def _of_operation(node: Applied, times: Times, positions: tuple[int, ...]) -> Si
     if isinstance(node.operation, Guarded):
         places = {p: place for p, place in enumerate(node.operation.shown) if p in positions}
         return groups(node.inputs[0], times.among(places), places.values())
+    if isinstance(node.operation, Joined):
+        return _of_sides(node.inputs, node.operation, times, positions)
     if isinstance(node.operation, Hopped):
         return groups(node.inputs[0], times, positions)
     if isinstance(node.operation, TimeFiltered):
@@ -212,6 +215,18 @@ def _of_operation(node: Applied, times: Times, positions: tuple[int, ...]) -> Si
     # In a longer time there are so many more of them.
     own, asked = (min(sum(t.every[p]) + t.delay + 1 for p in lasting) for t in (node.times, times))
     return node.standing.times(max(1, -(-asked // own)))
+
+
+def _of_sides(inputs: Sequence[Node], operation: Joined, times: Times, positions: tuple[int, ...]) -> Size:
+    """Different values of a join: those of each side that shows any, with each of the others."""
+    number = Size(1)
+    for side, below in zip(operation.sides, inputs, strict=True):
+        at = {a: n for n, a in enumerate(side.columns)}
+        terms = {p: term for p in positions if isinstance(term := operation.shown[p], Attribute)}
+        places = {p: at[term] for p, term in terms.items() if term in at}
+        if places:
+            number = each_of(number, groups(below, times.among(places), dict.fromkeys(places.values())))
+    return number
 
 
 def _of_fed(node: Leaf, times: Times, positions: tuple[int, ...]) -> Size:
