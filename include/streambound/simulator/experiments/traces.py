@@ -16,7 +16,6 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from streambound.errors import DataError, meant
-from streambound.query.values import shown
 from streambound.simulator.problems import References, Streams, references, streams
 
 TIME = "t"
@@ -127,7 +126,7 @@ def _from_text(texts: list[str], column: str, path: Path) -> NDArray[Any]:
         if not text.strip():
             _refuse(path, column, row, "nothing", "a value in every row")
         if not _is_number(text) and _is_number(texts[0]):
-            _refuse(path, column, row, shown(text), "numbers, as in the first row")
+            _refuse(path, column, row, repr(text[:80]), "numbers, as in the first row")
     return np.array(texts)
 
 
