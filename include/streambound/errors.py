@@ -107,6 +107,10 @@ def meant(word: str, known: Iterable[str], otherwise: str | None = None) -> str 
     return f"did you mean {found[0]}?" if found else otherwise
 
 
+# Characters of a line that are quoted.
+QUOTED = 1_000
+
+
 def underlined(text: str, place: Place) -> list[str]:
     """The line of ``text`` at ``place``, and a line of carets below the part that is meant."""
     lines = text.splitlines()
@@ -114,6 +118,10 @@ def underlined(text: str, place: Place) -> list[str]:
         return []
     line = lines[place.line - 1].replace("\t", " ")
     start = min(place.column - 1, max(len(line) - 1, 0))
+    if len(line) > QUOTED:
+        # Of a long line what is around the place: all of it would hide the message.
+        left = max(0, min(start - QUOTED // 4, len(line) - QUOTED))
+        line, start = line[left : left + QUOTED], start - left
     carets = "^" * max(1, min(place.length, max(1, len(line) - start)))
     return [f"    {line}", f"    {' ' * start}{carets}"]
 

@@ -176,3 +176,48 @@ def test_nothing_is_left_of_a_bad_command_line(folder: Path) -> None:
     before = sorted(os.listdir(folder))
     told("chek", "q.sql")
     assert sorted(os.listdir(folder)) == before
+
+
+ODD: dict[str, bytes] = {
+    "empty": b"",
+    "blank": b" \n\t\n",
+    "nul": b"SE\0LECT",
+    "long": b"x" * 300_000 + b"-",
+    "latin": b"caf\xe9",
+    "utf-16": "SELECT A FROM S".encode("utf-16"),
+    "surrogate": b"\xed\xa0\x80",
+}
+READERS = (
+    ("explain", "{}.sql", "--catalog", "streams.yml", "--for", "flink"),
+    ("rewrite", "{}.sql", "--catalog", "streams.yml", "--for", "flink"),
+    ("explain", "q.sql", "--catalog", "{}.yml"),
+    ("witness", "q.sql", "--catalog", "{}.yml", "--size", "2"),
+    ("cache", "advise", "{}.sql", "--catalog", "streams.yml", "--target", "0.5"),
+    ("cache", "simulate", "--trace", "{}.csv", "--column", "item", "--policy", "lru", "--size", "2"),
+    ("import", "avro", "{}.avsc"),
+    ("import", "protobuf", "{}.proto"),
+    ("import", "jsonschema", "{}.json"),
+    ("import", "flink", "{}.sql"),
+    ("import", "parquet", "{}.parquet"),
+    ("import", "dbt", "{}.json"),
+)
+
+
+@pytest.mark.parametrize("command", READERS, ids=" ".join)
+def test_odd_files_are_one_short_error(folder: Path, command: tuple[str, ...]) -> None:
+    (folder / "trace.csv").write_text("item\n1\n2\n1\n")
+    for name, content in ODD.items():
+        (pattern,) = (argument for argument in command if "{}" in argument)
+        (folder / pattern.format(name)).write_bytes(content)
+        code, said = told(*(argument.format(name) for argument in command))
+        assert code == 2 and len(said) < 3_000 and name in said, (code, said[:500])
+
+
+@pytest.mark.parametrize("name", ["folder", "loop", "dangling", "/dev/null", "missing/q", "q.sql/x"])
+def test_a_path_that_is_no_query_is_told_as_one(folder: Path, name: str) -> None:
+    (folder / "folder").mkdir()
+    (folder / "loop").symlink_to("loop")
+    (folder / "dangling").symlink_to("nowhere")
+    for command in (("explain",), ("rewrite", "--for", "flink"), ("witness", "--size", "2")):
+        code, said = told(*command, name, "--catalog", "streams.yml")
+        assert code == 2 and f"{name}: " in said and "registered as" not in said, said

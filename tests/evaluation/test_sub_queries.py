@@ -97,3 +97,21 @@ def test_equals_the_definition(name: str) -> None:
         found, expected = evaluated(line, "onepass"), evaluated(line, "reference")
         assert len(expected["answers"]) > 3
         assert {**found, "peak_units": None} == expected
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT window(ts, 10) AS w, w.end AS e, COUNT(*) AS c FROM S GROUP BY window(ts, 10)",
+        "SELECT w.start AS w, w.end AS e, COUNT(*) AS c"
+        " FROM (SELECT window(ts, 10) AS w FROM S) q GROUP BY w",
+    ],
+)
+def test_edges_of_a_window_that_has_a_name(sql: str) -> None:
+    plain = "SELECT window.start AS w, window.end AS e, COUNT(*) AS c FROM S GROUP BY window(ts, 10)"
+    catalog = catalog_from_mapping(STREAMS)
+    answers = [
+        evaluated(CorpusLine("q", text, catalog, events(1), streams=STREAMS), engine)["answers"]
+        for text, engine in ((plain, "reference"), (sql, "reference"), (sql, "onepass"))
+    ]
+    assert answers[0] == answers[1] == answers[2] and len(answers[0]) > 3

@@ -34,6 +34,8 @@ SAME = [
         "SELECT date_trunc('DAY', ts) AS d, K, SUM(V) FROM S GROUP BY date_trunc('DAY', ts), K",
         "SELECT window(ts, '1 day').start AS d, K, COUNT(*) FROM S GROUP BY window(ts, '1 day'), K",
         "SELECT window.start AS d, K, COUNT(*) FROM S GROUP BY window(ts, '1 day'), K",
+        "SELECT window(ts, '1 day') AS w, w.end AS d, K, COUNT(*) FROM S GROUP BY w, K",
+        "SELECT w.end AS d, K, COUNT(*) FROM (SELECT window(ts, '1 day') AS w, K FROM S) x GROUP BY w, K",
     ),
     # HAVING, and WHERE around.
     (

@@ -40,16 +40,16 @@ def with_ranges(statement: Statement) -> Statement:
         statement = replace(statement, blocks=(replace(block, selections=selections),))
     if not any(o.relation.fed for o in statement.occurrences):
         return statement
-    known: dict[str, Relation] = {}
+    known: dict[str, Statement] = {}
 
     def relation_of(relation: Relation) -> Relation:
         if relation.fed is None:
             return relation
-        if relation.name not in known:
-            made = with_ranges(relation.fed)
-            columns = tuple(_ranged(column, n, made) for n, column in enumerate(relation.columns))
-            known[relation.name] = replace(relation, columns=columns, fed=made)
-        return known[relation.name]
+        # What is computed of a sub-query's rows is not the same everywhere that these are read.
+        if (made := known.get(relation.name)) is None:
+            made = known[relation.name] = with_ranges(relation.fed)
+        columns = tuple(_ranged(column, n, made) for n, column in enumerate(relation.columns))
+        return replace(relation, columns=columns, fed=made)
 
     return _mapped(statement, lambda o: replace(o, relation=relation_of(o.relation)))
 

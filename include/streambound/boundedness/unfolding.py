@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from streambound.errors import UnsupportedError
+from streambound.query.expressions.derived import aligned
 from streambound.query.formula import ALWAYS, NOWHERE, AllOf, AnyOf, Formula, all_of, any_of
 from streambound.query.model import (
     Attribute,
@@ -158,12 +160,24 @@ def _written_out(statement: Statement, relation: Relation, rows: _Rows, exact: b
             replace(b, selections=tuple(_of_block(b, relation, rows, _vital(b, exact))))
             for b in statement.blocks
         )
-    except _Lost:
+        kept = tuple(block for block in blocks if block.selections)
+        selections = [selection for block in kept for selection in block.selections]
+        if not 0 < len(selections) <= MOST or any(map(_mixes_times, selections)):
+            return None
+        return replace(statement, blocks=aligned(kept, statement.sql))
+    except (_Lost, UnsupportedError):
         return None
-    kept = tuple(block for block in blocks if block.selections)
-    if not kept or sum(len(block.selections) for block in kept) > MOST:
-        return None
-    return replace(statement, blocks=_aligned(kept))
+
+
+def _mixes_times(selection: Selection) -> bool:
+    """Whether a timestamp, in the place of a column that was none, is compared with an ordinary column."""
+    relations = {o.alias: o.relation for o in selection.occurrences}
+
+    def is_stamp(attribute: Attribute) -> bool:
+        return relations[attribute.occurrence].timestamp == attribute.column
+
+    joins = (atom for atom in selection.atoms if isinstance(atom, Join))
+    return any(is_stamp(join.left) is not is_stamp(join.right) for join in joins)
 
 
 def _vital(block: Block, exact: bool) -> frozenset[int] | None:
@@ -181,33 +195,6 @@ def _vital(block: Block, exact: bool) -> frozenset[int] | None:
         orders = (p for f in then.functions for p, _ in f.order)
         return frozenset((*(p for f in then.functions for p in f.partition), *orders))
     return frozenset()
-
-
-def _aligned(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """The blocks with each relation the same wherever it occurs: with the derived columns of all."""
-    columns: dict[str, dict[str, Column]] = {}
-    bases = [base for b in blocks for s in b.selections for base in (s.base, *(g.base for g in s.guards))]
-    for occurrence in (o for base in bases for o in base.occurrences):
-        known = columns.setdefault(occurrence.relation.name, {})
-        for column in occurrence.relation.columns:
-            if column.of and known.setdefault(column.name, column) != column:
-                raise _Lost
-
-    def of(base: Query) -> Query:
-        occurrences = (
-            replace(o, relation=_with(o.relation, [*columns[o.relation.name].values()]))
-            for o in base.occurrences
-        )
-        return replace(base, occurrences=tuple(occurrences))
-
-    def selection(found_selection: Selection) -> Selection:
-        return replace(
-            found_selection,
-            base=of(found_selection.base),
-            guards=tuple(replace(g, base=of(g.base)) for g in found_selection.guards),
-        )
-
-    return tuple(replace(b, selections=tuple(map(selection, b.selections))) for b in blocks)
 
 
 def _of_block(

@@ -143,6 +143,9 @@ def chosen(
         registered_query, around = first.query, first.around
     else:
         registry = load_registry(settings.registry())
+        if (os.path.lexists(name) or os.sep in name) and name not in {q.name for q in registry.queries}:
+            found = "this is a folder" if os.path.isdir(name) else "not a .sql file"
+            raise QueryError(found, subject=name, accepted="one .sql file, or the name of a registered query")
         (registered_query,) = registry.chosen([name])
         around = Around(registry.catalog_of(catalog_file), errors=registry.errors, engine=registry.engine)
     if registered_query.error is not None:

@@ -50,7 +50,7 @@ def entry(text: str, source: str, message: str | None = None) -> Entry:
         """The parser itself prints what it does not understand, and goes on without it."""
 
         def syntaxError(self, recognizer: Any, symbol: Any, line: int, column: int, msg: str, e: Any) -> None:
-            what = msg.split(" expecting ")[0]
+            what = msg.split(" expecting ")[0][:200]
             raise CatalogError(
                 f"not a .proto file: {what}", subject=source, place=Place(line, column + 1), text=text
             )

@@ -18,6 +18,7 @@ from streambound.query.dialects.grammar import MOVED, span_of
 from streambound.query.dialects.tokens import code, first_place, place_at
 from streambound.query.differences import has_months
 from streambound.query.model import Attribute, Column, Constant, Occurrence, Term
+from streambound.query.type_names import canonical
 from streambound.query.values import NULL, Family, Type, parse_type
 
 NUMBER = Type("number", Family.NUMBER, None)
@@ -293,6 +294,9 @@ class Scope:
             return Constant(None, text, NULL)
         if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and node.this.is_string:
             return self._typed(node, text)
+        if isinstance(node, exp.Cast) and isinstance(node.this, exp.Null):
+            name = canonical(node.to.sql(dialect="spark"))
+            return Constant(None, "NULL", NULL if name is None else parse_type(name))
         return None
 
     def _later(self, node: exp.Add | exp.Sub) -> Constant | None:

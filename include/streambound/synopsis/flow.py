@@ -40,13 +40,14 @@ class Times:
     ``spans`` has for a position how far before and after its time the timestamp of the row can be. The row
     may come up to ``delay`` after one with a later timestamp. All are encoded: microseconds, or ticks; what
     is encoded otherwise (days) has its ``scales``. ``written`` has the spans of times that are no such number
-    but digits of the calendar, of the year first: ``2026-01``, or 2026.
+    but digits of the calendar, of the year first: ``2026-01``, or 2026. In ``gaps`` some rows have NULL.
     """
 
     spans: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     delay: int = 0
     scales: Mapping[int, int] = field(default_factory=dict)
     written: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    gaps: frozenset[int] = frozenset()
 
     def __bool__(self) -> bool:
         return bool(self.spans) or bool(self.written)
@@ -98,7 +99,8 @@ class Times:
             for found in (self.spans, self.written)
         )
         scales = {positions[p]: n for p, n in self.scales.items() if p in positions}
-        return Times(spans, self.delay, scales, written)
+        gaps = frozenset(n for p, n in positions.items() if p in self.gaps)
+        return Times(spans, self.delay, scales, written, gaps)
 
     @classmethod
     def of_any(cls, every: Sequence[Times]) -> Times:
@@ -113,6 +115,7 @@ class Times:
             max(times.delay for times in every),
             every[0].scales,
             widest([times.written for times in every]),
+            frozenset().union(*(times.gaps for times in every)),
         )
 
 

@@ -25,6 +25,9 @@ def settles(then: Framing, times: Times) -> bool:
 def _settles(over: Over, times: Times) -> bool:
     if not over.order or over.order[0][0] not in times.spans or over.name in (*SHARES, "NTILE"):
         return False
+    if over.order[0][0] in times.gaps:
+        # Rows without a time stand before or after all others, and there may always be more.
+        return False
     if over.order[0][1] and over.name in (*RANKS, "NTH_VALUE"):
         # They count from the last row.
         return False

@@ -97,14 +97,27 @@ def _times_of_fed(statement: Statement, nodes: Mapping[str, Node]) -> Times:
                     scales[position] = below.scales[columns[column]]
             elif (rounded := _rounded_span(selection.base, output.term, columns, below)) is not None:
                 spans[position] = rounded
-        found.append(Times(spans, below.delay, scales))
+        terms = {p: selection.base.select[p].term for p in spans}
+        lacking = {name for name, n in columns.items() if n in below.gaps}
+        gaps = (p for p, t in terms.items() if isinstance(t, Attribute) and _of(selection.base, t) & lacking)
+        found.append(Times(spans, below.delay, scales, gaps=frozenset(gaps)))
     return found[0] if len(found) == 1 else Times()
+
+
+def _of(base: Query, attribute: Attribute) -> set[str]:
+    """The columns that an attribute is, or is computed from."""
+    return {attribute.column, *base.column(attribute).of}
 
 
 def times_of(parts: Sequence[PlannedPart]) -> Times:
     """The times of the rows of several parts: those of the streams that complete each match."""
     found = [times for part in parts if (times := _of_part(part)) is not None]
-    return Times.of_any(found) if found else Times()
+    if not found:
+        return Times()
+    # What is NULL in the rows of every part is no time.
+    every = frozenset.intersection(*(times.gaps for times in found))
+    made = Times.of_any(found)
+    return made.among({p: p for p in made.every if p not in every})
 
 
 def _of_part(part: PlannedPart) -> Times | None:
@@ -114,11 +127,12 @@ def _of_part(part: PlannedPart) -> Times | None:
     if plan.empty:
         return None
     query, spans, scales, delay = plan.query, {}, dict[int, int](), 0
-    written = dict[int, tuple[int, int]]()
+    written, gaps = dict[int, tuple[int, int]](), set[int]()
     for position, output in enumerate(query.select):
         if isinstance(output.term, Constant) and output.term.value is None:
             # A row without this time: other rows may have it.
             spans[position] = written[position] = 0, 0
+            gaps.add(position)
         if not isinstance(output.term, Attribute) or not plan.clock.completes(output.term.occurrence):
             continue
         span, calendar = query.span(output.term), query.calendar(output.term)
@@ -132,7 +146,7 @@ def _of_part(part: PlannedPart) -> Times | None:
         spans[position] = span
         if query.type_of(output.term).family is Family.DATE:
             scales[position] = _DAY
-    return Times(spans, delay, scales, written)
+    return Times(spans, delay, scales, written, frozenset(gaps))
 
 
 def _rounded_span(

@@ -230,11 +230,13 @@ def _of_sides(inputs: Sequence[Node], operation: Joined, times: Times, positions
 
 
 def _of_fed(node: Leaf, times: Times, positions: tuple[int, ...]) -> Size:
-    sizes = []
-    for selection in node.statement.selections:
-        base = selection.base
-        inner = dict(node.fed)[base.occurrences[0].relation.name]
-        columns = [c.name for c in base.occurrences[0].relation.columns]
+    inner = dict(node.fed)
+
+    def reads(query: Query) -> bool:
+        return any(o.relation.name in inner for o in query.occurrences)
+
+    sizes = [_of_plan(part, times, positions) for part in node.parts if not reads(part.query)]
+    for base in (selection.base for selection in node.statement.selections if reads(selection.base)):
         terms = {p: t for p in positions if isinstance(t := base.select[p].term, Attribute)}
         if all(p in times.every and base.column(t).bucket for p, t in terms.items()):
             # Both edges of a window are one time.
@@ -246,9 +248,26 @@ def _of_fed(node: Leaf, times: Times, positions: tuple[int, ...]) -> Size:
             continue
         # A bucket of a time has no more values than that.
         stamps = {p: m[0] if (m := base.moment(t)) is not None else t for p, t in terms.items()}
-        places = {p: columns.index(t.column) for p, t in stamps.items()}
-        sizes.append(groups(inner, times.among(places), dict.fromkeys(places.values())))
+        sizes.append(_of_sub_query(base, inner, stamps, times))
     return together(sizes)
+
+
+def _of_sub_query(
+    base: Query, inner: Mapping[str, Node], stamps: Mapping[int, Attribute], times: Times
+) -> Size:
+    """How many values columns of a sub-query's rows have: what is computed no more than what it is of."""
+    owners = {stamp.occurrence for stamp in stamps.values()}
+    if not owners:
+        return Size(1)
+    relation = base.occurrence(min(owners)).relation
+    if len(owners) > 1 or relation.name not in inner:
+        message = "no plan was found: groups over columns of several sub-queries have no size"
+        raise PlanError(message, subject=base.name)
+    own = [column.name for column in relation.own]
+    places = {p: own.index(t.column) for p, t in stamps.items() if t.column in own}
+    bases = (name for t in stamps.values() for name in relation.column(t.column).of)
+    kept = dict.fromkeys((*places.values(), *map(own.index, bases)))
+    return groups(inner[relation.name], times.among(places), kept)
 
 
 def _shortest(column: Column) -> int:

@@ -110,5 +110,7 @@ CREATE STREAMING TABLE x (id BIGINT, n INT) AS SELECT * FROM STREAM(elsewhere.y)
 SELECT id, _metadata.file_path FROM t
 -- refused: the pseudo-column _METADATA
 SELECT *, _metadata FROM t
--- refused: a field of the key w
+-- bounded
 SELECT w.start, count(*) AS n FROM (SELECT window(ts, '10 minutes') AS w FROM t) GROUP BY w
+-- refused: a field of the key w
+SELECT w.length, count(*) AS n FROM (SELECT window(ts, '10 minutes') AS w FROM t) GROUP BY w

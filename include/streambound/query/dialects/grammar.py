@@ -17,6 +17,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 SPAN = "span"
 # A node of another text, whose place is that of the name by which it was asked for.
 MOVED = "moved"
+# An expression in the place of a name: the text around it does not say what it is.
+PUT_IN = "put in"
 # What WITHIN of ksqlDB and a WATERMARK clause say is kept beside the table that they stand at.
 WITHIN, WATERMARK = "within", "watermark"
 # EXTRACT(DOW FROM x) of an engine whose Sunday is 0, where others' is 1.
@@ -301,7 +303,8 @@ def span_of(node: exp.Expr) -> tuple[int, int] | None:
         return found
     if node.meta.get("end"):
         return node.meta["start"], node.meta["end"] + 1
-    parts = [span for part in node.iter_expressions() if (span := span_of(part)) is not None]
+    within = [part for part in node.iter_expressions() if PUT_IN not in part.meta]
+    parts = [span for part in within or node.iter_expressions() if (span := span_of(part)) is not None]
     return (min(start for start, _ in parts), max(end for _, end in parts)) if parts else None
 
 

@@ -24,7 +24,7 @@ from streambound.errors import UnsupportedError
 from streambound.query.clock import is_clock
 from streambound.query.computing.translate import formula_of, quoted
 from streambound.query.computing.typed import NotComputed
-from streambound.query.dialects.grammar import MOVED, SPAN, span_of
+from streambound.query.dialects.grammar import MOVED, PUT_IN, SPAN, span_of
 from streambound.query.expressions import blockers
 from streambound.query.expressions.paths import path_above
 from streambound.query.expressions.types import (
@@ -42,6 +42,7 @@ from streambound.query.model import (
     Constant,
     Occurrence,
     Op,
+    Query,
     Term,
 )
 from streambound.query.ranges import range_of
@@ -269,7 +270,8 @@ class Expressions(Scope):
     def _words_of(self, node: exp.Expr) -> str:
         """An expression in the user's words, without the names of occurrences."""
         span = node.meta.get(SPAN)
-        if span is None or MOVED in node.meta:
+        put_in = any(PUT_IN in part.meta for part in node.walk() if part is not node)
+        if span is None or MOVED in node.meta or put_in:
             # Not read as it stands, or without a place of its own.
             return self._plainly(node)
         text, end = "", span[0]
@@ -430,26 +432,30 @@ def _extended(occurrence: Occurrence, columns: Iterable[Column]) -> Occurrence:
 
 
 def aligned(blocks: tuple[Block, ...], sql: str) -> tuple[Block, ...]:
-    """The blocks with each relation the same in all of them: with the derived columns of all.
+    """The blocks with each relation the same wherever it occurs: with the derived columns of all.
 
     Raises:
         UnsupportedError: an expression is of one type here and of another there.
     """
     columns: dict[str, dict[str, Column]] = {}
-    for block in blocks:
-        for selection in block.selections:
-            for occurrence in selection.base.occurrences:
-                known = columns.setdefault(occurrence.relation.name, {})
-                for column in occurrence.relation.columns:
-                    if column.of and known.setdefault(column.name, column) != column:
-                        kinds = f"a {known[column.name].type.name} and a {column.type.name}"
-                        what = f"{column.name} is used as {kinds}"
-                        raise UnsupportedError(what, place=occurrence.place, text=sql)
+    selections = [selection for block in blocks for selection in block.selections]
+    bases = [base for s in selections for base in (s.base, *(guard.base for guard in s.guards))]
+    for occurrence in (o for base in bases for o in base.occurrences):
+        known = columns.setdefault(occurrence.relation.name, {})
+        for column in occurrence.relation.columns:
+            if column.of and known.setdefault(column.name, column) != column:
+                kinds = f"a {known[column.name].type.name} and a {column.type.name}"
+                what = f"{column.name} is used as {kinds}"
+                raise UnsupportedError(what, place=occurrence.place, text=sql)
     if not any(columns.values()):
         return blocks
 
-    def of(selection: Selection) -> Selection:
-        made = (_extended(o, columns[o.relation.name].values()) for o in selection.base.occurrences)
-        return replace(selection, base=replace(selection.base, occurrences=tuple(made)))
+    def of(base: Query) -> Query:
+        made = (_extended(o, columns[o.relation.name].values()) for o in base.occurrences)
+        return replace(base, occurrences=tuple(made))
 
-    return tuple(replace(block, selections=tuple(map(of, block.selections))) for block in blocks)
+    def selection_of(selection: Selection) -> Selection:
+        guards = tuple(replace(guard, base=of(guard.base)) for guard in selection.guards)
+        return replace(selection, base=of(selection.base), guards=guards)
+
+    return tuple(replace(b, selections=tuple(map(selection_of, b.selections))) for b in blocks)

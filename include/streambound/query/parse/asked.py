@@ -54,9 +54,9 @@ class Asked:
 
     def _in_outputs(self, column: exp.Column) -> exp.Expr:
         """A column as an output; one that a sub-query computed of several tuples as what it is of theirs."""
-        if len(self.names.owner(column)) < 2:
-            return output(self.output(column))
         bases = list(self.names.bases(column))
+        if bases == [column]:
+            return output(self.output(column))
         root = exp.Paren(this=self.names.computed(column).copy())
         own = [part for part in root.find_all(exp.Column) if not is_word(part)]
         for part, base in zip(own, bases, strict=True):

@@ -9,6 +9,7 @@ from itertools import groupby
 from sqlglot import expressions as exp
 
 from streambound.query.catalog import Catalog
+from streambound.query.expressions.derived import aligned
 from streambound.query.model import Attribute, Column, Domain, Kind, Query, Relation, Term
 from streambound.query.operators import Grouping, Ranking, Shown
 from streambound.query.operators import Kind as Aggregated
@@ -32,7 +33,7 @@ def fed_relation(
     Raises:
         QueryError, UnsupportedError: the rows cannot be read.
     """
-    made = blocks_of_rows(blocks, sql, catalog, name)
+    made = aligned(blocks_of_rows(blocks, sql, catalog, name), sql)
     shown_alone = len(made[0].outputs)
     if len(made) == 1:
         made = (_with_time(made[0]),)
@@ -53,7 +54,8 @@ def fed_relation(
             kind, nullable = statement.outputs[number][1], number not in times
             columns.append(Column(free, kind, _counted(statement, number), nullable))
             values.append(column_of(name, free))
-        computed = exp.Anonymous(this=item.name or "value", expressions=values)
+        # Not under the name of the column: that may be one of a function, or of an aggregate.
+        computed = exp.Anonymous(this="value", expressions=values)
         own.append(Item(item.name, item.key, values[0] if len(values) == 1 else computed))
     for _, kind in statement.outputs[shown_alone:]:
         columns.append(Column(HIDDEN, kind, nullable=False))

@@ -249,7 +249,7 @@ class _Group:
 
     def _of_window(self, node: exp.Expr) -> exp.Expr | None:
         """A start or end of the windows of GROUP BY, in whatever words."""
-        found = self._names.window_part(node, [*self._windows, *self._sessions])
+        found = self._names.window_part(self._named_before(node), [*self._windows, *self._sessions])
         if self._sessions and self._names.session_of(node) is not None:
             found = self._sessions[0], False
         if found is None:
@@ -275,6 +275,16 @@ class _Group:
             self._keys.setdefault(key, self._asked.spread(edge))
         return output(self._asked.output(edge))
 
+    def _named_before(self, node: exp.Expr) -> exp.Expr:
+        """``w.start`` of what SELECT calls w as a part of that."""
+        if not isinstance(node, exp.Column) or not node.table or self._names.knows(node):
+            return node
+        key = self._names.inliner.key
+        for item in self._select.expressions:
+            if isinstance(item, exp.Alias) and key(item.args["alias"]) == key(node.args["table"]):
+                return exp.Dot(this=item.this.copy(), expression=node.this.copy())
+        return node
+
     def _ungrouped(self, node: exp.Column) -> exp.Expr:
         names = self._names
         if not names.knows(node) and not (node.table and names.is_within(node)):
@@ -283,10 +293,14 @@ class _Group:
         if (call := node.find_ancestor(exp.Anonymous)) is not None:
             # It may be an aggregate of the engine, or of the user's own.
             raise blockers.blocker(f"the aggregate {name_of(call)}", call, names.inliner.text)
-        if (
-            node.table
-            and names.canonical(exp.column(exp.to_identifier(node.table, quoted=True))) in self._keys
-        ):
+        whole = exp.column(exp.to_identifier(node.table, quoted=True))
+        if node.table and names.canonical(whole) in self._keys:
+            of = names.computed(whole)
+            is_edge = node.name.upper() in ("START", "END") and isinstance(of, exp.Anonymous)
+            if is_edge and names.is_window(of):
+                # Its edges are functions of each other.
+                self._keys[names.canonical(node)] = self._asked.spread(node)
+                return output(self._asked.output(node))
             raise blockers.blocker(f"a field of the key {node.table}", node, names.inliner.text)
         if not self._keys and not self._select.args.get("group"):
             fix = f"add GROUP BY {said}, or an aggregate around it"

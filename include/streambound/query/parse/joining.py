@@ -10,6 +10,7 @@ from sqlglot import expressions as exp
 
 from streambound.errors import QueryError
 from streambound.query.clock import conjuncts
+from streambound.query.dialects.grammar import PUT_IN
 from streambound.query.parse.parts import GROUPED, Item, Latest, Part, Partners
 from streambound.query.parse.substitution import Substitution
 from streambound.query.scope import place_of
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 # What stands in the place of a column of a side that has no row.
 _MISSING = "missing"
+# Of NULL they are NULL.
+_STRICT = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg)
 
 
 @dataclass(frozen=True)
@@ -265,19 +268,23 @@ def _is_null(node: exp.Expr) -> bool | None:
 
 
 def without_missing(node: exp.Expr) -> exp.Expr:
-    """An expression without the missing columns that COALESCE passes over."""
+    """An expression without the missing columns that COALESCE passes over, and what they make NULL."""
 
     def of(part: exp.Expr) -> exp.Expr:
+        if isinstance(part, _STRICT) and _nothing_in(part):
+            return _null()
         if not isinstance(part, exp.Coalesce):
             return part
         kept = [one for one in (part.this, *part.expressions) if not _nothing_in(one)]
         if len(kept) == 1 + len(part.expressions):
             return part
-        if len(kept) < 2:
-            return kept[0] if kept else _null()
-        return exp.Coalesce(this=kept[0], expressions=kept[1:])
+        fewer = kept[0] if kept else _null()
+        if len(kept) > 1:
+            fewer = exp.Coalesce(this=kept[0], expressions=kept[1:])
+        fewer.meta[PUT_IN] = True
+        return fewer
 
-    if node.find(exp.Coalesce) is None:
+    if node.find(exp.Coalesce, *_STRICT) is None:
         return node
     made: exp.Expr = exp.Paren(this=node.copy()).transform(of).this
     return made
@@ -285,4 +292,6 @@ def without_missing(node: exp.Expr) -> exp.Expr:
 
 def _nothing_in(node: exp.Expr) -> bool:
     node = node.unnest()
+    if isinstance(node, _STRICT):
+        return any(map(_nothing_in, node.iter_expressions()))
     return isinstance(node, exp.Null) and bool(node.meta.get(_MISSING))

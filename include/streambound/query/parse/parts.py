@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import expressions as exp
 
 from streambound.query.catalog import Catalog
-from streambound.query.dialects.grammar import MOVED, SPAN, span_of
+from streambound.query.dialects.grammar import MOVED, PUT_IN, SPAN, span_of
 from streambound.query.dialects.reading import Language
 from streambound.query.operators import Operator
 
@@ -276,7 +276,9 @@ def at_place(value: exp.Expr, node: exp.Expr) -> exp.Expr:
     """A copy of what a name stands for, at the place of the name."""
     made = value.copy()
     if not isinstance(made, exp.Column):
-        return exp.Paren(this=made) if isinstance(made, exp.Binary) else made
+        made = exp.Paren(this=made) if isinstance(made, exp.Binary) else made
+        made.meta[PUT_IN] = True
+        return made
     if (span := span_of(node)) is not None:
         for part in made.find_all(exp.Identifier):
             part.meta.update(start=span[0], end=span[1] - 1)

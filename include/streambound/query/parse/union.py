@@ -102,19 +102,25 @@ def blocks_of_rows(rows: tuple[Rows, ...], sql: str, catalog: Catalog, name: str
         made.append(Block(ring, selections, then))
     if missing:
         raise together(missing)
-    return _of_equal_width(tuple(made))
+    return _of_equal_width(tuple(made), sql)
 
 
-def _of_equal_width(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+def _of_equal_width(blocks: tuple[Block, ...], sql: str) -> tuple[Block, ...]:
     """The blocks with as many outputs for a column in each SELECT: an expression has those that it is over.
 
     Where a side of an outer join is missing it is over fewer.
+
+    Raises:
+        UnsupportedError: an expression over several tuples is in a union with groups, ranks or frames.
     """
     plain = [s.base for block in blocks if block.then is None for s in block.selections]
     items = [Counter(output.item for output in base.select) for base in plain]
     if not any(output.within for base in plain for output in base.select) or len({*map(len, items)}) > 1:
         return blocks
     widths = {item: max(counter[item] for counter in items) for item in items[0]}
+    if len(plain) < sum(len(block.selections) for block in blocks) and max(widths.values()) > 1:
+        selections = (s for block in blocks if block.then is None for s in block.selections)
+        raise together([error for s in selections for error in _over_several(s, sql)])
 
     def of(found_selection: Selection) -> Selection:
         made: list[Output] = []

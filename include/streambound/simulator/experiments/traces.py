@@ -126,7 +126,7 @@ def _from_text(texts: list[str], column: str, path: Path) -> NDArray[Any]:
         if not text.strip():
             _refuse(path, column, row, "nothing", "a value in every row")
         if not _is_number(text) and _is_number(texts[0]):
-            _refuse(path, column, row, repr(text), "numbers, as in the first row")
+            _refuse(path, column, row, repr(text[:80]), "numbers, as in the first row")
     return np.array(texts)
 
 
