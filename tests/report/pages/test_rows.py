@@ -42,5 +42,5 @@ def test_of_very_many_partitions_none_that_failed_is_lost() -> None:
 @given(BARS, hostile, st.booleans())
 def test_whatever_the_names_are_it_is_markup(bars: list[Bar], name: str, large: bool) -> None:
     root = read(rows_chart(bars, large=large, name=name))
-    drawn = {"svg", "g", "title", "desc", "line", "rect", "path"}
+    drawn = {"svg", "defs", "use", "g", "title", "desc", "line", "rect", "path"}
     assert names(root) <= drawn | {"figure", "figcaption", "div", "span"}

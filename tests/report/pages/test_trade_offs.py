@@ -12,7 +12,7 @@ from streambound.approximate.policies import POLICIES
 from streambound.errors import DataError
 from streambound.report.pages.trade_offs import DASHES, trade_off_chart
 
-DRAWN = {"svg", "title", "desc", "rect", "path", "line", "circle", "text"}
+DRAWN = {"svg", "title", "desc", "defs", "use", "g", "rect", "path", "line", "circle", "text"}
 
 
 def test_it_says_in_words_what_it_draws() -> None:

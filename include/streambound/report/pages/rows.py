@@ -61,7 +61,7 @@ def described(bars: Sequence[Bar]) -> str:
 
 def _fewer(bars: Sequence[Bar], most: int) -> list[Bar]:
     stretch = -(-len(bars) // most)
-    if stretch == 1:
+    if stretch <= 1:
         return list(bars)
     parts = [bars[at : at + stretch] for at in range(0, len(bars), stretch)]
     return [
