@@ -37,6 +37,7 @@ COPY --chown=streambound plugins ./plugins
 COPY --chown=streambound dags ./dags
 # The pages show them.
 COPY --chown=streambound docs ./docs
+COPY --chown=streambound mkdocs.yml ./
 
 ENTRYPOINT ["tini", "--"]
 CMD ["airflow", "version"]

@@ -53,6 +53,19 @@ def test_each_share_says_of_what_over_which_days_and_how_surely(viewer: Any, sto
     ]
 
 
+def test_an_answer_is_partial_until_an_evaluation_has_all_of_it(viewer: Any, store: Results) -> None:
+    kept(store)
+    seen = page(viewer, "queries?quality=partial")
+    assert "partial, 80.0%" in seen.text and "1 of 4 queries" in seen.text
+    assert seen.all("span", class_="quality partial") and seen.all("a", href="queries/unbounded#caches")
+    assert viewer.get("api/v1/queries").json()["qualities"]["partial"] == 1
+    evaluate(store, "unbounded", "e2")
+    store.record_quality(QualityOutcome("e2", "unbounded", True, 4, kind="answers"))
+    for address in ("queries", "queries/unbounded"):
+        seen = page(viewer, address)
+        assert seen.all("span", class_="quality ok") and "partial, " not in seen.text
+
+
 def test_the_slider_has_the_answer_of_the_advice_for_each_percent(viewer: Any, store: Results) -> None:
     kept(store)
     seen = page(viewer, "queries/unbounded")

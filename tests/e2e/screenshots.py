@@ -14,16 +14,14 @@ from scripts.airflow_layout import PROJECT, generated_secrets, layout_from_envir
 from scripts.airflow_local import running
 from streambound_airflow.places import PREFIX
 
-WIDE = {"viewport": {"width": 1280, "height": 860}}
-NARROW = {"viewport": {"width": 420, "height": 860}}
+WINDOW = {"width": 1280, "height": 1000}
 SHOTS = (
-    ("queries", "queries", WIDE, "light"),
-    ("bounded", "queries/rebooking", WIDE, "light"),
-    ("unbounded", "queries/tail_numbers_seen", WIDE, "dark"),
-    ("caches", "queries/aircraft_rotation", WIDE, "light"),
-    ("try", "try", WIDE, "dark"),
-    ("quality", "quality", WIDE, "light"),
-    ("queries-narrow", "queries", NARROW, "dark"),
+    ("queries", "queries", "light"),
+    ("bounded", "queries/carriers_by_origin", "light"),
+    ("unbounded", "queries/tail_numbers_seen", "dark"),
+    ("caches", "queries/aircraft_rotation#caches", "dark"),
+    ("stream", "streams/departures", "light"),
+    ("try", "try?query=tail_numbers_seen", "dark"),
 )
 
 
@@ -33,13 +31,11 @@ def main(folder: Path) -> int:
         print("no Airflow is running here: ./demo, then make up", file=sys.stderr)
         return 3
     folder.mkdir(parents=True, exist_ok=True)
-    for name, address, window, scheme in SHOTS:
-        with visitor(layout.url, color_scheme=scheme, **window) as person:
+    for name, address, scheme in SHOTS:
+        with visitor(layout.url, color_scheme=scheme, viewport=WINDOW) as person:
             person.log_in("viewer", generated_secrets(layout)["viewer_password"])
-            framed = window is WIDE
-            person.page.goto(f"{layout.url}{'/plugin/streambound' if framed else ''}{PREFIX}/{address}")
-            shown = person.page.frame_locator("iframe") if framed else person.page.locator("body")
-            shown.locator("h1").first.wait_for()
+            person.page.goto(f"{layout.url}/plugin/streambound{PREFIX}/{address}")
+            person.framed()
             person.page.wait_for_load_state("networkidle")
             person.page.screenshot(path=folder / f"{name}.png")
             print(folder / f"{name}.png", "; ".join(person.errors))

@@ -44,7 +44,7 @@ MANUAL_POLICY = (
     "img-src 'self' data:; font-src 'self'; connect-src 'self'; worker-src 'self'; form-action 'none'; "
     "base-uri 'none'; frame-ancestors 'self'"
 )
-PICTURE_POLICY = (
+ENCLOSED_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'; sandbox"
 )
 
@@ -93,9 +93,9 @@ def site(path: str) -> Response:
     return HTMLResponse(text, headers={"Content-Security-Policy": MANUAL_POLICY.format(scripts=scripts)})
 
 
-def picture(path: Path) -> Response:
-    """An SVG that was drawn into the working folder."""
-    return _file(path, {"Content-Security-Policy": PICTURE_POLICY})
+def enclosed(path: Path) -> Response:
+    """A file beside a document, which may be a drawing: it loads and runs nothing."""
+    return _file(path, {"Content-Security-Policy": ENCLOSED_POLICY})
 
 
 def inside(folder: Path, name: str, served: Container[str] = SERVED) -> Path:

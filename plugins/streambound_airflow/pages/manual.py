@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import yaml
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup, escape
@@ -22,8 +23,11 @@ from streambound.report.codes import CODES, errors, meaning
 from streambound_airflow.pages.documents import inside
 from streambound_airflow.pages.problems import Refused
 
-# Of the folder's files its pages and their pictures are served.
-SERVED = (".md", ".svg", ".png")
+# What tells the scripts that write parts of documents where these are.
+_COMMENT = re.compile(r"^<!--.*?-->\n", re.MULTILINE | re.DOTALL)
+# Of the folder's files its pages are served, their pictures, and what they offer to be taken.
+FILES = (".svg", ".png", ".json", ".yml")
+SERVED = (".md", *FILES)
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,7 @@ def document(path: str) -> Document:
         Refused: there is no such document.
     """
     try:
-        file = inside(folder(), path, SERVED[:1])
+        file = inside(folder(), path, (".md",))
     except Refused:
         code = path.removeprefix("codes/").removesuffix(".md")
         if path != f"codes/{code}.md" or code not in {*CODES, *errors()}:
@@ -55,9 +59,22 @@ def document(path: str) -> Document:
     return _document(file, path, file.stat().st_mtime_ns)
 
 
-def listed() -> list[tuple[str, str]]:
-    """(path, title) of the documents, but for those of codes."""
-    return [(file.name, document(file.name).title) for file in sorted(folder().glob("*.md"))]
+def listed() -> list[tuple[str, list[tuple[str, str]]]]:
+    """The sections of the site's navigation, each with (path, title) of its documents; none without it."""
+    file = folder().parent / "mkdocs.yml"
+    if not file.is_file():
+        return []
+    entries = yaml.safe_load(file.read_text(encoding="utf-8"))["nav"]
+    sections = [("", [one]) if isinstance(one, str) else next(iter(one.items())) for one in entries]
+    return [(name, list(_titled(pages))) for name, pages in sections]
+
+
+def _titled(pages: Iterable[str | dict[str, str]]) -> Iterator[tuple[str, str]]:
+    """The pages of a section that lie in the folder; one without a title has its document's."""
+    for page in pages:
+        title, path = ("", page) if isinstance(page, str) else next(iter(page.items()))
+        if (folder() / path).is_file():
+            yield path, title or document(path).title
 
 
 def codes() -> list[tuple[str, str]]:
@@ -77,7 +94,7 @@ def _document(file: Path, path: str, changed: int) -> Document:
     made = MarkdownIt("commonmark", {"html": False}).enable("table")
     made.add_render_rule("fence", _fence)
     made.add_render_rule("code_block", _fence)
-    tokens = made.parse(file.read_text(encoding="utf-8"))
+    tokens = made.parse(_COMMENT.sub("", file.read_text(encoding="utf-8")))
     title = next(
         (tokens[at + 1].content for at, one in enumerate(tokens) if one.type == "heading_open"), file.stem
     )

@@ -189,11 +189,13 @@ def _row(
         _add_verdict(row, summary.verdict, file)
     if summary is not None and summary.answer is not None:
         _add_answer(row, summary.answer)
+    # An evaluation since then had all of the answer.
+    if cached is not None and row.evaluation_run in (None, cached.run_id):
+        row.cache = CachePart(size=cached.size, policy=cached.policy, share=cached.estimated_share)
     if summary is not None and summary.quality:
         row.quality_note = quality_cell(summary.quality)
-        row.quality = "ok" if all(one.success for one in summary.quality) else "failed"
-    if cached is not None:
-        row.cache = CachePart(size=cached.size, policy=cached.policy, share=cached.estimated_share)
+        hold = all(one.success for one in summary.quality)
+        row.quality = "failed" if not hold else "partial" if row.cache else "ok"
     if summary is not None and summary.verdict is not None and earlier is not None:
         _compare(row, summary.verdict, earlier)
     row.notable = [name for name in NOTABLE if _is(row, name)]

@@ -9,6 +9,7 @@ from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import yaml
 from fastapi import Request
@@ -96,6 +97,11 @@ def declared(catalog: Mapping[str, Any]) -> str:
     return yaml.safe_dump(dict(catalog), sort_keys=False, allow_unicode=True).rstrip()
 
 
+def segment(name: str) -> str:
+    """A name as one segment of an address."""
+    return quote(name, safe="")
+
+
 def trusted(value: str | None) -> Markup | None:
     """Markup that ``streambound.report.pages`` made: escaped there, without scripts."""
     return None if value is None else Markup(value)
@@ -118,6 +124,7 @@ def environment() -> Environment:
         "number": number,
         "numeric": numeric,
         "said": said,
+        "segment": segment,
         "share": share,
         "signed": signed,
         "sparkline": line,

@@ -15,7 +15,8 @@ Units = int | None
 AnswerView = Literal["answer", "changes"]
 # What a query may be besides its verdict, each a tile and a filter of the list.
 Notable = Literal["failed", "near", "changed"]
-Quality = Literal["ok", "failed", "unchecked"]
+# partial: checks hold, and the answer is the part of one that a limited memory keeps.
+Quality = Literal["ok", "partial", "failed", "unchecked"]
 # Decimals, dates and timestamps (ISO 8601) are texts, and so are inf and nan, which JSON has not.
 Cell = bool | int | float | str | None
 JOB = "The DAG that the run is of; empty where an earlier release did not record it."

@@ -7,9 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from streambound_airflow.pages.schemas import JOB, Cell, Outcome
+from streambound_airflow.pages.schemas import JOB, Cell, Outcome, Quality
 
-Quality = Literal["ok", "failed", "unchecked"]
 Subject = Literal["stream", "answers", "caches"]
 
 

@@ -109,7 +109,9 @@ def query_page(
         evaluations=[detail.evaluation(one) for one in evaluations],
         turns=detail.turns(name),
         choices=limited.choices(name),
-        limited=limited.limited(name, next(iter(database.cache_answers_of(name, 1)), None)),
+        limited=limited.limited(
+            name, next(iter(database.cache_answers_of(name, 1)), None) if found.summary.cache else None
+        ),
         offered=offered(found, now, user),
         followed=following.of_query(name, user),
     )
@@ -207,9 +209,9 @@ def help_page(request: Request) -> HTMLResponse:
 
 @router.get("/docs/{path:path}")
 def manual_page(request: Request, path: str) -> Response:
-    """A document, or a picture in one."""
+    """A document, or a file that one shows or links to."""
     if not path.endswith(".md"):
-        return documents.picture(documents.inside(manual.folder(), path, (".svg", ".png")))
+        return documents.enclosed(documents.inside(manual.folder(), path, manual.FILES))
     return render(request, "manual.html", document=manual.document(path))
 
 

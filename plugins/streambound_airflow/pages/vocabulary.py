@@ -39,7 +39,8 @@ TERMS: Mapping[str, tuple[str, str]] = {
     ),
     "quality": (
         "What is quality?",
-        "Whether the newest checks hold of the streams that a query reads, and of its answers. Partitions"
-        " that fail are kept out of answers.",
+        "ok: the newest checks hold of the streams that a query reads, and of its answers. failed: one does"
+        " not; partitions that fail are kept out of answers. partial: they hold, and the answer is what a"
+        " limited memory keeps of it. unchecked: nothing was looked at.",
     ),
 }

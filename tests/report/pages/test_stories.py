@@ -78,11 +78,11 @@ def test_the_story_in_words() -> None:
         for table in root.iter("table")
     }
     assert tables == {
-        "History A": ["#|stream|tuple|in which", "1|S|A = 7, B = 8|only in this history"],
-        "History B": ["#|stream|tuple|in which", "1|S|A = 7, B = 10|only in this history"],
-        "Then, in both, comes": ["#|stream|tuple", "1|T|D = 9"],
+        "History A": ["#|Stream|Tuple|In which", "1|S|A = 7, B = 8|only in this history"],
+        "History B": ["#|Stream|Tuple|In which", "1|S|A = 7, B = 10|only in this history"],
+        "Then, in both, comes": ["#|Stream|Tuple", "1|T|D = 9"],
         "Answers after A": ["A", "7"],
-        "Answers after B": ["answer", "no new answer"],
+        "Answers after B": ["Answer", "no new answer"],
     }
     assert [row.attrib["class"] for row in root.iter("tr") if row.attrib] == ["differs", "differs"]
     words = ["".join(p.itertext()) for p in root.iter("p")]

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from streambound.report.pages.markup import element, table, text
 
-HEADINGS = ("criterion", "verdict", "what it says")
+HEADINGS = ("Criterion", "Verdict", "What it says")
 # What a criterion says of a query that it does not speak of.
 SILENT = "does not apply"
 _NAMES = {

@@ -117,12 +117,12 @@ class WitnessStory:
         found = list(events)
         dated = any(self._moment(event) is not None for event, _ in found)
         apart = not all(shared for _, shared in found)
-        headings = [*(["time"] if dated else ["#"]), "stream", "tuple", *(["in which"] if apart else [])]
+        headings = [*(["Time"] if dated else ["#"]), "Stream", "Tuple", *(["In which"] if apart else [])]
         rows = [
             self._row(number, event, shared, dated, apart) for number, (event, shared) in enumerate(found, 1)
         ]
         if not rows:
-            rows, headings = [[text("nothing has arrived")]], ["stream"]
+            rows, headings = [[text("nothing has arrived")]], ["Stream"]
         marked = {number: "differs" for number, (_, shared) in enumerate(found) if not shared}
         return table(caption, headings, rows, "events", marked)
 
@@ -145,11 +145,11 @@ class WitnessStory:
         answers = history.answers
         caption = f"Answers after {'AB'[number]}"
         if not answers:
-            return table(caption, ["answer"], [[text("no new answer")]], "answers")
+            return table(caption, ["Answer"], [[text("no new answer")]], "answers")
         counted = any(
             answer.count != 1 for other_history in self.story.histories for answer in other_history.answers
         )
-        headings = [*self.story.outputs, *(["times"] if counted else [])]
+        headings = [*self.story.outputs, *(["Times"] if counted else [])]
         rows = [_cells(answer, counted) for answer in answers[:SHOWN]]
         markups = [table(caption, headings, rows, "answers")]
         if len(answers) > SHOWN:

@@ -41,7 +41,7 @@
       row,
       // What the server looks for words in.
       text: [0, 1, 2].map((cell) => row.cells[cell].textContent).join(" ").toLowerCase(),
-      quality: row.cells[7].querySelector(".quality")?.textContent ?? "unchecked",
+      quality: row.cells[7].querySelector(".quality")?.classList[1] ?? "unchecked",
     }));
     const apply = () => {
       const words = text.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -72,12 +72,14 @@
     form.addEventListener("change", apply);
   };
 
-  /* On narrow screens a table is a card a row, and each cell says what its heading was. */
+  /* On narrow screens a table is a card a row, and each cell says what its heading is. */
   const stacked = (within = document) => {
-    all("table:not(.stacked)", within).forEach((table) => {
+    all("table", within).forEach((table) => {
       table.classList.add("stacked");
-      const headings = Array.from(table.tHead?.rows[0].cells ?? []).map((cell) => cell.textContent.trim());
-      all("tbody td", table).forEach((cell) => { cell.dataset.label ??= headings[cell.cellIndex] ?? ""; });
+      // Without the question marks beside some.
+      const said = (cell) => (cell.querySelector("[data-sort]") ?? cell).textContent.trim();
+      const headings = Array.from(table.tHead?.rows[0].cells ?? [], said);
+      all("tbody td", table).forEach((cell) => { cell.dataset.label = headings[cell.cellIndex] ?? ""; });
     });
   };
 
