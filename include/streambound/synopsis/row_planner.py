@@ -112,12 +112,7 @@ def _of(base: Query, attribute: Attribute) -> set[str]:
 def times_of(parts: Sequence[PlannedPart]) -> Times:
     """The times of the rows of several parts: those of the streams that complete each match."""
     found = [times for part in parts if (times := _of_part(part)) is not None]
-    if not found:
-        return Times()
-    # What is NULL in the rows of every part is no time.
-    every = frozenset.intersection(*(times.gaps for times in found))
-    made = Times.of_any(found)
-    return made.among({p: p for p in made.every if p not in every})
+    return Times.of_any(found) if found else Times()
 
 
 def _of_part(part: PlannedPart) -> Times | None:
