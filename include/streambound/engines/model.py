@@ -59,6 +59,7 @@ class Fact(Enum):
     # Groups, ranks and frames.
     WINDOW = "a window is among its keys"
     BOTH_ENDS = "both ends of a window are among its keys, or the window itself"
+    WHOLE_WINDOW = "a window itself is among its keys, and not an end of it alone"
     GROUP_WINDOW = "its window is one of GROUP BY itself, and of no table function"
     EVENT_TIME = "an event time is among its keys"
     TIME_FUNCTION = "a monotone function of an event time is among its keys"

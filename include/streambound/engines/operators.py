@@ -28,6 +28,8 @@ _LOOKED_UP = re.compile(r"[^\s]+\s+(?:AS\s+\w+\s+)?FOR\s+SYSTEM_TIME\s+AS\s+OF\b
 _AS_JOIN = re.compile(r"\b(SEMI|ANTI)\s+JOIN\b", re.IGNORECASE)
 # What an aggregate of all rows, or of each key, hands on: rows that change.
 _CHANGING = (Kind.GROUP, Kind.TOP, Kind.ANTI, Kind.CLOCK)
+_TIME_KEYS = {Fact.EVENT_TIME, Fact.WINDOW, Fact.BOTH_ENDS, Fact.WHOLE_WINDOW}
+_END = re.compile(r"\.\s*(?:start|end)\W*$", re.IGNORECASE)
 _ABOVE = {Kind.GROUP: Fact.ABOVE_AGGREGATE, Kind.DISTINCT: Fact.ABOVE_DISTINCT}
 _UPPER, _LOWER = (Op.LT, Op.LE), (Op.GT, Op.GE)
 
@@ -555,7 +557,7 @@ def _above(block: Block, sides: Sequence[_Selection], facts: frozenset[Fact]) ->
             inputs = tuple(selection.of_outputs(every, every) for selection in sides)
             place = block.selections[0].base.select[0].place if every else Place(1, 1)
             text = ", ".join(name for name, _ in block.outputs)
-            keys = _of_keys(sides[0].base, every) & {Fact.EVENT_TIME, Fact.WINDOW, Fact.BOTH_ENDS}
+            keys = _of_keys(sides[0].base, every) & _TIME_KEYS
             yield Operator(Kind.DISTINCT, text, inputs, facts | keys, place)
     elif isinstance(then, Grouping):
         yield _group(then, sides, used, facts)
@@ -580,6 +582,9 @@ def _of_keys(query: Query, keys: Iterable[int]) -> set[Fact]:
             # A window of GROUP BY itself, not of a table function.
             if query.column(term).of and not _of_table_function(term):
                 facts |= {Fact.BOTH_ENDS, Fact.GROUP_WINDOW}
+            # A derived column has the name that it is written with.
+            if not query.column(term).of or not _END.search(term.column):
+                facts.add(Fact.WHOLE_WINDOW)
     if {"start", "end"} <= kinds:
         facts.add(Fact.BOTH_ENDS)
     if "stamp" in kinds:

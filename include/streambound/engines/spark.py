@@ -215,8 +215,9 @@ RULES = (
         Keeps.REFUSED,
         _MEASURED,
         Fact.APPEND,
-        unless={Fact.WINDOW, Fact.EVENT_TIME},
+        unless={Fact.WHOLE_WINDOW, Fact.EVENT_TIME},
         error=_MODE + ": append is not supported for streaming aggregations without watermark",
+        note="DISTINCT of the start or end of a window has no watermark; that of window() itself has one",
     ),
     *(
         _of(Kind.DISTINCT, Keeps.REFUSED, _MEASURED, fact, mode, error=_CORRECTNESS)
@@ -226,7 +227,7 @@ RULES = (
     _of(Kind.DISTINCT, Keeps.DIFFERENT, _MEASURED, Fact.COMPLETE),
     *(
         _of(Kind.DISTINCT, Keeps.WINDOWS, _MEASURED, fact, cleans=_WATERMARK, watermarks=True)
-        for fact in (Fact.EVENT_TIME, Fact.WINDOW)
+        for fact in (Fact.EVENT_TIME, Fact.WHOLE_WINDOW)
     ),
     _of(Kind.DISTINCT, Keeps.DIFFERENT, _MEASURED),
     # Order.
