@@ -7,11 +7,12 @@ unknown), 2 invalid input, 3 failed for an outside cause such as a disk or a clu
 from __future__ import annotations
 
 import argparse
+import atexit
 import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from streambound import settings
 from streambound.cli import cache, check, code, doctor, explain, import_, lsp, rewrite, run, state, witness
@@ -20,6 +21,16 @@ from streambound.errors import PlatformError, StorageError, StreamboundError
 
 # Each module adds its parser and imports what it needs when it runs, so that no command waits for another.
 COMMANDS = (check, explain, code, rewrite, lsp, doctor, run, state, witness, cache, import_)
+
+
+def command() -> NoReturn:
+    """Run the command as a process of its own, and end that process with its exit code."""
+    code = main()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Threads of native libraries that outlive the interpreter could still abort a process that is done.
+    os._exit(code)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
