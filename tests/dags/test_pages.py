@@ -289,6 +289,18 @@ def test_the_tab_of_a_run_leads_to_what_it_decided(viewer: Any, store: Results, 
     assert "alone" in page(viewer, "runs/benchmark_caches/b1").text
 
 
+def test_every_page_and_error_below_a_tab_has_that_tab_current(
+    viewer: Any, store: Results, registry: Path
+) -> None:
+    decide(store, registry)
+    tabs = {"runs/validate_queries/r1": "queries", "queries/unbounded": "queries", "docs/theory.md": "help"}
+    tabs |= {"queries/none": "queries", "streams/none": "streams", "quality/stream/none": "quality"}
+    for address, tab in tabs.items():
+        root, seen = "../" * address.count("/"), page(viewer, address, 404 if "none" in address else 200)
+        current = [link["href"] for link in seen.all("a", **{"aria-current": "page"})]
+        assert current == [f"{root}{tab}"], address
+
+
 def test_markup_in_names_text_and_metadata_is_text(viewer: Any, store: Results, registry: Path) -> None:
     name = "<b onclick=x>a&b"
     said = f"-- owner: {MARKUP}\n-- description: {MARKUP}\n"

@@ -28,6 +28,8 @@ from streambound_airflow.pages.vocabulary import TERMS
 # A timestamp in UTC, as checks record them.
 _MOMENT = re.compile(r"^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d(?:\.\d+)?)\+00:00$")
 FOLDER = Path(__file__).parent / "templates"
+# Pages that are reached by another tab than the first part of their address names.
+TAB_OF = {"runs": "queries", "docs": "help"}
 
 
 def number(value: int | float | None) -> str:
@@ -148,16 +150,24 @@ def _version() -> str:
 
 def root_of(request: Request) -> str:
     """The relative address of ``/streambound/`` from a page."""
-    path = str(request.scope["path"]).removeprefix(str(request.scope.get("root_path", "")))
-    return "../" * (path.count("/") - 1) or "./"
+    return "../" * (_path(request).count("/") - 1) or "./"
+
+
+def _path(request: Request) -> str:
+    return str(request.scope["path"]).removeprefix(str(request.scope.get("root_path", "")))
 
 
 def render(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
     """A page. ``root`` is the relative address of ours, ``airflow`` that of Airflow's UI."""
-    root = root_of(request)
+    root, first = root_of(request), _path(request).strip("/").split("/")[0]
     text = (
         environment()
         .get_template(template)
-        .render(root=root, airflow="../" if root == "./" else f"{root}../", **values)
+        .render(
+            root=root,
+            airflow="../" if root == "./" else f"{root}../",
+            here=TAB_OF.get(first, first),
+            **values,
+        )
     )
     return HTMLResponse(text, status)
