@@ -183,11 +183,12 @@ def _table(file: Path) -> tuple[str, dict[str, Any]]:
 
 
 def _is_list(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) and one for one in value)
+    return isinstance(value, list) and all(map(_is_text, value))
 
 
 def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value)
+    # No path has a NUL, and the system's own error for one names no file.
+    return isinstance(value, str) and bool(value) and "\0" not in value
 
 
 def _is_dbt(value: Any) -> bool:
@@ -202,7 +203,7 @@ _KEYS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "for": ('the name of an engine, such as "flink"', _is_text),
     "dialects": (
         'a table of paths to dialects, such as {"jobs/ksql" = "ksql"}',
-        lambda value: isinstance(value, dict) and all(map(_is_text, value.values())),
+        lambda value: isinstance(value, dict) and all(map(_is_text, (*value, *value.values()))),
     ),
     "paths": ('a list of paths and patterns, such as ["jobs", "views/*.sql"]', _is_list),
     "exclude": ('a list of paths and patterns, such as ["jobs/old"]', _is_list),
