@@ -8,6 +8,7 @@ faster than one solve of the paper's graph by OR-tools; HEEB within 3 times of L
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
 import time
@@ -17,6 +18,7 @@ from pathlib import Path
 import cachetools
 import libcachesim
 import numpy as np
+from benchmarks.figures import Result, Run, begin
 from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
 
 from streambound.simulator.contract import Memory
@@ -99,14 +101,7 @@ def paper_graph(given: Streams, size: int) -> int:
     return -int(flow.optimal_cost())
 
 
-def report(name: str, found: float, aim: float) -> bool:
-    """Print a ratio or a time; whether it is at least the aim."""
-    met = found >= aim
-    print(f"  {name}: {found:.1f} (aim {aim:g}): {'met' if met else 'MISSED'}")
-    return met
-
-
-def caching() -> list[bool]:
+def caching(run: Run) -> None:
     """LRU and LFD against cachetools and libcachesim."""
     trace = zipf()
     ours = {
@@ -114,7 +109,8 @@ def caching() -> list[bool]:
     }
     print(f"LRU {ours['lru']:.3f} s, LFD {ours['lfd']:.3f} s for {REQUESTS:,} requests")
     python = seconds(lambda: of_cachetools(trace), 1)
-    met = [report(f"{name} against cachetools' LRU", python / ours[name], 30) for name in ours]
+    for name, own in ours.items():
+        report(run.add(name.upper(), REQUESTS, [own], "s", "cachetools' LRU", [python], round(1 / 30, 4)))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace.oracleGeneral"
         write_oracle(trace, path)
@@ -122,13 +118,16 @@ def caching() -> list[bool]:
             hits = NAMED[name].caching(trace, Memory(SIZE)).hits.mean()
             assert abs(1 - of_libcachesim(kind, path) - hits) < 1e-9
             theirs = seconds(lambda kind=kind: of_libcachesim(kind, path))
-            met.append(report(f"{name} against libcachesim", theirs / ours[name], 1))
-    return met
+            report(run.add(name.upper(), REQUESTS, [ours[name]], "s", "libcachesim", [theirs], 1.0))
 
 
-def joining() -> list[bool]:
+def report(result: Result) -> None:
+    """Print a ratio."""
+    print(f"  {result.case} / {result.peer}: {result.ratio:.3g}, aim at most {result.aim}", flush=True)
+
+
+def joining(run: Run) -> None:
     """OPT-offline against OR-tools, HEEB against LRU, FlowExpect."""
-    met = []
     for config in ("roof", "floor"):
         given = draw(config, 0)
         all_sizes = seconds(lambda given=given: optima(given, 50))
@@ -136,18 +135,28 @@ def joining() -> list[bool]:
         assert paper_graph(given, 50) == optima(given, 50)[50]
         one = time.perf_counter() - started
         print(f"{config}: all sizes {all_sizes:.3f} s, OR-tools {one:.2f} s for size 50")
-        met.append(report("OPT-offline against OR-tools", one / all_sizes, 10))
+        case = f"OPT-offline of 50 sizes, {config.upper()}"
+        report(run.add(case, given.steps, [all_sizes], "s", "OR-tools, one size", [one], 0.1))
     given = draw("tower", 0)
     known = knowing(given, Memory(10), "tower")
     times = {
         name: seconds(lambda name=name: NAMED[name].joining(given, known), 5) for name in ("lru", "heeb")
     }
     print(f"LRU {times['lru'] * 1e6 / 5000:.2f}, HEEB {times['heeb'] * 1e6 / 5000:.2f} microseconds a step")
-    met.append(report("3 x LRU's time against HEEB's", 3 * times["lru"] / times["heeb"], 1))
+    report(run.add("HEEB", given.steps, [times["heeb"]], "s", "LRU here", [times["lru"]], 3.0))
     flow = seconds(lambda: NAMED["flow-expect"].joining(given, known), 1)
-    met.append(report(f"10 s against FlowExpect's {flow:.1f} s", 10 / flow, 1))
-    return met
+    run.add("FlowExpect", given.steps, [flow], "s", aim=10.0)
+    print(f"FlowExpect {flow:.1f} s, aim at most 10 s")
+
+
+def main() -> int:
+    """Run the benchmark; see the module's text."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    _, run = begin("caching", parser, ["numpy", "numba", "cachetools", "libcachesim", "ortools"])
+    caching(run)
+    joining(run)
+    return 0 if run.met else 1
 
 
 if __name__ == "__main__":
-    sys.exit(0 if all([*caching(), *joining()]) else 1)
+    sys.exit(main())

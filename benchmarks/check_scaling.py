@@ -1,4 +1,4 @@
-"""How the time to check a query grows: ``python benchmarks/check_scaling.py [--out FILE]``.
+"""How the time to check a query grows: ``python -m benchmarks.check_scaling``.
 
 Random satisfiable queries, with and without DISTINCT and time conditions, grow in one of three sizes:
 streams, columns of a stream, constants. What is timed goes from SQL to verdict, published
@@ -17,9 +17,9 @@ import random
 import statistics
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
+
+from benchmarks.figures import Run, begin
 
 from streambound.compiler import compile
 from streambound.constraints.system import system
@@ -31,7 +31,7 @@ from streambound.query.parse import parse
 AIM_S = 1.0
 # The peer's steps before it is given up.
 PEER_LIMIT = 20_000
-LEGEND = ("check (exact, published, plan)", "enumeration of branches")
+PEER_NAME = "enumeration of branches"
 
 
 @dataclass(frozen=True)
@@ -117,46 +117,23 @@ def exponent(sizes: list[int], times: list[float]) -> float:
     return statistics.linear_regression(xs, ys).slope
 
 
-def measured(rounds: int) -> Iterator[tuple[str, list[int], list[float], list[int], list[float]]]:
-    """For each size that grows: its values and medians, and those of the peer."""
+def measured(rounds: int, run: Run) -> None:
+    """Print and write, for each size that grows, the medians, and those of the peer at its sizes."""
     for name, sizes in GROWING.items():
         values = [getattr(size, name) for size in sizes]
         times = [statistics.median(seconds(size, rounds)) for size in sizes]
+        for value, took in zip(values, times, strict=True):
+            run.add(name, value, [took], "s")
         print(f"{name:10} {', '.join(f'{v}: {1000 * t:.0f} ms' for v, t in zip(values, times, strict=True))}")
-        print(f"{'':10} fitted exponent {exponent(values, times):.1f}")
-        peers = [(getattr(s, name), statistics.median(peer_seconds(s, 5))) for s in PEER.get(name, [])]
-        done = [(value, t) for value, t in peers if t < math.inf]
-        if peers:
-            said = ", ".join(
-                f"{v}: {1000 * t:.0f} ms" if t < math.inf else f"{v}: given up" for v, t in peers
-            )
-            print(f"{'':10} {LEGEND[1]} (4 columns or 2 streams, 3 constants): {said}")
-        for (value, t), size in zip(done[-1:], PEER.get(name, [])[len(done) - 1 :], strict=False):
+        print(f"{'':10} fitted exponent {exponent(values, times):.1f}", flush=True)
+        for size in PEER.get(name, []):
+            value, peer = getattr(size, name), statistics.median(peer_seconds(size, 5))
+            if peer == math.inf:
+                print(f"{'':10} {PEER_NAME}: given up at {value}")
+                break
             ours = statistics.median(seconds(size, rounds))
-            print(f"{'':10} at {value} the peer takes {t / ours:,.0f} times as long as the check")
-        yield name, values, times, [v for v, _ in done], [t for _, t in done]
-
-
-def drawn(rounds: int, out: Path) -> None:
-    """Measure, and draw a picture with one panel for each size."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, panels = pyplot.subplots(1, len(GROWING), figsize=(12, 4), sharey=True)
-    for panel, (name, values, times, peer_values, peer_times) in zip(panels, measured(rounds), strict=True):
-        panel.plot(values, times, "o-", label=LEGEND[0])
-        if peer_values:
-            panel.plot(peer_values, peer_times, "s--", label=LEGEND[1])
-        panel.set(xlabel=name, yscale="log", title=f"time ~ {name}^{exponent(values, times):.1f}")
-        panel.grid(alpha=0.3)
-    panels[0].set_ylabel("seconds")
-    panels[0].legend(loc="lower right", fontsize="small")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    figure.tight_layout()
-    figure.savefig(out, dpi=120)
-    print(f"drawn: {out}")
+            found = run.add(f"{name}, small", value, [ours], "s", PEER_NAME, [peer])
+            print(f"{'':10} {PEER_NAME} at {value}: {1000 * peer:.0f} ms, check / it {found.ratio:.3g}")
 
 
 def main() -> int:
@@ -164,16 +141,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--rounds", type=int, default=16)
     parser.add_argument("--worst-of", type=int, default=200)
-    parser.add_argument("--out", type=Path, default=Path("var/check_scaling.png"))
-    options = parser.parse_args()
-    drawn(options.rounds, options.out)
+    options, run = begin("check_scaling", parser, rounds=4, worst_of=20)
+    measured(options.rounds, run)
     worst = seconds(Size(), options.worst_of)
     print(
         f"6 streams x 8 columns, 10 constants, {len(worst)} queries:"
         f" median {1000 * statistics.median(worst):.0f} ms, worst {1000 * max(worst):.0f} ms"
     )
-    print(f"aim below {AIM_S:.0f} s at worst: {'met' if max(worst) < AIM_S else 'MISSED'}")
-    return 0 if max(worst) < AIM_S else 1
+    run.add("6 x 8 columns, 10 constants, median", len(worst), [statistics.median(worst)], "s")
+    run.add("6 x 8 columns, 10 constants, slowest", len(worst), [max(worst)], "s", aim=AIM_S)
+    return 0 if run.met else 1
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Two cores against one: the same backfill of 64 partitions.
 
-``python benchmarks/cores.py [--rows 100000 312500] [--rounds 3]`` draws S(ts, A, B) and T(ts, A, B) in 64
+``python -m benchmarks.cores [--rows 100000 312500] [--rounds 3]`` draws S(ts, A, B) and T(ts, A, B) in 64
 partitions of that many rows each (cached; the larger size is 20 million rows a stream, as in ``q5.py``), and
 evaluates three queries (counts, extrema, segments of time) over all of them from the beginning, with
 checkpoints, in a process (its Spark and all of its workers) that may run on one core and in one that may run
@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+from benchmarks.figures import Run, begin
 
 from streambound import settings
 from streambound.history.evaluate import evaluate_history
@@ -101,7 +101,7 @@ def backfill(spark: Any, folder: Path) -> tuple[float, list[str | None]]:
 
 def measured(rows: int, cores: int) -> tuple[float, list[str | None]]:
     """The backfill in a process of its own that has so many cores."""
-    command = [sys.executable, __file__, "--rows", str(rows), "--probe", str(cores)]
+    command = [sys.executable, "-m", "benchmarks.cores", "--rows", str(rows), "--probe", str(cores)]
     found = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     seconds, digests = json.loads(found.splitlines()[-1])
     return seconds, digests
@@ -122,25 +122,27 @@ def main() -> int:
     parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 312_500], help="of each partition")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--probe", type=int, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options, run = begin("cores", parser, ["pyspark", "duckdb"], rows=[100_000], rounds=1)
     if options.probe:
         probe(data(options.rows[0]), options.probe)
         return 0
-    return 0 if all([compared(rows, options.rounds) for rows in options.rows]) else 1
+    same = [compared(rows, options.rounds, run) for rows in options.rows]
+    return 0 if run.met and all(same) else 1
 
 
-def compared(rows: int, rounds: int) -> bool:
+def compared(rows: int, rounds: int, run: Run) -> bool:
     """Print the comparison for partitions of so many rows; returns whether the answers are the same."""
     data(rows)
-    ratios, seen = list[float](), set[tuple[str | None, ...]]()
+    times, seen = list[tuple[float, float]](), set[tuple[str | None, ...]]()
     print(f"2 x {PARTITIONS} partitions of {rows:,} rows, {os.cpu_count()} cores", flush=True)
     for _ in range(rounds):
         (one, first), (two, second) = measured(rows, 1), measured(rows, 2)
         seen |= {tuple(first), tuple(second)}
-        ratios.append(one / two)
+        times.append((one, two))
         print(f"one core {one:.2f} s, two cores {two:.2f} s: {one / two:.2f}x", flush=True)
-    ratio = statistics.median(ratios)
-    print(f"one core / two cores: {ratio:.2f}x, aim at least {AIM}x: {'met' if ratio >= AIM else 'MISSED'}")
+    alone, both = map(list, zip(*times, strict=True))
+    ratio = run.add("backfill on two cores", rows, both, "s", "one core", alone, round(1 / AIM, 3)).ratio
+    print(f"one core / two cores: {1 / ratio:.2f}x, aim at least {AIM}x")
     print(f"answers: {'the same' if len(seen) == 1 else 'DIFFERENT'}", flush=True)
     return len(seen) == 1
 

@@ -3,7 +3,7 @@
 Both streams grow step by step; after each step every engine has read the same rows. State is rows of Spark's
 state store (``numRowsTotal``), bytes of a full checkpoint of Flink's, and units of ours. What was measured is
 kept in a file, a line each, and is not measured again unless its statement is another one.
-``python benchmarks/engines.py [--quick] [--only NAME ...] [--results FILE]``; Flink runs where ``make flink``
+``python -m benchmarks.engines [--quick] [--only NAME ...] [--results FILE]``; Flink runs where ``make flink``
 has put it.
 """
 
@@ -16,13 +16,15 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from benchmarks.figures import Run, begin
+from benchmarks.states import STEPS, Line, Measured, add, read
 
 from streambound.compiler import Planned, compile, on_engine
 from streambound.errors import StreamboundError
@@ -32,13 +34,9 @@ from streambound.rewrites.rewrite import Rewrite, rewrite
 from streambound.spark.live.query import configured, live
 from streambound.spark.session import session
 
-PICTURE = Path(__file__).with_name("engines.svg")
 FLINK = Path(__file__).parents[1] / "var" / "flink" / "bin" / "python"
-RESULTS = Path(__file__).parents[1] / "var" / "bench" / "engines.jsonl"
-# The first step is for what takes the square of its rows: it does not get beyond the second.
-STEPS, QUICK = (2_500, 10_000, 40_000, 160_000, 320_000), (5_000, 10_000, 20_000)
-# Each step at least doubles the rows. What is bounded may still fill up at first, so the last two steps tell.
-GROWTH = 1.5
+# What the quick form measures: an equality and an order, and a group of a truncated timestamp.
+FEW = ["both, DISTINCT", "groups by the minute"]
 WATERMARK = "5 seconds"
 RANGE = "S.A > 10 AND S.A < 20"
 QUERIES = {
@@ -70,32 +68,6 @@ FLINK_TEXT = {
 }
 COLUMNS = {"S": ("id", "A", "B", "B5", "K"), "T": ("id", "D", "E", "D5", "K")}
 BEGIN = dt.datetime(2026, 1, 1)
-
-
-@dataclass
-class Measured:
-    """A query in one form on one engine: state after each step, its unit, seconds of the last."""
-
-    query: str
-    form: str
-    unit: str
-    predicted: str
-    sql: str | None
-    states: list[int] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
-    error: str = ""
-
-    @property
-    def growth(self) -> str:
-        """``constant``, or ``grows`` where the state follows the input; why there is none."""
-        if len(self.states) < 2:
-            return "refused" if not self.states else "unfinished"
-        return "grows" if self.states[-1] > GROWTH * max(1, self.states[-2]) else "constant"
-
-    @property
-    def right(self) -> bool:
-        """Whether the class of growth is the predicted one."""
-        return self.growth == ("grows" if self.predicted in ("time", "keys", "rows") else self.predicted)
 
 
 def predicted(job: Planned, engine: str, made: Rewrite | None) -> str:
@@ -246,19 +218,18 @@ def known(path: Path, steps: Sequence[int], limit: float) -> dict[tuple[str, str
     """What was measured with these steps, by query, form and statement; not what took longer than a limit
     that was less than this one.
     """
-    lines = path.read_text().splitlines() if path.exists() else []
-    every = []
-    for found in map(json.loads, lines):
-        one = Measured(**found["measured"])
-        cut = one.states and one.error and found.get("limit", 0.0) < limit
-        if found["steps"] == [*steps] and not cut:
-            every.append(one)
+    every = [
+        line.measured
+        for line in read(path)
+        if line.steps == tuple(steps)
+        and not (line.measured.states and line.measured.error and line.limit < limit)
+    ]
     return {(one.query, one.form, one.sql or ""): one for one in every}
 
 
-def measured(only: Sequence[str], steps: Sequence[int], limit: float, results: Path) -> list[Measured]:
+def measured(only: Sequence[str], steps: Sequence[int], limit: float, run: Run) -> list[Measured]:
     """Every query in every form: from the file of results, or now."""
-    every, before = [*statements(only)], known(results, steps, limit)
+    every, before = [*statements(only)], known(run.file, steps, limit)
     left = []
     for one in every:
         if found := before.get((one.query, one.form, one.sql or "")):
@@ -267,9 +238,7 @@ def measured(only: Sequence[str], steps: Sequence[int], limit: float, results: P
             left.append(one)
 
     def done(one: Measured) -> None:
-        results.parent.mkdir(parents=True, exist_ok=True)
-        with results.open("a") as file:
-            file.write(json.dumps({"steps": [*steps], "limit": limit, "measured": asdict(one)}) + "\n")
+        add(run.file, Line(one, tuple(steps), limit, run.stamp))
         print(told(one), flush=True)
 
     if left:
@@ -356,7 +325,7 @@ FORMS = (
 
 
 def table(found: Sequence[Measured]) -> Iterator[str]:
-    """The lines of the table of benchmarks/README.md: a row a query, a column a form."""
+    """The lines of a table: a row a query, a column a form."""
     yield "| query | " + " | ".join(FORMS) + " |"
     yield "|---" * (len(FORMS) + 1) + "|"
     for query in dict.fromkeys(one.query for one in found):
@@ -377,63 +346,14 @@ def _amount(state: int, unit: str) -> str:
     return f"{state:,} {unit}" if unit != "bytes" else f"{state / 1_000:,.0f} kB"
 
 
-def draw(found: Sequence[Measured], steps: Sequence[int], path: Path) -> None:
-    """State of each query against rows, a panel a query: as written, rewritten, ours."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
-    names = [*dict.fromkeys(one.query for one in found)]
-    # Wide lines lie below narrow ones: what is constant lies on one line.
-    looks = {
-        "Spark, as written": ("#fdae6b", "-", 6.0),
-        "Flink, as written": ("#9e9ac8", "-", 4.0),
-        "streambound live": ("#1b9e77", "-", 2.2),
-        "Spark, rewritten": ("#a63603", (0, (2, 2)), 1.4),
-        "Flink, rewritten": ("#54278f", (2, (2, 2)), 1.4),
-    }
-    times = [2**n for n in range(12) if 2**n <= 1.2 * steps[-1] / steps[0]]
-    with rc_context({"svg.hashsalt": "engines", "svg.fonttype": "none"}):
-        # The last row is as full as it can be.
-        across = min((4, 5, 3), key=lambda n: -len(names) % n)
-        down = -(-len(names) // across)
-        figure = Figure(figsize=(3 * across, 2.3 * down + 0.6), layout="constrained")
-        places = figure.subplots(down, across, squeeze=False, sharex=True)
-        lines: dict[str, Any] = {}
-        for axes, name in zip(places.flat, names, strict=False):
-            for form, (color, style, width) in looks.items():
-                for one in found:
-                    if (one.query, one.form) == (name, form) and len(one.states) > 1:
-                        ratio = [state / max(1, one.states[0]) for state in one.states]
-                        (lines[form],) = axes.plot(
-                            steps[: len(ratio)], ratio, color=color, linestyle=style, linewidth=width
-                        )
-            axes.set_title(name, fontsize=9)
-            axes.set_xscale("log")
-            axes.set_yscale("log")
-            axes.set_ylim(0.7, 1.2 * steps[-1] / steps[0])
-            axes.set_xticks(steps, [f"{rows // 1_000:,}k" for rows in steps])
-            axes.set_yticks(times, [f"x{n}" for n in times])
-            axes.minorticks_off()
-        for axes in list(places.flat)[len(names) :]:
-            axes.set_axis_off()
-        figure.supxlabel("rows of each stream", fontsize=9)
-        figure.supylabel("state, in times of that after the first step", fontsize=9)
-        figure.legend(lines.values(), lines.keys(), loc="outside upper center", ncols=5, fontsize=9)
-        figure.savefig(path, metadata={"Date": None})
-
-
 def main() -> None:
-    """Measure, print, draw."""
+    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help=f"{QUICK[-1]:,} rows instead of {STEPS[-1]:,}")
     parser.add_argument("--only", nargs="+", choices=QUERIES, default=list(QUERIES), metavar="NAME")
     parser.add_argument("--limit", type=float, default=180.0, metavar="SECONDS", help="of one step")
-    parser.add_argument("--results", type=Path, default=RESULTS, metavar="FILE", help="what was measured")
-    options = parser.parse_args()
-    steps = QUICK if options.quick else STEPS
-    found = measured(options.only, steps, options.limit, options.results)
+    options, run = begin("engines", parser, ["pyspark"], only=FEW)
+    found = measured(options.only, STEPS[run.form], options.limit, run)
     print("\n".join(table(found)))
-    draw(found, steps, PICTURE)
     wrong = [one for one in found if not one.right]
     for one in wrong:
         print(f"not as predicted: {told(one)}")

@@ -1,11 +1,11 @@
-"""Every kind of query over history: the product beside Spark SQL and DuckDB, written by hand for each.
+"""Every kind of query over history, beside Spark SQL, DuckDB and Polars, written by hand for each.
 
-``python benchmarks/history.py [--rows 1000000 10000000] [--kinds window union ...] [--rounds 3]`` draws two
+``python -m benchmarks.history [--rows 1000000 10000000] [--kinds window union ...] [--rounds 3]`` draws two
 streams (cached): orders, and payments of most of them within an hour, on clocks of milliseconds, in 16
 partitions. It then measures, interleaved and warm, in one Spark session:
 
 * the product: checked, planned, partitions summarised, new answers of every partition written;
-* Spark SQL and DuckDB: one statement for the whole answer, written to Parquet.
+* Spark SQL, DuckDB and Polars: one statement for the whole answer, written to Parquet.
 
 It prints a table of medians and of the ratios within rounds, and how the product grows with the rows. Exit
 code 1 if an answer differs. An evaluation in k tuples has a part of the answer; the peers give all of it.
@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import statistics
 import sys
 import tempfile
 import time
@@ -25,6 +24,8 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+from benchmarks import history_polars
+from benchmarks.figures import begin
 
 from streambound import settings
 from streambound.history.evaluate import evaluate_history
@@ -40,19 +41,25 @@ START = "2025-01-01 00:00:00"
 COUNTRIES = 20
 PRICES = 1_000
 KEPT = 10_000
+# How much longer ten times the rows may take.
+GROWTH_AIM = 10.5
+PEERS = ("Spark SQL", "DuckDB", "Polars")
+VERSIONS = ("pyspark", "duckdb", "polars")
 
 
 @dataclass(frozen=True)
 class Kind:
     """A query, and the same by hand; ``o`` and ``p`` are the tables, and the answer has a column ``count``.
 
-    ``spark`` is given where its SQL is not also that of DuckDB; ``memory`` is how many tuples are kept.
+    ``spark`` is given where its SQL is not also that of DuckDB; ``memory`` is how many tuples are kept;
+    ``aim`` is the greatest product / Spark SQL.
     """
 
     sql: str
     duckdb: str
     spark: str | None = None
     memory: int | None = None
+    aim: float | None = None
 
 
 def _ordered(late: str) -> tuple[str, str]:
@@ -99,10 +106,12 @@ KINDS = {
         """SELECT a.country, 1 AS count FROM (SELECT country, min(ts) AS ts FROM o GROUP BY country) a
         JOIN (SELECT country, max(ts) AS ts FROM p GROUP BY country) b
         ON a.country = b.country AND a.ts < b.ts""",
+        aim=1.5,
     ),
     "offset": Kind(
         "SELECT o.country FROM o, p WHERE o.country = p.country AND o.ts <= p.ts + INTERVAL 5 MINUTES",
         *_ordered("ts + INTERVAL 5 MINUTES"),
+        aim=1.5,
     ),
     "window": Kind(
         """SELECT o.id, o.amount, p.amount AS paid FROM o, p
@@ -110,16 +119,19 @@ KINDS = {
         """SELECT o.id, o.amount, p.amount AS paid, count(*) AS count FROM o JOIN p
         ON o.id = p.id AND p.ts >= o.ts AND p.ts <= o.ts + INTERVAL 1 HOUR
         GROUP BY o.id, o.amount, p.amount""",
+        aim=1.0,
     ),
     "window distinct": Kind(
         """SELECT DISTINCT o.country, p.amount FROM o, p
         WHERE o.id = p.id AND p.ts >= o.ts AND p.ts <= o.ts + INTERVAL 1 HOUR""",
         """SELECT DISTINCT o.country, p.amount, 1 AS count FROM o JOIN p
         ON o.id = p.id AND p.ts >= o.ts AND p.ts <= o.ts + INTERVAL 1 HOUR""",
+        aim=1.5,
     ),
     "union": Kind(
         "SELECT o.id, o.ts FROM o UNION SELECT p.id, p.ts FROM p",
         "SELECT id, ts, 1 AS count FROM (SELECT id, ts FROM o UNION SELECT id, ts FROM p)",
+        aim=1.5,
     ),
     "end": Kind(
         "SELECT p.country, o.amount FROM o, p WHERE o.id = p.id AND o.ts < TIMESTAMP '2025-01-01 01:00:00'",
@@ -139,6 +151,7 @@ KINDS = {
         min(id) AS first, max(id) AS last, 1 AS count FROM o GROUP BY country""",
         """SELECT country, count(*) AS number, sum(amount) AS whole, avg(amount) AS mean,
         min(id) AS first, max(id) AS last, 1 AS count FROM o GROUP BY country""",
+        aim=1.5,
     ),
     "windowed group": Kind(
         """SELECT o.country, window(o.ts, '1 hour').start AS ts, COUNT(*) AS number, SUM(o.amount) AS whole
@@ -147,6 +160,7 @@ KINDS = {
         1 AS count FROM o GROUP BY ALL""",
         """SELECT country, date_trunc('hour', ts) AS ts, count(*) AS number, sum(amount) AS whole, 1 AS count
         FROM o GROUP BY country, date_trunc('hour', ts)""",
+        aim=1.5,
     ),
     "top-n": Kind(
         """SELECT country, id, amount FROM (SELECT o.country, o.id, o.amount, ROW_NUMBER() OVER
@@ -220,7 +234,7 @@ Rows = Mapping[tuple[Any, ...], int]
 
 @dataclass(frozen=True)
 class Bench:
-    """The three ways for one kind of query, over one session and one folder of data."""
+    """The four ways for one kind of query, over one session and one folder of data."""
 
     spark: Any
     folder: Path
@@ -262,6 +276,9 @@ class Bench:
                 f"COPY ({self.kind.duckdb}) TO '{self.output}/duckdb.parquet' (FORMAT parquet)"
             )
 
+    def by_polars(self) -> None:
+        history_polars.answer(self.name, self.folder, self.output / "polars.parquet")
+
     def differing(self) -> int:
         """How many rows of the answers differ; in k tuples, how many are not in the whole answer so often."""
         with duckdb.connect() as connection:
@@ -269,6 +286,7 @@ class Bench:
                 "product": f"{self.output}/product/q/part=*/*.parquet",
                 "spark": f"{self.output}/spark/*.parquet",
                 "duckdb": f"{self.output}/duckdb.parquet",
+                "polars": f"{self.output}/polars.parquet",
             }
             for table, place in files.items():
                 read = f"read_parquet('{place}', hive_partitioning = false)"
@@ -282,15 +300,12 @@ class Bench:
                     f"FROM {read} GROUP BY ALL HAVING sum(count) <> 0"
                 )
             extra = "(SELECT count(*) FROM (FROM {} EXCEPT FROM {}))"
-            pairs = [("duckdb", "spark"), ("spark", "duckdb"), ("product", "duckdb"), ("duckdb", "product")]
+            whole = ["spark", "polars", *(["product"] if self.kind.memory is None else [])]
+            parts = [extra.format(*pair) for way in whole for pair in (("duckdb", way), (way, "duckdb"))]
             if self.kind.memory is not None:
                 # A part of the answer: no row that is not in it.
                 rows = "SELECT COLUMNS(* EXCLUDE (n)) FROM"
-                pairs = pairs[:2]
-                extra_product = f"(SELECT count(*) FROM ({rows} product EXCEPT {rows} duckdb))"
-                parts = [extra.format(*pair) for pair in pairs] + [extra_product]
-            else:
-                parts = [extra.format(*pair) for pair in pairs]
+                parts.append(f"(SELECT count(*) FROM ({rows} product EXCEPT {rows} duckdb))")
             found = connection.execute(f"SELECT {' + '.join(parts)}").fetchone()
         assert found is not None
         return int(found[0])
@@ -304,8 +319,8 @@ def timed(run: Callable[[], Any]) -> float:
 
 
 def measure(bench: Bench, rounds: int) -> list[tuple[float, ...]]:
-    """Seconds of the three ways in each round, after one round that does not count."""
-    ways = (bench.product, bench.by_spark, bench.by_duckdb)
+    """Seconds of the four ways in each round, after one round that does not count."""
+    ways = (bench.product, bench.by_spark, bench.by_duckdb, bench.by_polars)
     for way in ways:
         way()
     return [tuple(timed(way) for way in ways) for _ in range(rounds)]
@@ -319,32 +334,40 @@ def main() -> int:
     )
     parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=list(KINDS))
     parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
+    options, run = begin("history", parser, VERSIONS, rows=[1_000_000], rounds=1)
     print(
         f"{PARTITIONS} partitions, {os.cpu_count()} cores; median seconds, ratios within rounds", flush=True
     )
-    columns = ("kind", "rows", "product", "Spark SQL", "DuckDB", "/ Spark", "/ DuckDB", "growth", "answers")
+    columns = ("kind", "rows", "product", *PEERS, *(f"/ {peer}" for peer in PEERS), "growth", "answers")
     print(f"| {' | '.join(columns)} |")
     print("|---" * len(columns) + "|", flush=True)
     wrong = False
     folders = {rows: data(rows) for rows in options.rows}
     with session("every kind of query over history") as spark:
         for name in options.kinds:
-            before: tuple[int, float] | None = None
+            before: tuple[int, list[float]] | None = None
             for rows, folder in folders.items():
                 with tempfile.TemporaryDirectory() as output:
                     bench = Bench(spark, folder, Path(output), name)
-                    seconds = measure(bench, options.rounds)
+                    product, *others = map(list, zip(*measure(bench, options.rounds), strict=True))
                     differing = bench.differing()
-                product, by_spark, by_duckdb = (statistics.median(way) for way in zip(*seconds, strict=True))
-                to_spark = statistics.median(one[0] / one[1] for one in seconds)
-                to_duckdb = statistics.median(one[0] / one[2] for one in seconds)
-                growth = "" if before is None else f"x{product / before[1]:.1f} for x{rows / before[0]:g}"
+                aims = (KINDS[name].aim, None, None)
+                lines = [
+                    run.add(name, rows, product, "s", peer, seconds, aim)
+                    for peer, seconds, aim in zip(PEERS, others, aims, strict=True)
+                ]
+                growth = ""
+                if before is not None:
+                    aim = GROWTH_AIM if rows == 10 * before[0] else None
+                    grown = run.add(name, rows, product, "s", f"{before[0]:,} rows", before[1], aim)
+                    growth = f"x{grown.ratio:.1f} for x{rows / before[0]:g}"
                 before, wrong = (rows, product), wrong or bool(differing)
-                times = f"{product:.2f} | {by_spark:.2f} | {by_duckdb:.2f} | {to_spark:.2f} | {to_duckdb:.1f}"
+                times = [f"{s:.2f}" for s in (lines[0].figure, *(one.peer_figure for one in lines))]
+                ratios = [f"{one.ratio:.2f}" for one in lines]
                 answers = f"{differing} DIFFER" if differing else "the same"
-                print(f"| {name} | {rows:,} | {times} | {growth} | {answers} |", flush=True)
-    return 1 if wrong else 0
+                cells = (name, f"{rows:,}", *times, *ratios, growth, answers)
+                print(f"| {' | '.join(cells)} |", flush=True)
+    return 0 if run.met and not wrong else 1
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 """One nightly partition added to histories of growing length: what a night costs, and what it depends on.
 
-``python benchmarks/incremental.py [--lengths 8,32,128,365]`` draws a history of S(ts, A, B) and T(ts, A, B)
+``python -m benchmarks.incremental [--lengths 8,32,128,365]`` draws a history of S(ts, A, B) and T(ts, A, B)
 by day, evaluates it once with checkpoints, and then, in one warm Spark session, adds a day and evaluates
 again, several times for each length, the lengths interleaved. The queries keep each kind of state: none,
 counts, extrema, and partial matches in order of time.
 
 It prints the seconds of a night by length, the median of their ratios to the shortest within each round, and
-the seconds of evaluating everything anew, and draws them in ``incremental.svg``. Exit code 1 if that ratio is
-above ``AIM`` at the greatest length, or a night has read more than its day.
+the seconds of evaluating everything anew. Exit code 1 if that ratio is above ``AIM`` at the greatest length,
+or a night has read more than its day.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import datetime as dt
 import os
-import statistics
 import sys
 import tempfile
 import time
@@ -26,6 +25,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from benchmarks.figures import begin
 
 from streambound.history.answer import HistoryAnswer
 from streambound.history.evaluate import evaluate_history
@@ -116,29 +116,6 @@ def prepared(spark: Any, root: Path, length: int) -> tuple[History, float]:
     return history, time.perf_counter() - started
 
 
-def draw(lengths: list[int], nights: list[float], whole: list[float], file: Path) -> None:
-    """Both kinds of seconds by length, as a picture."""
-    import matplotlib
-
-    matplotlib.use("svg")
-    from matplotlib import pyplot, ticker
-
-    # Equal pictures have equal bytes.
-    matplotlib.rcParams["svg.hashsalt"] = "streambound"
-    figure, axes = pyplot.subplots(figsize=(6.4, 3.6), layout="constrained")
-    axes.plot(lengths, whole, "o--", color="#999999", label="everything anew")
-    axes.plot(lengths, nights, "o-", color="#1f77b4", label="one more day")
-    axes.set(xscale="log", yscale="log", xlabel="days of history", ylabel="seconds")
-    axes.set_xticks(lengths, [str(length) for length in lengths], minor=False)
-    axes.minorticks_off()
-    # Down to a tenth, so that what is flat does not look steep.
-    axes.set_ylim(bottom=0.1)
-    axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.legend(frameon=False)
-    figure.savefig(file, metadata={"Date": None})
-
-
 def main() -> int:
     """Run the benchmark; see the module's text."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
@@ -146,8 +123,7 @@ def main() -> int:
     parser.add_argument(
         "--nights", type=int, default=7, help="nights at each length, after one that does not count"
     )
-    parser.add_argument("--picture", type=Path, default=Path(__file__).with_name("incremental.svg"))
-    options = parser.parse_args()
+    options, run = begin("incremental", parser, ["pyspark", "duckdb"], lengths="8,32", nights=3)
     lengths = sorted(int(text) for text in options.lengths.split(","))
     each = ROWS * (1 + 2 * (len(QUERIES) - 1))
     print(f"{len(QUERIES)} queries, {ROWS:,} rows a stream and day, {os.cpu_count()} cores", flush=True)
@@ -156,27 +132,19 @@ def main() -> int:
         prepared(spark, Path(root) / "warm", lengths[0])
         made = [prepared(spark, Path(root), length) for length in lengths]
         read = {h.add(spark) for _ in range(options.nights + 1) for h, _ in made}
-    nights = [statistics.median(history.seconds[1:]) for history, _ in made]
-    whole = [seconds for _, seconds in made]
     # Within a round the machine is the same for all lengths.
-    ratios = [
-        statistics.median(
-            own / least for own, least in zip(h.seconds[1:], made[0][0].seconds[1:], strict=True)
-        )
-        for h, _ in made
-    ]
-    for (history, seconds), night, ratio in zip(made, nights, ratios, strict=True):
+    first = made[0][0].seconds[1:]
+    for history, seconds in made:
+        own, aim = history.seconds[1:], AIM if history.length == lengths[-1] else None
+        night = run.add("one more day", history.length, own, "s", f"after {lengths[0]} days", first, aim)
+        run.add("one more day", history.length, own, "s", "everything anew", [seconds] * len(own))
         spread = f"{min(history.seconds[1:]):.2f} to {max(history.seconds[1:]):.2f}"
         print(
-            f"{history.length:5} days: a night {night:.2f} s ({spread}), {ratio:.2f}x;"
+            f"{history.length:5} days: a night {night.figure:.2f} s ({spread}), {night.ratio:.2f}x;"
             f" everything anew {seconds:.1f} s"
         )
-    draw(lengths, nights, whole, options.picture)
-    fits = ratios[-1] <= AIM and read == {each}
-    told = "met" if fits else "MISSED"
-    print(f"{lengths[-1]} days / {lengths[0]} days: {ratios[-1]:.2f}x, aim at most {AIM}x: {told}")
     print(f"rows read each night: {', '.join(f'{n:,}' for n in sorted(read))}; those of one day: {each:,}")
-    return 0 if fits else 1
+    return 0 if run.met and read == {each} else 1
 
 
 if __name__ == "__main__":

@@ -3,12 +3,13 @@
 Both take in a micro-batch of few rows and one of many, in fresh folders and a warm session; what the further
 rows cost is the difference. Spark's own answers of the interval join are compared with ours; for the bag in
 order of time it has no state that ends, so DuckDB answers it.
-``python benchmarks/live.py [--rows N] [--rounds N]``
+``python -m benchmarks.live [--rows N] [--rounds N]``
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -21,6 +22,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from benchmarks.figures import begin
 
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.model import History
@@ -40,6 +42,7 @@ IN_ORDER = (
     f" WHERE o.country BETWEEN 0 AND {COUNTRIES - 1}"
 )
 WAYS = ("within an hour", "the same, Spark's own", "in order of time")
+AIM_ROWS_A_SECOND = 50_000
 
 
 @dataclass(frozen=True)
@@ -115,12 +118,12 @@ def seconds(take: Callable[[Path], int], rows: int) -> tuple[float, int, int]:
         return time.perf_counter() - begun, answers, in_duckdb(folder)
 
 
-def main() -> None:
+def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=47_500, help="of each stream")
     parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
+    options, run = begin("live", parser, ["pyspark"], rounds=1)
     with session("live", master="local[2]", spark__log__level="ERROR") as spark:
 
         def ours(sql: str) -> Callable[[Path], int]:
@@ -146,8 +149,13 @@ def main() -> None:
     rows = 2 * (options.rows - FEW)
     for way, found in more.items():
         print(f"{way}: {rows:,} further rows in {median(found):.2f} s: {rows / median(found):,.0f} a second")
-    print(f"product / Spark's own: {median(more[WAYS[0]]) / median(more[WAYS[1]]):.2f}")
+    within, own, in_order = more.values()
+    found = run.add(WAYS[0], rows, within, "s", "Spark's own streaming join", own)
+    print(f"product / Spark's own: {found.ratio:.2f}")
+    for way, seconds_of in ((WAYS[0], within), (WAYS[2], in_order)):
+        run.add(way, rows, seconds_of, "s", aim=rows / AIM_ROWS_A_SECOND)
+    return 0 if run.met else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

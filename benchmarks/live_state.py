@@ -1,8 +1,8 @@
 """State as the input grows: a bounded query run live, and Spark's own streaming join of the same streams.
 
 After each step both have answered the same input, equally often; printed are the rows of their states
-(Spark's ``numRowsTotal``), and drawn in ``live_state.svg``.
-``python benchmarks/live_state.py [--steps N] [--rows N]``
+(Spark's ``numRowsTotal``).
+``python -m benchmarks.live_state [--steps N] [--rows N]``
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from benchmarks.figures import begin
 
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.model import History
@@ -24,7 +25,6 @@ from streambound.spark.live.query import configured, live
 from streambound.spark.session import session
 
 SQL = "SELECT S.A FROM S, T WHERE S.A = T.A AND S.A > 10 AND S.A < 20"
-PICTURE = Path(__file__).with_name("live_state.svg")
 VALUES = 31
 
 
@@ -100,39 +100,20 @@ def measured(steps: int, rows: int) -> list[Measured]:
         return done
 
 
-def draw(found: list[Measured], path: Path) -> None:
-    """Rows of state against rows that arrived."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
-    # Equal measurements give equal bytes.
-    with rc_context({"svg.hashsalt": "live_state", "svg.fonttype": "none"}):
-        figure = Figure(figsize=(6, 4), layout="constrained")
-        axes = figure.add_subplot()
-        rows = [one.rows for one in found]
-        axes.plot(rows, [one.spark for one in found], marker="o", label="Spark's own streaming join")
-        axes.plot(rows, [one.ours for one in found], marker="s", label="streambound run --live")
-        axes.set_xlabel("rows that arrived, both streams")
-        axes.set_ylabel("rows in the state store")
-        axes.set_yscale("log")
-        axes.set_title(SQL, fontsize=8)
-        axes.legend()
-        figure.savefig(path, metadata={"Date": None})
-
-
 def main() -> None:
-    """Measure, print, draw."""
+    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--rows", type=int, default=2_000, help="of each stream and step")
-    options = parser.parse_args()
+    options, run = begin("live_state", parser, ["pyspark"], steps=3)
     found = measured(options.steps, options.rows)
-    draw(found, PICTURE)
+    for one in found:
+        run.add("equality", one.rows, [one.ours], "rows of state", "Spark's own streaming join", [one.spark])
     first, last = found[0], found[-1]
     print(
         f"input x {last.rows / first.rows:.1f}: ours x {last.ours / first.ours:.1f}, Spark's join x", end=" "
     )
-    print(f"{last.spark / first.spark:.1f}; Spark's join / ours {last.spark / last.ours:.0f}; {PICTURE.name}")
+    print(f"{last.spark / first.spark:.1f}; Spark's join / ours {last.spark / last.ours:.0f}")
 
 
 if __name__ == "__main__":

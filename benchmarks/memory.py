@@ -1,11 +1,11 @@
 """State and memory as history grows: a bounded query over more and more partitions, each of the same size.
 
-``python benchmarks/memory.py [--most 10000000] [--join 1000000]`` draws S(A) and T(A) in partitions of 50,000
+``python -m benchmarks.memory [--most 10000000] [--join 1000000]`` draws S(A) and T(A) in partitions of 50,000
 rows each and evaluates the query, with checkpoints, in a fresh process for each length of history from 10^5
 rows on. It prints the state in units and the peak memory (the kernel's high-water mark) of the driver's
 Python process, of the largest Python worker, and of the JVM; and beside it the rows in the state store of
-Spark's own streaming join of the same files (``numRowsTotal``), up to ``--join`` rows. All is drawn in
-``memory.svg``. Exit code 1 if the units exceed the plan's, or the driver's memory grows.
+Spark's own streaming join of the same files (``numRowsTotal``), up to ``--join`` rows. Exit code 1 if
+the units exceed the plan's, or the driver's memory grows.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from benchmarks.figures import Run, begin
 
 from streambound.history.evaluate import evaluate_history
 from streambound.query.catalog import Catalog, catalog_from_mapping
@@ -36,7 +37,6 @@ from streambound.spark.executor import SparkExecutor
 from streambound.spark.session import session
 
 SQL = "SELECT S.A FROM S, T WHERE S.A = T.A AND S.A > 10 AND S.A < 20"
-PICTURE = Path(__file__).with_name("memory.svg")
 LEAST = 100_000
 ROWS = 50_000
 VALUES = 31
@@ -157,7 +157,7 @@ def probe(folder: Path, partitions: int) -> None:
 
 def measured(folder: Path, partitions: int) -> Measured:
     """The first partitions evaluated in a fresh process."""
-    command = [sys.executable, __file__, "--probe", str(partitions), "--data", str(folder)]
+    command = [sys.executable, "-m", "benchmarks.memory", "--probe", str(partitions), "--data", str(folder)]
     told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return Measured(**json.loads(told.splitlines()[-1]))
 
@@ -184,36 +184,6 @@ def joined(spark: Any, folder: Path, partitions: int) -> tuple[int, int]:
     return state, sum(found)
 
 
-def draw(found: list[Measured], joins: list[tuple[int, int]], path: Path) -> None:
-    """State beside state, and memory, against the rows of the history."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
-    # Equal measurements give equal bytes.
-    with rc_context({"svg.hashsalt": "memory", "svg.fonttype": "none"}):
-        figure = Figure(figsize=(9, 3.8), layout="constrained")
-        state, memory = figure.subplots(1, 2)
-        rows = [one.rows for one in found]
-        state.plot(*zip(*joins, strict=True), marker="o", label="Spark's own streaming join: rows of state")
-        state.plot(rows, [one.units for one in found], marker="s", label="streambound: units")
-        state.set_yscale("log")
-        state.set_ylabel("state")
-        for label, peaks, marker in (
-            ("JVM, which also runs the tasks", [one.jvm for one in found], "^"),
-            ("driver (Python)", [one.driver for one in found], "s"),
-            ("largest Python worker", [one.worker for one in found], "o"),
-        ):
-            memory.plot(rows, peaks, marker=marker, label=label)
-        memory.set_ylim(bottom=0)
-        memory.set_ylabel("peak memory, megabytes")
-        for axes in (state, memory):
-            axes.set_xscale("log")
-            axes.set_xlabel("rows of the history, both streams")
-            axes.legend(fontsize=8, frameon=False)
-        figure.suptitle(SQL, fontsize=8)
-        figure.savefig(path, metadata={"Date": None})
-
-
 def main() -> int:
     """Run the benchmark; see the module's text."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
@@ -221,25 +191,30 @@ def main() -> int:
     parser.add_argument("--join", type=int, default=1_000_000, help="rows up to which Spark's join is run")
     parser.add_argument("--probe", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--data", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options, run = begin("memory", parser, ["pyspark", "duckdb"], most=1_000_000, join=100_000)
     if options.probe:
         probe(options.data, options.probe)
         return 0
     lengths = [LEAST * 10**i for i in range(10) if LEAST * 10**i <= options.most]
     folder = Path(tempfile.mkdtemp(prefix="memory-"))
     try:
-        return compared(folder, lengths, options.join)
+        return compared(folder, lengths, options.join, run)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def compared(folder: Path, lengths: list[int], most_joined: int) -> int:
-    """Measure, print, draw; the exit code."""
-    found, joins = list[Measured](), list[tuple[int, int]]()
+def compared(folder: Path, lengths: list[int], most_joined: int, run: Run) -> int:
+    """Measure, print and write; the exit code."""
+    found = list[Measured]()
     for rows in lengths:
         arrive(folder, rows // (2 * ROWS))
         one = measured(folder, rows // (2 * ROWS))
         found.append(one)
+        first, since = found[0], f"at {LEAST:,} rows"
+        run.add("units", one.rows, [one.units], "units", "the plan's bound", [one.bound], 1.0)
+        run.add("driver, Python", one.rows, [one.driver], "MB", since, [first.driver], AIM)
+        run.add("largest Python worker", one.rows, [one.worker], "MB", since, [first.worker])
+        run.add("JVM with the tasks", one.rows, [one.jvm], "MB", since, [first.jvm])
         told = f"driver {one.driver:.0f} MB, largest worker {one.worker:.0f} MB, JVM {one.jvm:.0f} MB"
         print(
             f"{one.rows:>12,} rows: {one.units} units of at most {one.bound}, {told}; {one.seconds:.1f} s",
@@ -249,12 +224,10 @@ def compared(folder: Path, lengths: list[int], most_joined: int) -> int:
         for one in (one for one in found if one.rows <= most_joined):
             state, answers = joined(spark, folder, one.rows // (2 * ROWS))
             assert answers == one.answers, (answers, one.answers)
-            joins.append((one.rows, state))
+            run.add("state", one.rows, [one.units], "units", "Spark's own streaming join", [state])
             print(f"{one.rows:>12,} rows: Spark's own join holds {state:,} rows; equal answers", flush=True)
-    draw(found, joins, PICTURE)
-    growth = found[-1].driver / found[0].driver
+    last, growth = found[-1], found[-1].driver / found[0].driver
     flat = all(one.units <= one.bound for one in found) and growth <= AIM
-    first, last = found[0], found[-1]
     print(
         f"rows x {last.rows / first.rows:.0f}: units x {last.units / first.units:.2f}, driver x {growth:.2f},"
         f" largest worker x {last.worker / first.worker:.2f}: {'flat' if flat else 'GROWN'}"

@@ -1,6 +1,6 @@
 """Q5 of Arasu et al., duplicates preserved, over two large streams: the product against Spark itself.
 
-``python benchmarks/q5.py [--rows 20000000]`` draws S(A, B, C) and T(D, E) once (cached), then measures,
+``python -m benchmarks.q5 [--rows 20000000]`` draws S(A, B, C) and T(D, E) once (cached), then measures,
 interleaved and warm, in one Spark session:
 
 * the product: checked, planned, summarised in parallel, new answers of every partition written;
@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+from benchmarks.figures import Run, begin
 
 from streambound import settings
 from streambound.demo.abstract import FOLDERS, Shape, generate
@@ -41,6 +42,7 @@ from streambound.spark.session import session
 
 SQL = "SELECT A FROM S, T WHERE B < D AND B < 120 AND D > 20 AND A > 10 AND A < 20"
 AIMS = {"floor": 1.5, "expert": 0.8}
+PEERS = {"floor": "Spark's scan alone", "expert": "Spark SQL by hand"}
 PARTITIONS = 8
 
 
@@ -133,20 +135,18 @@ def measure(bench: Bench, rounds: int) -> dict[str, list[float]]:
     return seconds
 
 
-def report(seconds: dict[str, list[float]]) -> None:
-    """Print the medians and the ratios against the aims."""
+def report(seconds: dict[str, list[float]], rows: int, run: Run) -> None:
+    """Print and write the medians and the ratios against the aims."""
     for name, found in seconds.items():
         print(f"{name:8} {statistics.median(found):7.2f} s  ({min(found):.2f} to {max(found):.2f})")
     for name, aim in AIMS.items():
-        ratios = [p / other for p, other in zip(seconds["product"], seconds[name], strict=True)]
-        median = statistics.median(ratios)
-        told = "met" if median <= aim else "MISSED"
-        print(f"product / {name}: {median:.2f}x, aim at most {aim}x: {told}")
+        found = run.add("Q5", rows, seconds["product"], "s", PEERS[name], seconds[name], aim)
+        print(f"product / {name}: {found.ratio:.2f}x, aim at most {aim}x")
 
 
 def peak_memory(rows: int) -> dict[str, float]:
     """Megabytes that a fresh driver reaches: its Python process, and the JVM that also runs the tasks."""
-    command = [sys.executable, __file__, "--rows", str(rows), "--probe"]
+    command = [sys.executable, "-m", "benchmarks.q5", "--rows", str(rows), "--probe"]
     told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return dict(json.loads(told.splitlines()[-1]))
 
@@ -168,7 +168,7 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=20_000_000, help="rows of each stream")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--probe", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options, run = begin("q5", parser, ["pyspark", "duckdb"], rows=2_000_000, rounds=3)
     if options.probe:
         probe(options.rows)
         return 0
@@ -178,13 +178,16 @@ def main() -> int:
         bench = Bench(spark, folder, Path(output))
         seconds = measure(bench, options.rounds)
         same = bench.product() == bench.expert()
-    report(seconds)
+    report(seconds, options.rows, run)
     print(f"answers: {'the same' if same else 'DIFFERENT'}")
-    for rows in (options.rows // 10, options.rows):
+    # Memory does not depend on the machine's load, so the quick form leaves it to `memory.py`.
+    for rows in () if options.quick else (options.rows // 10, options.rows):
         data(rows)
         peaks = peak_memory(rows)
+        run.add("driver, Python", rows, [peaks["python"]], "MB")
+        run.add("driver, JVM with the tasks", rows, [peaks["jvm"]], "MB")
         print(f"driver at {rows:,} rows: Python {peaks['python']:.0f} MB, JVM {peaks['jvm']:.0f} MB")
-    return 0 if same else 1
+    return 0 if run.met and same else 1
 
 
 if __name__ == "__main__":
