@@ -1,5 +1,5 @@
 .POSIX:
-.PHONY: demo cluster-demo cluster-test check test lint heavy live statements rewrites flink wild properties fuzz api-fuzz crash backfill bench docs playground playground-test up down status lock setup setup-tests wheel release sbom audit
+.PHONY: demo cluster-demo cluster-test check test lint heavy live statements rewrites flink wild properties fuzz api-fuzz crash backfill bench bench-check docs playground playground-test up down status lock setup setup-tests wheel release sbom audit
 
 PY = .venv/bin/python
 
@@ -100,8 +100,13 @@ crash: setup
 backfill: setup
 	$(PY) -m pytest tests/e2e/test_backfill.py -m "heavy or not heavy"
 
+# All benchmarks, hours; QUICK=1: smaller sizes, below ten minutes.
 bench: setup
-	@for one in benchmarks/*.py; do echo "$$one"; $(PY) "$$one" || exit 1; done
+	@quick='$(QUICK)'; exec $(PY) -m benchmarks $${quick:+--quick}
+
+# The quick form against the committed ratios: fails if one is worse beyond its margin.
+bench-check: setup
+	@$(PY) -m benchmarks --check
 
 # The documentation as a site, in var/docs. Airflow's pages show it too.
 docs: setup

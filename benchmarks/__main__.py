@@ -60,7 +60,7 @@ def lines(folder: Path, name: str) -> list[Result]:
     return states.results(states.read(file)) if name == "engines" else read(file)
 
 
-def told(found: Sequence[Compared]) -> list[str]:
+def comparison(found: Sequence[Compared]) -> list[str]:
     """A table: what is worse comes first."""
     rows = ["| benchmark | case | size | here / | committed | now | at most | |", "|---" * 8 + "|"]
     for one in sorted(found, key=lambda one: one.committed * one.margin / (one.measured.ratio or 1)):
@@ -91,7 +91,7 @@ def main() -> int:
         [line for name in options.only for line in lines(options.committed, name)],
         [line for name in options.only for line in lines(measured, name)],
     )
-    print("\n".join(told(found)))
+    print("\n".join(comparison(found)))
     worse = sum(one.worse for one in found)
     print(f"{len(found)} ratios compared, {worse} worse beyond their margins")
     return 1 if failed or worse or not found else 0

@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from benchmarks.figures import Run, begin
-from benchmarks.states import STEPS, Line, Measured, add, read
+from benchmarks.states import STEPS, Line, Measured, add, read, table
 
 from streambound.compiler import Planned, compile, on_engine
 from streambound.errors import StreamboundError
@@ -313,37 +313,6 @@ def told(one: Measured) -> str:
     error = f" ({one.error[:60]})" if one.error and one.states else ""
     said = f"{one.growth} (predicted {one.predicted})"
     return f"| {one.query} | {one.form} | {states}{error} | {one.unit} | {said} | {seconds} |"
-
-
-FORMS = (
-    "Spark, as written",
-    "Spark, rewritten",
-    "Flink, as written",
-    "Flink, rewritten",
-    "streambound live",
-)
-
-
-def table(found: Sequence[Measured]) -> Iterator[str]:
-    """The lines of a table: a row a query, a column a form."""
-    yield "| query | " + " | ".join(FORMS) + " |"
-    yield "|---" * (len(FORMS) + 1) + "|"
-    for query in dict.fromkeys(one.query for one in found):
-        cells = {one.form: _cell(one) for one in found if one.query == query}
-        yield f"| {query} | " + " | ".join(cells.get(form, "") for form in FORMS) + " |"
-
-
-def _cell(one: Measured) -> str:
-    said = "" if one.predicted == one.growth else f" ({one.predicted})"
-    if not one.states:
-        return f"{one.growth}{said}"
-    first, *_, last = (_amount(state, one.unit) for state in (one.states[0], *one.states))
-    state = f"**{first} to {last}**" if one.growth == "grows" else last
-    return f"{state}{said}, {one.seconds[-1]:.0f} s{f' ({one.error})' if one.error else ''}"
-
-
-def _amount(state: int, unit: str) -> str:
-    return f"{state:,} {unit}" if unit != "bytes" else f"{state / 1_000:,.0f} kB"
 
 
 def main() -> None:

@@ -72,9 +72,9 @@ class Result:
     versions: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def key(self) -> tuple[str, str, int, str]:
+    def key(self) -> tuple[str, str, int, str, str]:
         """What was measured, in whichever form."""
-        return self.name, self.case, self.size, self.peer
+        return self.name, self.case, self.size, self.unit, self.peer
 
     @property
     def aimed(self) -> float:
@@ -217,7 +217,7 @@ class Compared:
 
 def compared(committed: Iterable[Result], measured: Iterable[Result]) -> list[Compared]:
     """Every measured ratio for which there is a committed one: of the same form, or else of the other."""
-    before: dict[tuple[str, str, int, str], dict[str, float]] = {}
+    before: dict[tuple[str, str, int, str, str], dict[str, float]] = {}
     for line in committed:
         if line.ratio is not None:
             before.setdefault(line.key, {})[line.form] = line.ratio

@@ -166,7 +166,7 @@ def measured(client: Any, store: Any, options: argparse.Namespace, run: Run) -> 
     print(f"{'the first page of a query':28} {1000 * first:6.0f} ms")
     print(f"{f'each of {len(others)} others, once':28} {1000 * middle:6.0f} ms  at most {1000 * last:.0f} ms")
     run.add(page, options.queries, times[page], "s", aim=AIM_S)
-    run.add(page, options.queries, [sizes[page] / 1000], "kB", aim=AIM_BYTES / 1000)
+    run.add(f"{page}, its bytes", options.queries, [sizes[page] / 1000], "kB", aim=AIM_BYTES / 1000)
     run.add(f"{page}, after a change", options.queries, times["cold"], "s")
     run.add("the very first page of a query", 1, [first], "s", aim=AIM_S)
     run.add("pages of queries, each once", len(others), [middle], "s", aim=AIM_S)

@@ -7,7 +7,7 @@ those of every other benchmark.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,14 @@ from benchmarks.figures import FULL, QUICK, Result
 GROWTH = 1.5
 # The first step is for what takes the square of its rows: it does not get beyond the second.
 STEPS = {FULL: (2_500, 10_000, 40_000, 160_000, 320_000), QUICK: (5_000, 10_000, 20_000)}
+
+FORMS = (
+    "Spark, as written",
+    "Spark, rewritten",
+    "Flink, as written",
+    "Flink, rewritten",
+    "streambound live",
+)
 
 
 @dataclass
@@ -96,3 +104,26 @@ def results(lines: Sequence[Line]) -> list[Result]:
                 )
             )
     return found
+
+
+def table(found: Sequence[Measured]) -> Iterator[str]:
+    """The lines of a table: a row a query, a column a form."""
+    yield "| query | " + " | ".join(FORMS) + " |"
+    yield "|---" * (len(FORMS) + 1) + "|"
+    for query in dict.fromkeys(one.query for one in found):
+        cells = {one.form: _cell(one) for one in found if one.query == query}
+        yield f"| {query} | " + " | ".join(cells.get(form, "") for form in FORMS) + " |"
+
+
+def _cell(one: Measured) -> str:
+    said = "" if one.predicted == one.growth else f" ({one.predicted})"
+    if not one.states:
+        return f"{one.growth}{said}"
+    first, *_, last = (_amount(state, one.unit) for state in (one.states[0], *one.states))
+    state = f"**{first} to {last}**" if one.growth == "grows" else last
+    seconds = f", {one.seconds[-1]:.0f} s" if one.seconds else ""
+    return f"{state}{said}{seconds}{f' ({one.error})' if one.error else ''}"
+
+
+def _amount(state: int, unit: str) -> str:
+    return f"{state:,} {unit}" if unit != "bytes" else f"{state / 1_000:,.0f} kB"

@@ -18,13 +18,17 @@ import streambound
 from scripts.imports import ROOT
 
 FOLDER = ROOT / "docs" / "images"
-STYLE = """
+COLOURS = """
 svg { --paper: #fcfcfa; --ink: #1d2430; --soft: #586273; --line: #8b97a8; --room: #eaf0f8; --edge: #9fb2cc;
   --good: #2f7d4f; --goodly: #e3f2e8; --bad: #b3402e; --badly: #fae6e2; --bar: #4c78a8;
   font-family: system-ui, "DejaVu Sans", sans-serif }
 @media (prefers-color-scheme: dark) {
   svg { --paper: #14181f; --ink: #e8ecf2; --soft: #a9b4c4; --line: #71809a; --room: #222c3b; --edge: #4d6485;
     --good: #6cc08b; --goodly: #1d3327; --bad: #ee8a78; --badly: #3d231f; --bar: #7fb0e6 } }
+"""
+STYLE = (
+    COLOURS
+    + """\
 .paper { fill: var(--paper) } .box { fill: var(--room); stroke: var(--edge) }
 .goodbox { fill: var(--goodly); stroke: var(--good) } .badbox { fill: var(--badly); stroke: var(--bad) }
 .line, .soft-line { fill: none; stroke: var(--line); stroke-width: 1.5 } .tip { fill: var(--line) }
@@ -40,6 +44,7 @@ text { fill: var(--ink); font-size: 14px } .name { font-weight: 600 }
 .title { font-size: 15px; font-weight: 600 }
 .code { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: 12.5px }
 """
+)
 LINE = 20
 
 
