@@ -23,19 +23,19 @@ from streambound import settings
 # In the order in which they run, with the seconds of the quick form on two free cores.
 NAMES = {
     "check_latency": 10,
-    "check_scaling": 20,
+    "check_scaling": 25,
     "startup": 30,
-    "caching": 30,
+    "caching": 35,
     "q5": 30,
-    "timed_chain": 30,
-    "history": 150,
-    "incremental": 25,
+    "timed_chain": 25,
+    "history": 120,
+    "incremental": 20,
     "live": 40,
-    "live_state": 25,
-    "cores": 60,
-    "memory": 60,
+    "live_state": 30,
+    "cores": 55,
+    "memory": 50,
     "pages": 40,
-    "engines": 60,
+    "engines": 40,
 }
 
 

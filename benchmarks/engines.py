@@ -35,8 +35,8 @@ from streambound.spark.live.query import configured, live
 from streambound.spark.session import session
 
 FLINK = Path(__file__).parents[1] / "var" / "flink" / "bin" / "python"
-# What the quick form measures: an equality and an order, and a group of a truncated timestamp.
-FEW = ["both, DISTINCT", "groups by the minute"]
+# What the quick form measures: an equality and an order.
+FEW = ["both, DISTINCT"]
 WATERMARK = "5 seconds"
 RANGE = "S.A > 10 AND S.A < 20"
 QUERIES = {

@@ -224,7 +224,7 @@ def compared(folder: Path, lengths: list[int], most_joined: int, run: Run) -> in
         for one in (one for one in found if one.rows <= most_joined):
             state, answers = joined(spark, folder, one.rows // (2 * ROWS))
             assert answers == one.answers, (answers, one.answers)
-            run.add("state", one.rows, [one.units], "units", "Spark's own streaming join", [state])
+            run.add("state", one.rows, [one.units], "units or rows", "Spark's own streaming join", [state])
             print(f"{one.rows:>12,} rows: Spark's own join holds {state:,} rows; equal answers", flush=True)
     last, growth = found[-1], found[-1].driver / found[0].driver
     flat = all(one.units <= one.bound for one in found) and growth <= AIM

@@ -108,8 +108,10 @@ def _peer_cell(line: Result) -> str:
 
 def _aim(line: Result) -> str:
     assert line.aim is not None
-    limit = amount(line.aim, line.unit) if line.ratio is None else f"{times(line.aim)} of {line.peer}"
-    return f"at most {limit}: {'met' if line.met else '**missed**'}"
+    verdict = "met" if line.met else "**missed**"
+    if line.ratio is None:
+        return f"at most {amount(line.aim, line.unit)}, {verdict}"
+    return f"{line.peer}: at most {times(line.aim)}, {verdict}"
 
 
 def runs(found: Iterable[Result]) -> str:
@@ -167,7 +169,7 @@ def missed_text() -> str:
         what = (
             f"{amount(line.figure, line.unit)}, aim {amount(line.aim, line.unit)}"
             if line.ratio is None
-            else f"{times(line.ratio)} of {line.peer}, aim {times(line.aim)}"
+            else f"{times(line.ratio)} times {line.peer}, aim {times(line.aim)}"
         )
         load = f", load {line.load:g}" if line.load else ""
         told.append(fill(f"- {case}: {what} ({day(line.date)}{load})", WIDTH, subsequent_indent="  "))
