@@ -11,9 +11,11 @@ import argparse
 import statistics
 import sys
 import time
+from collections.abc import Callable, Iterable
+from functools import partial
 
 import sqlglot
-from benchmarks.figures import Run, begin
+from benchmarks.figures import PROCESSORS, Run, begin
 
 from streambound.compiler import check
 from streambound.query.catalog import Catalog, catalog_from_mapping
@@ -41,23 +43,15 @@ def table_1() -> dict[str, str]:
     }
 
 
-def milliseconds(sql: str, catalog: Catalog, rounds: int, suggest: bool) -> list[float]:
-    """The time of each of some checks of a query, with suggestions or without."""
+def milliseconds(
+    work: Callable[[], object], rounds: int, clock: Callable[[], float] = time.perf_counter
+) -> list[float]:
+    """The time that each of some rounds takes."""
     found = []
     for _ in range(rounds):
-        started = time.perf_counter()
-        check(sql, catalog, suggest=suggest)
-        found.append((time.perf_counter() - started) * 1000)
-    return found
-
-
-def parsing(sql: str, rounds: int) -> list[float]:
-    """The milliseconds that the SQL parser alone takes."""
-    found = []
-    for _ in range(rounds):
-        started = time.perf_counter()
-        sqlglot.parse_one(sql)
-        found.append((time.perf_counter() - started) * 1000)
+        started = clock()
+        work()
+        found.append((clock() - started) * 1000)
     return found
 
 
@@ -77,7 +71,8 @@ def main() -> int:
 
 def _report(queries: dict[str, str], catalog: Catalog, rounds: int, suggest: bool, run: Run) -> None:
     """Print and write the times; the peer is the SQL parser alone."""
-    found = {name: milliseconds(sql, catalog, rounds, suggest) for name, sql in queries.items()}
+    works = {name: partial(check, sql, catalog, suggest=suggest) for name, sql in queries.items()}
+    found = {name: milliseconds(work, rounds) for name, work in works.items()}
     print("with suggestions" if suggest else "verdict and plan")
     for name, times in found.items():
         print(f"  {name:12} median {statistics.median(times):6.2f} ms, longest {max(times):6.2f} ms")
@@ -89,12 +84,17 @@ def _report(queries: dict[str, str], catalog: Catalog, rounds: int, suggest: boo
     if suggest:
         run.add("slowest of Table 1, with suggestions", 1, [slowest], "ms", aim=SUGGESTING_AIM_MS)
         return
-    parsed = [parsing(sql, rounds) for sql in queries.values()]
-    theirs = [statistics.median(times) for times in zip(*parsed, strict=True)]
-    ours = [statistics.median(times) for times in zip(*found.values(), strict=True)]
+    parsers = [partial(sqlglot.parse_one, sql) for sql in queries.values()]
+    ours, theirs = (_processor(every, rounds) for every in (works.values(), parsers))
     run.add("Table 1", len(queries), [median], "ms", aim=AIM_MS)
     run.add("slowest of Table 1", 1, [slowest], "ms")
-    run.add("Table 1", len(queries), ours, "ms", "sqlglot parses it", theirs)
+    run.add("Table 1", len(queries), ours, PROCESSORS, "sqlglot parses it", theirs)
+
+
+def _processor(works: Iterable[Callable[[], object]], rounds: int) -> list[float]:
+    """The median of all works in each round, in seconds of the processor."""
+    every = [milliseconds(work, rounds, time.process_time) for work in works]
+    return [statistics.median(times) / 1000 for times in zip(*every, strict=True)]
 
 
 if __name__ == "__main__":

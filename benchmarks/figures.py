@@ -25,6 +25,8 @@ from streambound.durable import write_text
 
 FOLDER = Path(__file__).with_name("results")
 FULL, QUICK = "full", "quick"
+# Of a process alone: what else runs on the machine does not count, so ratios hold where clocks do not.
+PROCESSORS = "s of processors"
 SAMPLES, SAMPLED_SECONDS = 5, 0.1
 # How many times the committed ratio a ratio of the quick form may be: what rounds differ by
 # on a busy machine. Rows and units of state do not depend on the machine.
