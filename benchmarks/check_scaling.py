@@ -1,11 +1,11 @@
 """How the time to check a query grows: ``python -m benchmarks.check_scaling``.
 
 Random satisfiable queries, with and without DISTINCT and time conditions, grow in one of three sizes:
-streams, columns of a stream, constants. What is timed goes from SQL to verdict, published
-verdicts and plan, without suggestions, in seconds of the processor. The peer is the method of the papers' theorems: the enumeration of
-every locally totally ordered branch. Printed are the medians, the exponent fitted on a logarithmic
-scale (polynomial: time ~ size^exponent), and how often the peer takes longer. Aim: 6
-streams x 8 columns with 10 constants within one second at worst. Exit code 1 if it is missed.
+streams, columns of a stream, constants. What is timed goes from SQL to verdict, published verdicts and plan,
+without suggestions, in seconds of the processor. The peer is the method of the papers' theorems: the
+enumeration of every locally totally ordered branch. Printed are the medians, the exponent fitted on a
+logarithmic scale (polynomial: time ~ size^exponent), and check / peer. Aim: 6 streams x 8 columns with 10
+constants within one second at worst. Exit code 1 if it is missed.
 """
 
 from __future__ import annotations
