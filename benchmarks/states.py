@@ -116,14 +116,20 @@ def table(found: Sequence[Measured]) -> Iterator[str]:
 
 
 def _cell(one: Measured) -> str:
-    said = "" if one.predicted == one.growth else f" ({one.predicted})"
     if not one.states:
-        return f"{one.growth}{said}"
+        return one.growth if one.right else f"{one.growth} ({one.predicted})"
+    said = f", by {one.predicted}" if one.right and one.growth == "grows" else ""
+    if not one.right and len(one.states) > 1:
+        said = f" ({one.predicted} is predicted)"
+    if one.error:
+        said += ", cut off"
     first, *_, last = (_amount(state, one.unit) for state in (one.states[0], *one.states))
     state = f"**{first} to {last}**" if one.growth == "grows" else last
     seconds = f", {one.seconds[-1]:.0f} s" if one.seconds else ""
-    return f"{state}{said}{seconds}{f' ({one.error})' if one.error else ''}"
+    return f"{state}{said}{seconds}"
 
 
 def _amount(state: int, unit: str) -> str:
-    return f"{state:,} {unit}" if unit != "bytes" else f"{state / 1_000:,.0f} kB"
+    if unit == "bytes":
+        return f"{state / 1_000:,.{int(state < 100_000)}f} kB"
+    return f"{state:,} {unit}"

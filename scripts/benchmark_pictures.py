@@ -248,7 +248,7 @@ def growth(panels: Sequence[Panel], title: str, height: float = 4.2) -> str:
 def engines(found: Sequence[Measured], steps: Sequence[int], title: str) -> str:
     """State of each query against rows, a panel a query: as written, rewritten, ours."""
     names = [*dict.fromkeys(one.query for one in found)]
-    across = min((4, 5, 3), key=lambda n: -len(names) % n)
+    across = 4
     down = -(-len(names) // across)
     most = steps[-1] / steps[0]
     ticks = [4**n for n in range(8) if 4**n <= 1.2 * most]
@@ -267,8 +267,10 @@ def engines(found: Sequence[Measured], steps: Sequence[int], title: str) -> str:
             axes.set_title(name, fontsize=12)
             axes.set(xscale="log", yscale="log")
             axes.set_ylim(0.6, 1.3 * most)
-            # The last two are close to each other.
-            axes.set_xticks(steps, [short(rows) if rows != steps[-2] else "" for rows in steps])
+            # Some are close to each other.
+            axes.set_xticks(
+                steps, [short(rows) if number % 2 == 0 else "" for number, rows in enumerate(steps)]
+            )
             axes.set_yticks(ticks, [f"x{n}" for n in ticks])
             axes.minorticks_off()
             axes.tick_params(labelsize=10)

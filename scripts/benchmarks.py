@@ -145,18 +145,19 @@ def engines_text() -> str:
     """The same for what engines keep."""
     kept = measured_engines()
     rows = "\n".join(states.table([line.measured for line in kept]))
-    found = [line for line in states.results(kept) if line.date]
-    return f"{picture('engines')}{rows}\n\n{runs(found) if found else ''}"
+    steps = ", ".join(f"{step:,}" for step in kept[0].steps)
+    said = f"After {steps} rows of each stream. Cut off: a step took longer than {kept[0].limit:g} s."
+    return f"{picture('engines')}{rows}\n\n{said}\n\n{runs(states.results(kept))}"
 
 
 def measured_engines() -> list[states.Line]:
-    """The latest line of each statement in the full form."""
-    kept = {
-        (line.measured.query, line.measured.form): line
-        for line in states.read(ENGINES)
-        if line.steps == states.STEPS[FULL]
-    }
-    return [*kept.values()]
+    """The latest line of each statement, in the form that has more of them."""
+    every = states.read(ENGINES)
+    forms = [
+        {(line.measured.query, line.measured.form): line for line in every if line.steps == steps}
+        for steps in states.STEPS.values()
+    ]
+    return [*max(forms, key=len).values()]
 
 
 def missed_text() -> str:
@@ -263,8 +264,8 @@ def _scaling() -> str:
 
 
 def _engines() -> str:
-    found = [line.measured for line in measured_engines()]
-    return draw.engines(found, states.STEPS[FULL], TITLES["engines"])
+    kept = measured_engines()
+    return draw.engines([line.measured for line in kept], kept[0].steps, TITLES["engines"])
 
 
 TITLES = {
