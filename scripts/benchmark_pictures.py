@@ -6,6 +6,7 @@ then a name of that style, so that a picture is legible on dark paper too.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -42,7 +43,7 @@ svg { --orange: #c26a1b; --purple: #7a5aa6 }
 POINTS = 72
 ACROSS = 860 / POINTS
 # Points of peers, in the order of the legend: each has its colour and its mark.
-MARKS = ((BAR, "o"), (ORANGE, "s"), (PURPLE, "^"), (LINE, "D"))
+MARKS = ((BAR, "o"), (ORANGE, "s"), (PURPLE, "^"), (LINE, "D"), (BAD, "v"))
 # Wide lines lie below narrow ones: what is constant lies on one line.
 ENGINES: dict[str, tuple[str, Any, float]] = {
     "Spark, as written": (ORANGE, "-", 5.5),
@@ -194,6 +195,17 @@ def times(ratio: float) -> str:
     return f"1/{1 / ratio:.0f}" if ratio < 1 else f"{ratio:.0f}"
 
 
+def _labels(sizes: Sequence[int], gap: float) -> list[str]:
+    """What ticks at these sizes are called; nothing where one is closer than a part of the axis."""
+    least, found = gap * math.log(sizes[-1] / sizes[0]), list[str]()
+    last = -math.inf
+    for size in sizes:
+        far = math.log(size) - last >= least
+        found.append(short(size) if far else "")
+        last = math.log(size) if far else last
+    return found
+
+
 def short(size: int) -> str:
     """A size in thousands or millions."""
     for unit, name in ((1_000_000, "M"), (1_000, "k")):
@@ -238,7 +250,7 @@ def growth(panels: Sequence[Panel], title: str, height: float = 4.2) -> str:
                 axes.set_ylim(low, high)
                 _ticked(axes.yaxis, low, high, 7, lambda tick: f"{tick:,.6g}")
             sizes = sorted({size for one in panel.curves for size in one.sizes})
-            axes.set_xticks(sizes, [short(size) for size in sizes])
+            axes.set_xticks(sizes, _labels(sizes, 0.03 * len(panels)))
             axes.minorticks_off()
             axes.grid(axis="y")
         figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=3)
@@ -248,7 +260,7 @@ def growth(panels: Sequence[Panel], title: str, height: float = 4.2) -> str:
 def engines(found: Sequence[Measured], steps: Sequence[int], title: str) -> str:
     """State of each query against rows, a panel a query: as written, rewritten, ours."""
     names = [*dict.fromkeys(one.query for one in found)]
-    across = 4
+    across = 5
     down = -(-len(names) // across)
     most = steps[-1] / steps[0]
     ticks = [4**n for n in range(8) if 4**n <= 1.2 * most]
@@ -264,18 +276,17 @@ def engines(found: Sequence[Measured], steps: Sequence[int], title: str) -> str:
                     (handles[form],) = axes.plot(
                         steps[: len(ratio)], ratio, color=colour, linestyle=style, linewidth=width
                     )
-            axes.set_title(name, fontsize=12)
+            axes.set_title(name, fontsize=11)
             axes.set(xscale="log", yscale="log")
             axes.set_ylim(0.6, 1.3 * most)
-            # Some are close to each other.
-            axes.set_xticks(
-                steps, [short(rows) if number % 2 == 0 else "" for number, rows in enumerate(steps)]
-            )
+            axes.set_xticks(steps, _labels(steps, 0.2))
             axes.set_yticks(ticks, [f"x{n}" for n in ticks])
             axes.minorticks_off()
             axes.tick_params(labelsize=10)
-        for axes in list(places.flat)[len(names) :]:
-            axes.set_axis_off()
+        for number, axes in enumerate(places.flat):
+            axes.tick_params(labelbottom=len(names) - across <= number < len(names))
+            if number >= len(names):
+                axes.set_axis_off()
         figure.supxlabel("rows of each stream", fontsize=13, color=SOFT)
         figure.supylabel("state, in times of that after the first step", fontsize=13, color=SOFT)
         shown = [form for form in FORMS if form in handles]
