@@ -94,6 +94,8 @@ def main() -> int:
     print("\n".join(comparison(found)))
     worse = sum(one.worse for one in found)
     print(f"{len(found)} ratios compared, {worse} worse beyond their margins")
+    if unknown := [name for name in options.only if name not in {one.measured.name for one in found}]:
+        print(f"nothing committed to compare with: {', '.join(unknown)}")
     return 1 if failed or worse or not found else 0
 
 

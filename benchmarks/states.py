@@ -97,7 +97,7 @@ def results(lines: Sequence[Line]) -> list[Result]:
                     one.unit,
                     f"after {steps[-2]:,} rows",
                     before,
-                    float(f"{last / max(1, before):.4g}"),
+                    float(f"{max(1, last) / max(1, before):.4g}"),
                     GROWTH if one.predicted == "constant" else None,
                     form=next((form for form, known in STEPS.items() if known == line.steps), FULL),
                     **line.run,
