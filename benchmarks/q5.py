@@ -168,7 +168,7 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=20_000_000, help="rows of each stream")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--probe", action="store_true", help=argparse.SUPPRESS)
-    options, run = begin("q5", parser, ["pyspark", "duckdb"], rows=2_000_000, rounds=3)
+    options, run = begin("q5", parser, ["pyspark", "duckdb"], rounds=3)
     if options.probe:
         probe(options.rows)
         return 0
@@ -180,7 +180,7 @@ def main() -> int:
         same = bench.product() == bench.expert()
     report(seconds, options.rows, run)
     print(f"answers: {'the same' if same else 'DIFFERENT'}")
-    # Memory does not depend on the machine's load, so the quick form leaves it to `memory.py`.
+    # The quick form leaves memory to `memory.py`.
     for rows in () if options.quick else (options.rows // 10, options.rows):
         data(rows)
         peaks = peak_memory(rows)

@@ -154,7 +154,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--rows", type=int, default=10_000_000, help="rows of each stream")
     parser.add_argument("--rounds", type=int, default=7)
-    options, run = begin("timed_chain", parser, ["pyspark", "duckdb"], rows=1_000_000, rounds=3)
+    options, run = begin("timed_chain", parser, ["pyspark", "duckdb"], rounds=3)
     folder = data(options.rows)
     print(f"3 x {options.rows:,} rows, {PARTITIONS} partitions, {os.cpu_count()} cores", flush=True)
     with tempfile.TemporaryDirectory() as output, session("timed chain") as spark:
