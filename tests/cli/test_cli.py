@@ -383,6 +383,21 @@ def test_a_missing_catalog_is_named(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "x.yml" in capsys.readouterr().err
 
 
+def test_a_query_is_missed_and_no_registry_that_nobody_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("STREAMBOUND_REGISTRY", str(tmp_path / "registry"))
+    Path("job.sql").write_text("SELECT A FROM S", encoding="utf-8")
+    assert main(["run", "job.sq"]) == 2
+    assert "job.sq: not a .sql file, and no registry" in (said := capsys.readouterr().err)
+    assert "fix: did you mean job.sql?" in said
+    assert main(["check"]) == 2
+    assert f"{tmp_path}: no streambound.toml in this folder or above" in capsys.readouterr().err
+    assert main(["check", "job.sql"]) == 2
+    assert "fix: declare S in a catalog, named by --catalog FILE" in capsys.readouterr().out
+
+
 def test_a_folder_without_queries_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(folder, "check", str(folder)) == 2
     assert "there are no .sql files" in capsys.readouterr().err

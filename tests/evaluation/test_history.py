@@ -178,6 +178,20 @@ SPOILT = {
 }
 
 
+@pytest.mark.parametrize(
+    ("values", "fix"),
+    [(["2013-01-02"], "fix: write the files"), ([1357041600000000], "fix: declare S.ts bigint")],
+    ids=["text", "ticks"],
+)
+def test_the_time_of_the_event_may_be_declared_as_ticks_and_never_as_text(
+    values: list[Any], fix: str, days: Callable[..., int], tmp_path: Path
+) -> None:
+    changed(tmp_path / "S" / "date=2013-01-02" / "part-00000.parquet", "ts", pa.array(values))
+    with pytest.raises(DataError) as caught:
+        days()
+    assert fix in str(caught.value)
+
+
 @pytest.mark.parametrize("name", SPOILT)
 def test_files_that_do_not_fit_the_catalog_are_refused_by_name(
     name: str, days: Callable[..., int], tmp_path: Path
@@ -312,7 +326,13 @@ LAYOUTS: dict[str, tuple[list[str], str | None, str, str]] = {
         ["date=2013-01-01/hour=0/a.parquet"],
         "date",
         "(in date=2013-01-01: the folder hour=0)",
-        "put the files into folders date=...",
+        "one level of folders, such as date=2026-01-31",
+    ),
+    "year, month and day": (
+        ["year=2026/month=01/day=31/a.parquet"],
+        "date",
+        "found the folder year=2026 (in year=2026: the folder month=01)",
+        "one level of folders, such as date=2026-01-31",
     ),
 }
 

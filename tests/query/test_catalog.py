@@ -94,7 +94,7 @@ def test_the_short_form_finds_its_timestamp() -> None:
         ({"S": {"A": "int"}, "s": {"A": "int"}}, "differ only in case"),
         ({"S": {"x": "timestamp", "y": "timestamp"}}, "several timestamp columns"),
         ({"S": {"columns": {"A": "int"}, "kind": "table"}}, "kind is 'table'"),
-        ({"S": {"columns": {"A": "string"}, "timestamp": "A"}}, "has type string"),
+        ({"S": {"columns": {"A": "string"}, "timestamp": "A"}}, "CAST(A AS TIMESTAMP)"),
         ({"S": {"columns": {"A": "int"}, "timestamp": "B"}}, "not a column"),
         ({"S": {"columns": {"A": "int"}, "not_null": ["B"]}}, "not_null names B"),
         ({"S": {"columns": {"A": "int"}, "domains": {"B": {"min": 1}}}}, "domains names B"),

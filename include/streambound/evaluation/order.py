@@ -43,6 +43,7 @@ class Order:
         return DataError(
             f"partition {partition} of {relation.name} has a row of {own}, but the partitions before it"
             f" reach {last}",
-            accepted="partitions that follow each other in time, in the order of their names",
+            accepted="partitions that follow each other in time, in the order of their names: each row later"
+            " than all rows of the partitions before, whichever stream of the query they are of",
             fix="write the histories of these streams partitioned by the date of their timestamps",
         )

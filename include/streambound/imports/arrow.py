@@ -164,5 +164,5 @@ def _partitions(keys: list[str], columns: list[str]) -> list[str]:
     if outside := [key for key in keys if key not in columns]:
         notes.append(f"Of the names of folders, and no column of the files: {', '.join(outside)}.")
     if len(keys) > 1:
-        notes.append("Only the first key of the folders is read as the partitions of the history.")
+        notes.append("Only one level of folders is read: write the files again, such as in date=2026-01-31.")
     return notes

@@ -7,7 +7,7 @@ One form serves the file ``streams.yml`` and the ``streams`` of a corpus line::
         kind: stream                       # stream (default), finite, static, versioned (with primary_key)
         timestamp: departed_at             # the application timestamp
         granularity: minute                # every timestamp is a whole minute (of UTC)
-        columns: {departed_at: timestamp, origin: string, dep_delay: int}
+        columns: {departed_at: timestamp, origin: string, dep_delay: int, tail: string, expires: timestamp}
         not_null: [origin]
         domains: {origin: {values: [EWR, JFK, LGA]}, dep_delay: {min: -120, max: 2000}}
         cardinality: {tail: 20000}         # so many different values at most, nobody knows which
@@ -453,6 +453,7 @@ def _timestamp(name: str, types: dict[str, Type], declared: Any, short: bool) ->
         raise CatalogError(
             f"stream {name}: timestamp column {declared} has type {kind.name}",
             accepted="timestamp, or an integer tick count",
+            fix=f"store it as a timestamp (DuckDB: CAST({declared} AS TIMESTAMP)), and declare it so",
         )
     return str(declared)
 

@@ -192,7 +192,9 @@ def _fix(relation: Relation, column: str, found: pa.DataType) -> str:
             "write the files in microseconds (pandas and PyArrow: coerce_timestamps='us'): nanoseconds would"
             " be cut"
         )
-    declared = declared_as(found)
+    # The time of the event may be declared as ticks, and never as text.
+    timed = column == relation.timestamp and not types.is_integer(found)
+    declared = None if timed else declared_as(found)
     correct = f"declare {relation.name}.{column} {declared} in the stream catalog, or " if declared else ""
     return f"{correct}write the files with an accepted type"
 

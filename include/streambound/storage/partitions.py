@@ -409,6 +409,9 @@ def _fix(relation: Relation, folder: Path) -> str:
     folders, files = _entries(folder)
     keys = sorted({name.partition("=")[0] for name in folders if "=" in name})
     others = [name for name in [*_below(folder, folders), *files] if not name.endswith(".parquet")]
+    inner, lowest = _entries(folder / folders[0]) if folders else ([], [])
+    if keys and not lowest and any("=" in name for name in inner):
+        return "put the files into one level of folders, such as date=2026-01-31"
     if keys and key not in keys:
         return f"add partition_by: {keys[0]} to its history in the stream catalog"
     if key is not None and any(name.endswith(".parquet") for name in files):
@@ -420,9 +423,13 @@ def _fix(relation: Relation, folder: Path) -> str:
     if folders:
         where = f"folders {key}=..." if key else "the folder itself"
         return f"put the files into {where}, or let history: path name the folder in which they lie"
-    job = "run ingest_flights" if _ingested(relation) else "run the job that writes this stream"
-    beside = meant(folder.name, _entries(folder.parent)[0]) if not folder.exists() else None
-    return beside or f"{job}, or correct history: path"
+    own = not _ingested(relation)
+    missing = (
+        f"run {'the job that writes this stream' if own else 'ingest_flights'}, or correct history: path"
+    )
+    if own and relation.history is not None and not Path(relation.history.path).is_absolute():
+        missing += ", or name the folder that it lies in with --input"
+    return meant(folder.name, [] if folder.exists() else _entries(folder.parent)[0], missing) or missing
 
 
 def _ingested(relation: Relation) -> bool:

@@ -232,11 +232,16 @@ def _occurrence(table: exp.Expression, sql: str, catalog: Catalog) -> Occurrence
         )
     relation = catalog.find(table.name)
     if relation is None:
+        where = (
+            "in the catalog, or correct the name"
+            if catalog.names
+            else "in a catalog, named by --catalog FILE"
+        )
         raise QueryError(
             f"unknown stream {table.name}",
             place=place,
             accepted=", ".join(catalog.names),
-            fix=meant(table.name, catalog.names, f"declare {table.name} in the catalog, or correct the name"),
+            fix=meant(table.name, catalog.names, f"declare {table.name} {where}"),
         )
     alias = table.args.get("alias")
     if alias is not None and alias.args.get("columns"):
