@@ -3,7 +3,8 @@
 The n best rows of each key are what DISTINCT keeps for MIN or MAX of what they are ordered by, whatever
 else they show (``extrema``): ties are broken as the engine likes. Of a prescribed order the first column
 without finitely many values waits, in each stream that has one; what comes after it in its stream is
-decided by then. RANK and DENSE_RANK keep all rows of a tie, so what they show must have finitely many
+decided by then. These wait for one value: of a product the first ones are the first of each stream. Where one
+ascends and another descends only "bounded" is claimed. RANK and DENSE_RANK keep all rows of a tie, so what they show must have finitely many
 values, or be the order itself. Without an order any n rows are an answer. Those of all later ranks are
 with the n best all rows there are, so these must be bounded as a bag.
 """
@@ -78,16 +79,18 @@ class _Ranks:
             for selection, top in self.tops
             for order in _waiting(selection, self.then.order)
         ]
-        selections = []
+        selections, settles = [], True
         for selection, top, (conditions, order) in ordered:
             timely = top if shows_time(selection, top, self.keys) else frozenset[str]()
-            waiting = pending(filtered(selection, conditions), "the best", order, timely)
+            alike = _alike(selection, order)
+            waiting = pending(filtered(selection, conditions), "the best", order, timely, summed=alike)
+            settles = settles and alike
             selections.append(without(waiting, self.keys, timely))
         if selections:
             one = len(ordered) == 1 or all(len(order) == 1 for _, _, (_, order) in ordered)
             groups = [selections] if one else [[selection] for selection in selections]
             for group in groups:
-                yield Question(distinct(self.statement, group, self.keys), "ORDER BY", True)
+                yield Question(distinct(self.statement, group, self.keys), "ORDER BY", settles)
         if self.ties and not self._batch():
             yield from self._tied()
         if self.then.beyond:
@@ -140,6 +143,12 @@ class _Ranks:
                 if bound is not None and not query.is_time(term):
                     return True
         return False
+
+
+def _alike(selection: Selection, order: list[tuple[int, bool]]) -> bool:
+    """Whether all that waits can wait for one value: it is ordered in one direction, and compares."""
+    kinds = {selection.base.type_of(selection.base.select[position].term).family for position, _ in order}
+    return len(kinds) <= 1 and len({descends for _, descends in order}) <= 1
 
 
 def _is_stamp(selection: Selection, position: int) -> bool:

@@ -61,6 +61,7 @@ from streambound.query.model import (
     Op,
     Query,
     Relation,
+    Term,
 )
 from streambound.query.operators import Frame, Framing, Grouping, Over, Ranking
 from streambound.query.statement import Block, Guard, Selection, Statement
@@ -392,8 +393,13 @@ class _Time:
 
 def _time(query: Query, position: int) -> _Time | None:
     """What an output says of a timestamp; None of other outputs."""
-    term = query.select[position].term
-    near = query.moment(term) if isinstance(term, Attribute) and not query.select[position].within else None
+    output = query.select[position]
+    time = None if output.within else _time_of(query, output.term)
+    return None if time is None else replace(time, after=time.after + int(output.moved))
+
+
+def _time_of(query: Query, term: Term) -> _Time | None:
+    near = query.moment(term) if isinstance(term, Attribute) else None
     if near is None or not isinstance(term, Attribute):
         return None
     column, stamp = query.column(term), query.column(near[0])

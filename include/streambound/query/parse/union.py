@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import groupby
 
 from sqlglot import expressions as exp
+from sqlglot import parse_one
 
 from streambound.errors import Place, QueryError, UnsupportedError, meant, together
 from streambound.query.catalog import Catalog
@@ -62,13 +64,13 @@ def blocks_of(node: exp.Expr, sql: str, catalog: Catalog, name: str) -> tuple[Bl
             members += blocks_of(side, sql, catalog, name)
         except UnsupportedError as error:
             missing.append(error)
-    missing += [error for block in members for s in block.selections for error in _over_several(s, sql)]
     if missing:
         raise together(missing)
     if not node.args.get("distinct"):
-        return members
+        return _of_equal_width(members, sql)
     selections = (s for block in members for s in block.selections)
-    return (Block(BOOLEANS, tuple(replace(s, base=replace(s.base, ring=BOOLEANS)) for s in selections)),)
+    united = Block(BOOLEANS, tuple(replace(s, base=replace(s.base, ring=BOOLEANS)) for s in selections))
+    return _of_equal_width((united,), sql)
 
 
 def blocks_of_rows(rows: tuple[Rows, ...], sql: str, catalog: Catalog, name: str) -> tuple[Block, ...]:
@@ -124,18 +126,60 @@ def _of_equal_width(blocks: tuple[Block, ...], sql: str) -> tuple[Block, ...]:
 
     def of(found_selection: Selection) -> Selection:
         made: list[Output] = []
+        places = list[int]()
         for item, outputs in groupby(found_selection.base.select, key=lambda output: output.item):
             own = list(outputs)
+            places += range(len(made), len(made) + len(own))
             first, less = own[0], widths[item] - len(own)
             nothing = Constant(None, "NULL", found_selection.base.type_of(first.term))
-            own += [replace(first, name=f"{first.name}_{n}", term=nothing) for n in range(less)]
+            own += [replace(first, name=f"{first.name}_{n}", term=nothing, moved=0) for n in range(less)]
             made += [replace(one, within=True) for one in own] if widths[item] > 1 else own
-        return replace(found_selection, base=replace(found_selection.base, select=tuple(made)))
+        base = replace(found_selection.base, select=tuple(made))
+        return replace(found_selection, base=base, shown=_shown_at(found_selection, places))
 
     return tuple(
-        replace(block, selections=tuple(map(of, block.selections))) if block.then is None else block
+        replace(block, selections=_of_one_type([of(s) for s in block.selections]))
+        if block.then is None
+        else block
         for block in blocks
     )
+
+
+def _shown_at(found_selection: Selection, places: Sequence[int]) -> tuple[Shown, ...]:
+    """What a selection shows, where its outputs come to other places; its outputs if that is all."""
+    base = found_selection.base
+
+    def of(shown: Shown) -> Shown:
+        positions = tuple(places[position] for position in shown.outputs)
+        if shown.formula is None:
+            return replace(shown, outputs=positions)
+        tree = exp.Paren(this=parse_one(shown.formula, dialect="spark"))
+        for column in list(tree.find_all(exp.Column)):
+            column.replace(exp.column(f"o{places[int(column.name[1:])]}"))
+        return replace(shown, outputs=positions, formula=tree.this.sql(dialect="spark"))
+
+    shown = found_selection.shown or tuple(
+        Shown(output.name, base.type_of(output.term), (position,), place=output.place)
+        for position, output in enumerate(base.select)
+    )
+    return tuple(map(of, shown))
+
+
+def _of_one_type(selections: Sequence[Selection]) -> tuple[Selection, ...]:
+    """Selections whose columns are of one type each, where that is without rounding; else not computed."""
+    made = [list(one.shown) for one in selections]
+    for number in range(len(made[0])):
+        kinds = [shown[number].type for shown in made]
+        kind = reduce(lambda left, right: left and common_type(left, right), kinds[1:], kinds[0])
+        rounded = len({one.step for one in kinds if one != NULL}) > 1 and (kind is None or kind.step is None)
+        for shown in made:
+            one = shown[number]
+            shown[number] = (
+                replace(one, plain=False, formula=None)
+                if kind is None or rounded
+                else replace(one, type=kind)
+            )
+    return tuple(replace(one, shown=tuple(shown)) for one, shown in zip(selections, made, strict=True))
 
 
 def _finished(done: Done, base: Query) -> Operator:
