@@ -15,6 +15,7 @@ from streambound.query.operators import Framing, Grouping, Ranking
 from streambound.query.parse.fed import untimed
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import Block, Statement
+from streambound.synopsis.first_tuples import ranked_join
 from streambound.synopsis.flow import (
     Leaf,
     Node,
@@ -26,7 +27,6 @@ from streambound.synopsis.irredundant import irredundant
 from streambound.synopsis.order_planner import framed, ranked, shown_alone
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import AnyPlan
-from streambound.synopsis.ranked_joins import ranked_join
 from streambound.synopsis.row_planner import Planning, changes, computed, leaf, rows
 from streambound.synopsis.settled import settled
 from streambound.synopsis.statement import PART, WHOLE, require_bounded

@@ -25,6 +25,7 @@ from streambound.query.values import Type, exact_sum, parse_type
 from streambound.query.windows import SESSIONS
 from streambound.synopsis import widths
 from streambound.synopsis.extrema import extreme_rows
+from streambound.synopsis.first_tuples import counted_join
 from streambound.synopsis.flow import (
     Applied,
     Grouped,
@@ -80,9 +81,12 @@ def grouped(statement: Statement, block: Block, then: Grouping, planning: Planni
             if beside
             else None
         )
-        if shared is None:
-            raise
-        return _grouped(timed, then, keys, *shared)
+        if shared is not None:
+            return _grouped(timed, then, keys, *shared)
+        with suppress(PlanError):
+            if (node := counted_join(statement, block, then, keys, planning)) is not None:
+                return _grouped(block, then, keys, [node], [Reads(0)] * len(then.aggregates))
+        raise
 
 
 def _grouped(
