@@ -110,10 +110,7 @@ class Script:
             catalog = replace(catalog, relations=(*catalog.relations, CLOCK))
         if known_catalog is not self.catalog:
             return tree, catalog, _NESTED
-        if inliner.spread and not inliner.relaxed:
-            words = blockers.words(inliner.spread[0], self.sql)
-            return tree, catalog, f"rows by the value of {words}, over several streams, {_DECIDED}"
-        return tree, catalog, _RELAXED if inliner.relaxed else None
+        return tree, catalog, _unevaluated(inliner)
 
     def _inlined(self, query: NamedQuery) -> Other:
         """A query that this text names, which stands in another one."""
@@ -128,6 +125,19 @@ class Script:
 
 # Each query of a text is asked for by itself, with the text.
 @lru_cache(maxsize=32)
+def _unevaluated(inliner: Inliner) -> str | None:
+    """Why what was written out has no answers, although it is decided; None if it has."""
+    if inliner.relaxed:
+        return _RELAXED
+    if inliner.spread:
+        words = blockers.words(inliner.spread[0], inliner.text)
+        return f"rows by the value of {words}, over several streams, {_DECIDED}"
+    if inliner.made_at:
+        words = blockers.words(inliner.made_at[0], inliner.text)
+        return f"{words}, shown in rows that are made at no time of one stream, {_DECIDED}"
+    return None
+
+
 def script(sql: str, catalog: Catalog, dialect: str | None) -> Script:
     """A text in a dialect: given, named in its first comments, or guessed.
 
