@@ -33,27 +33,36 @@ def groups(then: Grouping, rows: Sequence[Row], types: Sequence[Type]) -> Iterat
     """A row of each group that passes HAVING; of no rows one, where there are no keys."""
     of = [_value(aggregate, then, types) for aggregate in then.aggregates]
     pairs = []
-    for group in groups_of(then, rows):
+    keys = [key.type for key in then.by]
+    for group in groups_of(then, rows, types):
         said = tuple(value(group) for value in of)
-        pairs.append((_outputs(then, group) if group else (None,) * len(types), said))
+        own = _outputs(then, group) if group else (None,) * len(types)
+        pairs.append(((*own, *_keys(then, group[:1], types)[0]) if then.by else own, said))
     values = [value_type(aggregate, types) for aggregate in then.aggregates]
-    kept = _having(then.having, types, values, pairs)
-    yield from map(Row, shown(then.shown, types, values, kept))
+    kept = _having(then.having, types, values, pairs, keys)
+    yield from map(Row, shown(then.shown, types, values, kept, keys))
+
+
+def _keys(then: Grouping, rows: Sequence[Row], types: Sequence[Type]) -> list[tuple[Any, ...]]:
+    """What each row is grouped by."""
+    if not then.by:
+        return [row.values[: then.keys] for row in rows]
+    return shown(then.by, types, [], [(row.values, ()) for row in rows])
 
 
 def _outputs(then: Grouping, group: Sequence[Row]) -> tuple[Any, ...]:
     """The outputs of a row of a group; those that are shown are keys, or depend on them."""
-    read = {position for one in then.shown for position in one.outputs}
+    read = {position for one in then.shown if one.plain or not then.by for position in one.outputs}
     if len({tuple(row.values[position] for position in read) for row in group}) > 1:
         raise UnsupportedError("what is shown of a group is not the same in all of its rows")
     return group[0].values
 
 
-def groups_of(then: Grouping, rows: Sequence[Row]) -> Iterator[list[Row]]:
+def groups_of(then: Grouping, rows: Sequence[Row], types: Sequence[Type]) -> Iterator[list[Row]]:
     """The rows of each group; of each session."""
     found: dict[Any, list[Row]] = {}
-    for row in rows:
-        found.setdefault(row.values[: then.keys], []).append(row)
+    for row, key in zip(rows, _keys(then, rows, types), strict=True):
+        found.setdefault(key, []).append(row)
     if then.session is not None:
         yield from (session for group in found.values() for session in _sessions(group, then.session))
     elif not then.keys:
@@ -93,12 +102,16 @@ def _value(aggregate: Aggregate, then: Grouping, types: Sequence[Type]) -> Aggre
 
 
 def _having(
-    having: Having | None, outputs: Sequence[Type], values: Sequence[Type], pairs: list[Pair]
+    having: Having | None,
+    outputs: Sequence[Type],
+    values: Sequence[Type],
+    pairs: list[Pair],
+    keys: Sequence[Type],
 ) -> list[Pair]:
     if having is None:
         return pairs
     if having.formula is not None:
-        true = over_values(having.formula, outputs, values, BOOLEAN, pairs)
+        true = over_values(having.formula, outputs, values, BOOLEAN, pairs, keys)
         return [pair for pair, holds in zip(pairs, true, strict=True) if holds]
     if having.tests is None:
         raise UnsupportedError("HAVING is decided, and cannot be computed", place=having.place)

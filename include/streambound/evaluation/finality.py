@@ -129,7 +129,7 @@ def _block(block: Block, seen: Relations, now: int) -> Flagged:
     every, types = [row for row, _ in rows], [kind for _, kind in block.selections[0].base.outputs]
     found: Flagged = []
     if isinstance(then, Grouping):
-        for group in groups_of(then, every):
+        for group in groups_of(then, every, types):
             settled = _closed_group(block, then, group, now) and all(sure[id(row)] for row in group)
             # Of a group that only shows that it is there one row is enough.
             there = bool(then.keys) and not then.aggregates and any(sure[id(row)] for row in group)
@@ -524,7 +524,9 @@ def _closed_group(block: Block, then: Grouping, group: Sequence[Row], now: int) 
         return all(row.moment is not None for row in group) and (
             max(row.moment or 0 for row in group) + then.session <= now + 1
         )
-    limits = {position: group[0].values[position] for position in range(then.keys)} if group else {}
+    # Of what a key is computed of rows of one group may have other values.
+    shared = [p for p in range(then.keys) if not any(s.base.select[p].within for s in block.selections)]
+    limits = {position: group[0].values[position] for position in shared} if group else {}
     return _closed(block, limits, now)
 
 

@@ -19,6 +19,7 @@ from streambound.operators.expressions import Computed, compiled
 from streambound.operators.operator import Changes, Operator, Row, added, difference, ordering
 from streambound.operators.projection import Projection
 from streambound.operators.weighed import Weighed
+from streambound.query.computing.translate import type_of
 from streambound.query.operators import Kind
 from streambound.query.values import Type
 from streambound.synopsis.flow import Grouped, Measured, Times
@@ -86,13 +87,14 @@ class Groups(Operator):
                 places = sorted(reads.positions.items(), key=lambda item: item[1])
                 named = [(f"o{p}", types[reads.input][place]) for p, place in places]
                 # Of what is counted it matters whether it is NULL.
-                counts = aggregate.kind is Kind.COUNT
+                counts = aggregate.kind is Kind.COUNT and not aggregate.distinct
                 formula = (
                     f"CASE WHEN ({aggregate.formula}) IS NOT NULL THEN 1 END" if counts else aggregate.formula
                 )
-                made.append(
-                    (number, compiled(formula, named, aggregate.type_of(operation.kinds.__getitem__)))
-                )
+                kind = aggregate.type_of(operation.kinds.__getitem__)
+                if aggregate.distinct:
+                    kind = type_of(formula, dict(named)) or kind
+                made.append((number, compiled(formula, named, kind)))
         self._made = list(self._makers())
         # Weights that are sums say nothing of how many rows there are.
         self.counted = [not some or any(factor is None for _, factor in some) for some in self.takers]

@@ -165,9 +165,16 @@ class Having:
     formula: str | None = None
 
 
+# In formulas outputs from this number on are what rows are grouped ``by``.
+KEYS = 1_000
+
+
 @dataclass(frozen=True)
 class Grouping:
-    """GROUP BY: the first ``keys`` outputs of each row are its group; none: one group of all rows."""
+    """GROUP BY: the first ``keys`` outputs of each row are its group; none: one group of all rows.
+
+    Where a key is computed of several outputs ``by`` has all keys, over those: a group has one value of each.
+    """
 
     keys: int
     aggregates: tuple[Aggregate, ...]
@@ -177,6 +184,7 @@ class Grouping:
     session: int | None = None
     # The greatest length of a session, where it has one.
     longest: int | None = None
+    by: tuple[Shown, ...] = ()
 
     def with_key(self) -> Grouping:
         """The grouping with one more key, after the others; what is shown keeps its old positions."""

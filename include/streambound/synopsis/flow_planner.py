@@ -116,9 +116,8 @@ def _computed(statement: Statement, block: Block, planning: Planning) -> Node:
     nodes = []
     for selection in block.selections:
         positions = range(len(selection.base.select))
-        nodes.append(
-            computed(rows(statement, [replace(selection, shown=())], positions, planning, ring), selection)
-        )
+        node = rows(statement, [replace(selection, shown=())], positions, planning, ring)
+        nodes.append(computed(node, selection.shown))
     node = nodes[0] if len(nodes) == 1 else Sum(tuple(nodes))
     return different(node) if block.ring.idempotent else node
 

@@ -14,6 +14,7 @@ from streambound.boundedness.questions import of_rows
 from streambound.errors import PlanError
 from streambound.query.model import Attribute, Column, Constant, Output, Query, Relation
 from streambound.query.model import Kind as RelationKind
+from streambound.query.operators import Shown
 from streambound.query.ring import INTEGERS, Ring
 from streambound.query.statement import Selection, Statement
 from streambound.query.values import Family
@@ -234,13 +235,13 @@ def _moved_times(times: Times, moved: Mapping[int, int | Fraction]) -> Times:
     return replace(times, spans=of(times.spans), written=of(times.written))
 
 
-def computed(node: Node, selection: Selection) -> Node:
-    """What the rows of a selection show, by those of its outputs."""
-    if not selection.shown:
+def computed(node: Node, shown: tuple[Shown, ...]) -> Node:
+    """What is computed of the rows of a node; they themselves if that is nothing."""
+    if not shown:
         return node
-    plain = {s.outputs[0]: n for n, s in enumerate(selection.shown) if s.plain}
-    outputs = tuple((one.name, one.type) for one in selection.shown)
-    return Applied(Computed(selection.shown), (node,), outputs, node.times.among(plain), node.retracts, 0)
+    plain = {one.outputs[0]: n for n, one in reversed(list(enumerate(shown))) if one.plain}
+    outputs = tuple((one.name, one.type) for one in shown)
+    return Applied(Computed(shown), (node,), outputs, node.times.among(plain), node.retracts, 0)
 
 
 def _rows_node(

@@ -34,7 +34,8 @@ def not_computed(statement: Statement) -> str | None:
         for shown in (s for selection in block.selections for s in selection.shown):
             if not shown.plain and shown.formula is None:
                 return f"the expression that {shown.name} is"
-        for shown in () if block.then is None else block.then.shown:
+        keys = block.then.by if isinstance(block.then, Grouping) else ()
+        for shown in (*keys, *(() if block.then is None else block.then.shown)):
             if not shown.plain and shown.formula is None:
                 return f"the expression that {shown.name} is"
         having = block.then.having if isinstance(block.then, Grouping) else None

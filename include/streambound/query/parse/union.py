@@ -19,7 +19,7 @@ from streambound.query.dialects.tokens import token_place, tokens
 from streambound.query.expressions.exactness import HELD, exactly
 from streambound.query.expressions.types import type_of_expression
 from streambound.query.model import Column, Constant, Output, Query
-from streambound.query.operators import Aggregate, Framing, Grouping, Operator, Ranking, Shown
+from streambound.query.operators import KEYS, Aggregate, Framing, Grouping, Operator, Ranking, Shown
 from streambound.query.operators import Kind as OfGroup
 from streambound.query.parse.distinguishing import distinguishes
 from streambound.query.parse.having import outputs_in, values_in
@@ -187,7 +187,7 @@ def _finished(done: Done, base: Query) -> Operator:
     taken: set[str] = set()
     shown: list[Shown] = []
     for item in done.shown:
-        positions, numbers = outputs_in(item.value), values_in(item.value)
+        positions, numbers = _outputs_in(item.value, done), values_in(item.value)
         bare = item.value.unnest()
         plain = isinstance(bare, exp.Column) and len(positions) + len(numbers) == 1
         name, number = item.name or f"column{len(shown) + 1}", 2
@@ -233,8 +233,25 @@ def _with_formulas(done: Done, base: Query, shown: tuple[Shown, ...]) -> Operato
         if having is not None and done.having is not None:
             having = replace(having, formula=_formula(done.having, done, base, BOOLEAN)[0])
         aggregates = tuple(of(n, aggregate) for n, aggregate in enumerate(made.aggregates))
-        return replace(made, aggregates=aggregates, having=having, shown=shown)
+        by = tuple(_key(node, done, base) for node in done.by)
+        return replace(made, aggregates=aggregates, having=having, shown=shown, by=by)
     return replace(made, shown=shown)
+
+
+def _outputs_in(node: exp.Expr, done: Done) -> tuple[int, ...]:
+    """The outputs that an expression is computed of."""
+    found = (
+        (number,) if number < KEYS else outputs_in(done.by[number - KEYS]) for number in outputs_in(node)
+    )
+    return tuple(dict.fromkeys(number for numbers in found for number in numbers))
+
+
+def _key(node: exp.Expr, done: Done, base: Query) -> Shown:
+    """A key of groups over outputs of the rows."""
+    positions, plain = outputs_in(node), isinstance(node, exp.Column)
+    kind = _type(node, done, base)
+    formula, kind = (None, kind) if plain else _formula(node, done, base, kind)
+    return Shown("key", kind, positions, (), plain, formula=formula)
 
 
 def _formula(node: exp.Expr, done: Done, base: Query, kind: Type) -> tuple[str | None, Type]:
@@ -245,7 +262,7 @@ def _formula(node: exp.Expr, done: Done, base: Query, kind: Type) -> tuple[str |
 
     def of(name: str) -> Type:
         number = int(name[1:])
-        return base.type_of(base.select[number].term) if name[0] == "o" else _of_value(number, done, base)
+        return _of_output(number, done, base) if name[0] == "o" else _of_value(number, done, base)
 
     root = exp.Paren(this=node.copy())
     for column in list(root.find_all(exp.Column)):
@@ -273,12 +290,19 @@ def _type(node: exp.Expr, done: Done, base: Query) -> Type:
 
     def of(column: exp.Column) -> Type:
         if (number := stands_for(column, "output")) is not None:
-            return base.type_of(base.select[number].term)
+            return _of_output(number, done, base)
         number = stands_for(column, "value")
         assert number is not None
         return _of_value(number, done, base)
 
     return type_of_expression(node, of)
+
+
+def _of_output(number: int, done: Done, base: Query) -> Type:
+    """The type of an output, or of a key."""
+    if number < KEYS:
+        return base.type_of(base.select[number].term)
+    return _key(done.by[number - KEYS], done, base).type
 
 
 def _of_value(number: int, done: Done, base: Query) -> Type:
