@@ -17,7 +17,6 @@ from typing import Any, TypeAlias
 
 from streambound.errors import UnsupportedError
 from streambound.evaluation.definition_rows import HOLDS, Pair, Row, over_values, row_key, shown
-from streambound.query.computing.translate import type_of
 from streambound.query.operators import Aggregate, Grouping, Having, Kind, Over, Polynomial, Test, Tests
 from streambound.query.scope import BOOLEAN, DOUBLE, INTEGER, STRING
 from streambound.query.values import NAN, NotANumber, Type, parse_type
@@ -145,8 +144,8 @@ def value_type(one: Aggregate | Over, types: Sequence[Type]) -> Type:
         return DOUBLE
     if one.kind is Kind.LIST:
         return STRING
-    if one.formula is not None:
-        return type_of(one.formula, {f"o{n}": kind for n, kind in enumerate(types)}) or DOUBLE
+    if one.computed is not None:
+        return one.computed
     if one.polynomial is not None:
         return _sum_type(one.polynomial, types)
     read = one.arguments if one.value is None else (one.value,)
@@ -193,8 +192,9 @@ def aggregated(aggregate: Aggregate, types: Sequence[Type]) -> Aggregated:
         return lambda rows: _in_time(aggregate, argument(rows), rows)
     if aggregate.kind is Kind.ANY and aggregate.function in ("ANY_VALUE", "ANY_VALUE IGNORE NULLS"):
         return lambda rows: min(_present(aggregate, argument(rows)), default=None)
-    if aggregate.kind is Kind.LIST and len(aggregate.arguments) == 1:
-        return lambda rows: _list(sorted(_present(aggregate, argument(rows))), types[aggregate.arguments[0]])
+    if aggregate.kind is Kind.LIST and (aggregate.computed or len(aggregate.arguments) == 1):
+        kind = aggregate.computed or types[aggregate.arguments[0]]
+        return lambda rows: _list(sorted(_present(aggregate, argument(rows))), kind)
     if aggregate.kind is Kind.SKETCH and aggregate.function == "APPROX_COUNT_DISTINCT":
         return lambda rows: len(set(_present(aggregate, argument(rows))))
     raise UnsupportedError(f"{aggregate.text} is decided, and cannot be computed", place=aggregate.place)
@@ -203,7 +203,7 @@ def aggregated(aggregate: Aggregate, types: Sequence[Type]) -> Aggregated:
 def _argument(aggregate: Aggregate, types: Sequence[Type]) -> Callable[[Sequence[Row]], list[Any]]:
     """What an aggregate reads of each row: a value, or those of several columns (None: one is NULL)."""
     if aggregate.formula is not None:
-        formula, kind = aggregate.formula, value_type(aggregate, types)
+        formula, kind = aggregate.formula, aggregate.computed or DOUBLE
         return lambda rows: over_values(formula, types, (), kind, [(row.values, ()) for row in rows])
     if aggregate.polynomial is not None and aggregate.kind is not Kind.COUNT:
         return lambda rows: [_polynomial(aggregate, row.values) for row in rows]

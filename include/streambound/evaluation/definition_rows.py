@@ -83,7 +83,7 @@ def over_values(
     pairs: Sequence[Pair],
     keys: Sequence[Type] = (),
 ) -> list[Any]:
-    """An expression over ``o0``, ``o1``, ... and ``v0``, ``v1``, ... of each row, or what it is grouped by."""
+    """An expression over ``o0``, ``o1``, ... and ``v0``, ``v1``, ... of each row, and of what is grouped."""
     columns = [(f"o{n}", of) for n, of in enumerate(outputs)]
     columns += [(f"o{KEYS + n}", of) for n, of in enumerate(keys)]
     columns += [(f"v{n}", of) for n, of in enumerate(values)]

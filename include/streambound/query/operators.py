@@ -49,7 +49,8 @@ class Aggregate:
     ``arguments`` are the positions that it reads, none of ``COUNT(*)``; ``by`` is the column that tells which
     row is first or last, None: time. ``polynomial`` is what is summed, where it is one. ``function`` is its
     name in upper case. Where a row is chosen by another column, ``value`` is the position that is shown of
-    it; ``formula`` is what is aggregated where that is neither one column nor a polynomial (see ``Shown``).
+    it; ``formula`` is what is aggregated where that is neither one column nor a polynomial (see ``Shown``),
+    and ``computed`` its type.
     """
 
     kind: Kind
@@ -62,6 +63,7 @@ class Aggregate:
     function: str = ""
     value: int | None = None
     formula: str | None = None
+    computed: Type | None = None
 
     @property
     def idempotent(self) -> bool:
@@ -75,7 +77,7 @@ class Aggregate:
 
     def type_of(self, kind: Callable[[int], Type]) -> Type:
         """The type of what it shows, by those of the positions that it reads."""
-        kinds = [kind(p) for p in self.arguments]
+        kinds = [kind(p) for p in self.arguments] if self.computed is None else [self.computed]
         if self.kind is Kind.SKETCH and self.function == "PERCENTILE_APPROX":
             return _DOUBLE
         if self.kind in (Kind.COUNT, Kind.SKETCH):

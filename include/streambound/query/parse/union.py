@@ -218,9 +218,10 @@ def _with_formulas(done: Done, base: Query, shown: tuple[Shown, ...]) -> Operato
         if number not in done.over:
             return aggregate
         node = done.over[number]
-        formula = _formula(node, done, base, _type(node, done, base))[0]
-        function = aggregate.function if formula is not None else f"{aggregate.function} OF AN EXPRESSION"
-        return replace(aggregate, formula=formula, function=function)
+        formula, kind = _formula(node, done, base, _type(node, done, base))
+        if formula is None:
+            return replace(aggregate, function=f"{aggregate.function} OF AN EXPRESSION")
+        return replace(aggregate, formula=formula, computed=kind)
 
     if isinstance(made, Framing):
         functions = tuple(
@@ -330,12 +331,16 @@ def _of_value(number: int, done: Done, base: Query) -> Type:
             ),
             INTEGER,
         )
-    if number not in done.over or aggregate.kind not in (OfGroup.SUM, OfGroup.LEAST, OfGroup.GREATEST):
+    if number not in done.over or aggregate.kind in _OWN_TYPES:
         return aggregate.type_of(lambda p: base.type_of(base.select[p].term))
     kind = _formula(done.over[number], done, base, _type(done.over[number], done, base))[1]
     if aggregate.kind is not OfGroup.SUM:
         return kind
     return INTEGER if kind.step == 1 else DOUBLE
+
+
+# Aggregates whose type is not that of what they read.
+_OWN_TYPES = (OfGroup.COUNT, OfGroup.MEAN, OfGroup.LIST, OfGroup.SKETCH)
 
 
 def _over_several(found_selection: Selection, sql: str) -> Iterator[UnsupportedError]:
