@@ -839,7 +839,7 @@ def _retold(world: _World) -> str:
 def _computed(world: _World) -> str:
     """Expressions over several streams, beside offsets between their columns, and of times."""
     r, body = world.r, world.body(2)
-    linked = [world.near("s1", "s0")] if world.time and r.random() < 0.5 else []
+    linked = [world.near("s1", "s0")] if world.time and r.random() < 0.8 else []
     linked += ["s0.K = s1.K"] if r.random() < 0.4 else []
     if r.random() < 0.4:
         linked.append(f"s0.A {r.choice(OPS[:5])} s1.A {r.choice('+-')} {r.choice('12')}")
@@ -859,10 +859,10 @@ def _computed(world: _World) -> str:
     if shape < 0.7:
         return f"SELECT {distinct}{text} {body.text(linked)}"
     if shape < 0.8:
-        other = world.body(1, "t")
         again = ", ".join(["t0.A"] * len(shown))
         whole = all(part in made[:2] or part.endswith((".A", ".K")) for part in shown)
-        union = f" {r.choice(['UNION ALL', 'UNION'])} SELECT {again} {other.text()}" if whole else ""
+        united = f" {r.choice(['UNION ALL', 'UNION'])} SELECT {again} {world.body(1, 't').text()}"
+        union = united if whole else ""
         return f"SELECT {text} {body.text(linked)}{union}"
     one, other = body.aliases.values()
     on = " AND ".join([*linked, *body.conditions[-1:]])

@@ -256,8 +256,7 @@ def _rows_node(
     ]
     if any(moved):
         if any(one != moved[0] for one in moved):
-            nodes = (_rows_node(statement, [s], kept, planning, ring) for s in selections)
-            return Sum(tuple(nodes))
+            return Sum(tuple(_rows_node(statement, [s], kept, planning, ring) for s in selections))
         node = _rows_node(statement, [s.raw for s in selections], kept, planning, ring)
         operation = Computed((), moved[0])
         return Applied(operation, (node,), node.outputs, _moved_times(node.times, moved[0]), node.retracts, 0)

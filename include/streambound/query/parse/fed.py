@@ -200,7 +200,7 @@ def _times(statement: Statement) -> dict[int, int]:
                 if not isinstance(term, Attribute) or not selection.base.is_time(term):
                     break
                 moved = selection.base.select[position].moved
-                widths.append((selection.base.column(term).bucket or 0) + int(abs(moved)))
+                widths.append((selection.base.column(term).bucket or 0) + abs(int(moved)))
             else:
                 mine[number] = max(widths)
         found = mine if found is None else {n: max(w, mine[n]) for n, w in found.items() if n in mine}
