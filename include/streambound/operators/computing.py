@@ -26,7 +26,7 @@ class Computations(Operator):
     units = 0
 
     def __init__(self, operation: Computed, types: Sequence[Type]) -> None:
-        self._moved = operation.moved
+        self._shifts = operation.shifts
         self._shown = Projection(operation.shown, list(enumerate(types)), []) if operation.shown else None
 
     def take(self, inputs: Sequence[Changes]) -> dict[Row, int]:
@@ -41,10 +41,10 @@ class Computations(Operator):
         return {row: count for row, count in found.items() if count}
 
     def _back(self, row: Row) -> Row:
-        if not self._moved:
+        if not self._shifts:
             return row
         values = list(row)
-        for position, by in self._moved.items():
+        for position, by in self._shifts.items():
             if values[position] is not None:
                 values[position] -= by
         return tuple(values)

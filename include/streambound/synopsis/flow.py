@@ -439,11 +439,11 @@ class Joined:
 class Computed:
     """What rows show, where it is computed of several columns of each: see ``operators.computing``.
 
-    Values are less by what their positions are ``moved``, and ``shown`` (if not empty) is over these.
+    Values are less by the ``shifts`` of their positions, and ``shown`` (if not empty) is over these.
     """
 
     shown: tuple[Shown, ...]
-    moved: Mapping[int, int | Fraction] = field(default_factory=dict)
+    shifts: Mapping[int, int | Fraction] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import reduce
 from itertools import groupby
 
 from sqlglot import expressions as exp
@@ -170,7 +169,9 @@ def _of_one_type(selections: Sequence[Selection]) -> tuple[Selection, ...]:
     made = [list(one.shown) for one in selections]
     for number in range(len(made[0])):
         kinds = [shown[number].type for shown in made]
-        kind = reduce(lambda left, right: left and common_type(left, right), kinds[1:], kinds[0])
+        kind: Type | None = kinds[0]
+        for other in kinds[1:]:
+            kind = None if kind is None else common_type(kind, other)
         rounded = len({one.step for one in kinds if one != NULL}) > 1 and (kind is None or kind.step is None)
         for shown in made:
             one = shown[number]
