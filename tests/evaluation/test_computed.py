@@ -17,7 +17,7 @@ from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import defined
 from streambound.query.parse.corpus import CorpusLine
 
-STREAMS = {
+STREAMS: dict[str, Any] = {
     name: {
         "columns": {"ts": "int", "K": "int", "A": "int", "X": "double"},
         "timestamp": "ts",
