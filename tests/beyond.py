@@ -836,6 +836,68 @@ def _retold(world: _World) -> str:
     )
 
 
+def _computed(world: _World) -> str:
+    """Expressions over several streams, beside offsets between their columns, and of times."""
+    r, body = world.r, world.body(2)
+    linked = [world.near("s1", "s0")] if world.time and r.random() < 0.8 else []
+    linked += ["s0.K = s1.K"] if r.random() < 0.4 else []
+    if r.random() < 0.4:
+        linked.append(f"s0.A {r.choice(OPS[:5])} s1.A {r.choice('+-')} {r.choice('12')}")
+    made = [
+        f"s0.A {r.choice('+-*')} s1.A",
+        f"ABS(s0.K - s1.K) + {r.choice('12')}",
+        "COALESCE(s0.B, s1.B)",
+        f"CASE WHEN s0.A {r.choice(OPS)} s1.K THEN s0.A ELSE s1.A END",
+        f"s0.K + s1.K {r.choice(OPS)} 1",
+        *(f"{moment}{world.offset(r.choice([1, 2]), r.choice('+-'))}" for moment in world.moments(body)),
+    ]
+    every = [*map(str, body.columns), *world.moments(body)]
+    shown = [r.choice(made), *r.sample(made, r.choice([0, 1])), *r.sample(every, r.choice([0, 1, 2]))]
+    r.shuffle(shown)
+    text = ", ".join(f"{part} AS c{number}" for number, part in enumerate(shown))
+    distinct, shape = r.choice(["", "", "DISTINCT "]), r.random()
+    if shape < 0.7:
+        return f"SELECT {distinct}{text} {body.text(linked)}"
+    if shape < 0.8:
+        again = ", ".join(["t0.A"] * len(shown))
+        whole = all(part in made[:2] or part.endswith((".A", ".K")) for part in shown)
+        united = f" {r.choice(['UNION ALL', 'UNION'])} SELECT {again} {world.body(1, 't').text()}"
+        union = united if whole else ""
+        return f"SELECT {text} {body.text(linked)}{union}"
+    one, other = body.aliases.values()
+    on = " AND ".join([*linked, *body.conditions[-1:]])
+    return f"SELECT {distinct}{text} FROM {one} s0 {r.choice(['LEFT', 'FULL'])} JOIN {other} s1 ON {on}"
+
+
+def _firsts(world: _World) -> str:
+    """The first rows of joins, with columns of all sides; and numbers of rows that only HAVING asks for."""
+    r, body = world.r, world.body(2)
+    equal = [f"s0.K {r.choice(['=', '=', '<', '<>'])} s1.K"] if r.random() < 0.6 else []
+    made = replace(body, conditions=[*body.conditions[:-1], *equal])
+    if r.random() < 0.4:
+        linked = (
+            [f"s0.{r.choice('AB')} {r.choice(OPS)} s1.{r.choice('AB')}"] if world.kinds["B"] == "int" else []
+        )
+        keys = r.sample(["s0.K", "s1.K"], r.choice([0, 1, 1, 2]))
+        tests = [f"COUNT(*) {r.choice(OPS)} {r.choice('123')}" for _ in range(r.choice([1, 1, 2]))]
+        having = r.choice([" AND ", " OR "]).join(tests)
+        shown = ", ".join(f"{key} AS c{n}" for n, key in enumerate(keys)) or "7 AS c"
+        group = f" GROUP BY {', '.join(keys)}" if keys else ""
+        text = made.text([*linked, f"s0.A {r.choice(OPS[:2])} s1.A"])
+        return f"SELECT {shown} {text}{group} HAVING {having}"
+    columns = r.sample(["s0.A", "s1.A", "s0.B", "s1.B", "s0.K"], r.choice([2, 3, 4]))
+    inner = ", ".join(f"{column} AS c{n}" for n, column in enumerate(columns))
+    names = [f"c{n}" for n in range(len(columns))]
+    if r.random() < 0.5:
+        some = f"LIMIT {r.choice([1, 2, 3])}{r.choice(['', '', ' OFFSET 1'])}"
+        return f"SELECT {inner} {made.text()} ORDER BY {_order(world, names, True)} {some}"
+    within = f"PARTITION BY {r.choice(['s0.K', 's1.K', 's0.K, s1.K'])} " if r.random() < 0.6 else ""
+    over = f"ROW_NUMBER() OVER ({within}ORDER BY {_order(world, columns, True)})"
+    shown = ", ".join([*r.sample(names, r.randint(1, len(names))), *["rn"] * (r.random() < 0.3)])
+    test = r.choice(["= 1", "<= 2", "< 3", "= 2"])
+    return f"SELECT {shown} FROM (SELECT {inner}, {over} AS rn {made.text()}) q WHERE rn {test}"
+
+
 KINDS: dict[str, Callable[[_World], str]] = {
     "groups": _groups,
     "windows": _windows,
@@ -850,6 +912,8 @@ KINDS: dict[str, Callable[[_World], str]] = {
     "closing": _closing,
     "present": _present,
     "retold": _retold,
+    "computed": _computed,
+    "firsts": _firsts,
 }
 
 

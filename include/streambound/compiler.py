@@ -70,7 +70,7 @@ class Parsed:
     @property
     def query(self) -> Query | None:
         """The conjunctive query that the statement is; None for OR and UNION."""
-        return self.statement.simple
+        return self.statement.raw.simple
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ def certified(job: Decided) -> Decided:
         return job
     from streambound.certificate.statements import proved
 
-    verdict = proved(job.statement, job.decision, CERTIFIED_SIZE)
+    verdict = proved(job.statement.raw, job.decision, CERTIFIED_SIZE)
     # What a witness is built for only grows: it is as unbounded where rows are answered once.
     return job if verdict is None else replace(job, verdict=replace(verdict, final=verdict.outcome.value))
 

@@ -152,7 +152,7 @@ class _Groups:
             timely = top if shows_time(selection, top, self.keys) else frozenset[str]()
             waits = argument(selection, aggregate, self.then.keys)
             sure = sure and waits.sure
-            waiting = pending(waits.selection, aggregate, waits.order, timely, summed=True)
+            waiting = pending(waits.selection, aggregate, waits.order, timely)
             selections.append(without(waiting, self.keys, timely))
         return Question(distinct(self.statement, selections, self.keys), aggregate.text, settles and sure)
 

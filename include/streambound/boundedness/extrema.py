@@ -38,26 +38,24 @@ def pending(
     asking: Aggregate | str,
     order: Sequence[tuple[int, bool]],
     timely: frozenset[str],
-    summed: bool = False,
 ) -> Selection:
-    """A selection with one more stream that its rows wait for.
+    """A selection with one more stream that its rows wait for: all of one direction for one value.
 
     Args:
         asking: what asks for the extremum; its text is the name of the stream.
         order: positions of what waits, with whether the greatest is best.
         timely: the streams whose time the stream has; none: it has no time.
-        summed: what waits is added up, so all that has one sign waits for one number.
     """
     text, place = (asking, None) if isinstance(asking, str) else (asking.text, asking.place)
     selection = _with_clones(selection, [p for p, _ in order])
     base = selection.base
     columns, joins = list[Column](), list[Join]()
-    for number, (position, greatest) in enumerate(order):
+    both = len({greatest for _, greatest in order}) > 1
+    for position, greatest in order:
         term = base.select[position].term
         if isinstance(term, Constant):
             continue
-        name = "known" if summed or len(order) == 1 else f"known {number + 1}"
-        attribute = Attribute(text, name if greatest or not summed else "negated")
+        attribute = Attribute(text, "negated" if both and not greatest else "known")
         if attribute.column not in [column.name for column in columns]:
             columns.append(Column(attribute.column, base.type_of(term), None, False))
         low, high = (attribute, term) if greatest else (term, attribute)

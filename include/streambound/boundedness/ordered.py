@@ -3,9 +3,11 @@
 The n best rows of each key are what DISTINCT keeps for MIN or MAX of what they are ordered by, whatever
 else they show (``extrema``): ties are broken as the engine likes. Of a prescribed order the first column
 without finitely many values waits, in each stream that has one; what comes after it in its stream is
-decided by then. RANK and DENSE_RANK keep all rows of a tie, so what they show must have finitely many
-values, or be the order itself. Without an order any n rows are an answer. Those of all later ranks are
-with the n best all rows there are, so these must be bounded as a bag.
+decided by then. These wait for one value: of a product the first rows are those of the first ones of each
+stream. Where one ascends and another descends only "bounded" is claimed. RANK and DENSE_RANK keep all rows
+of a tie, so what they show must have finitely many values, or be the order itself. Without an order any n
+rows are an answer. Those of all later ranks are with the n best all rows there are, so these must be bounded
+as a bag.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from streambound.query.model import Attribute, Constant, Filter, Membership, Op,
 from streambound.query.operators import Ranking
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import Selection, Statement
+from streambound.query.values import Family
 
 _OPEN = "the rank is a part of what is computed, and whether it can be told from that is open"
 
@@ -78,16 +81,20 @@ class _Ranks:
             for selection, top in self.tops
             for order in _waiting(selection, self.then.order)
         ]
-        selections = []
+        selections, settles = [], True
         for selection, top, (conditions, order) in ordered:
             timely = top if shows_time(selection, top, self.keys) else frozenset[str]()
-            waiting = pending(filtered(selection, conditions), "the best", order, timely)
+            waiting, apart = filtered(selection, conditions), _apart(selection, order)
+            for number, part in enumerate(apart):
+                name = "the best" if not number else f"the best of {number + 1}"
+                waiting = pending(waiting, name, part, timely)
+            settles = settles and len(apart) <= 1
             selections.append(without(waiting, self.keys, timely))
         if selections:
             one = len(ordered) == 1 or all(len(order) == 1 for _, _, (_, order) in ordered)
             groups = [selections] if one else [[selection] for selection in selections]
             for group in groups:
-                yield Question(distinct(self.statement, group, self.keys), "ORDER BY", True)
+                yield Question(distinct(self.statement, group, self.keys), "ORDER BY", settles)
         if self.ties and not self._batch():
             yield from self._tied()
         if self.then.beyond:
@@ -142,6 +149,15 @@ class _Ranks:
         return False
 
 
+def _apart(selection: Selection, order: list[tuple[int, bool]]) -> list[list[tuple[int, bool]]]:
+    """An order in parts that wait for one value each: of one direction, and of types that compare."""
+    found: dict[tuple[bool, Family], list[tuple[int, bool]]] = {}
+    for position, descends in order:
+        family = selection.base.type_of(selection.base.select[position].term).family
+        found.setdefault((descends, family), []).append((position, descends))
+    return list(found.values())
+
+
 def _is_stamp(selection: Selection, position: int) -> bool:
     term = selection.base.select[position].term
     alone = len(selection.base.arriving) == 1
@@ -174,12 +190,12 @@ def _waiting(
         if isinstance(term, Constant):
             rest.append((conditions, tuple(more), found))
             continue
-        if not _always_finite(selection, term):
+        if not always_finite(selection, term):
             rest.append((conditions, after, [*found, (position, descends)]))
         known = _known_zone(selection, term)
         if known is not None and more:
             rest.append(((*conditions, *known), tuple(more), [*found, (position, descends)]))
-        elif _always_finite(selection, term):
+        elif always_finite(selection, term):
             rest.append((conditions, tuple(more), [*found, (position, descends)]))
 
 
@@ -192,7 +208,8 @@ def _same_stream(selection: Selection, number: int, other: int) -> bool:
     )
 
 
-def _always_finite(selection: Selection, term: Attribute) -> bool:
+def always_finite(selection: Selection, term: Attribute) -> bool:
+    """Whether a column has finitely many values in the rows of a selection."""
     for query in _parts(selection):
         facts = system(replace(query, select=(*query.select, Output("", term))))
         if facts.closure is not None and not finite(Space(facts.query), facts.closure, term):

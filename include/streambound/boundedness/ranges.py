@@ -132,7 +132,7 @@ def _of_block(block: Block, number: int) -> Iterator[tuple[Value | None, Value |
         elif not isinstance(term, Attribute):
             if term.value is not None:
                 yield term.value, term.value
-        elif selection.base.is_time(term):
+        elif selection.base.is_time(term) or selection.base.select[position or 0].moved:
             yield None, None
         else:
             yield from _of_attribute(replace(selection, guards=(), as_of=()), term)

@@ -44,6 +44,7 @@ _SETS = 16
 
 def decide(statement: Statement) -> Decision:
     """The exact criterion on a statement, in changes mode and (``Verdict.final``) in final mode."""
+    statement = statement.raw
     in_part = any(map(ends_in_part, statement.blocks))
     statement = with_ranges(with_plain_times(with_own_tuples(criterion_of(statement))))
     inner = [(relation, decide(made).verdict) for relation, made in fed(statement)]

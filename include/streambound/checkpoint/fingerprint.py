@@ -23,8 +23,9 @@ from streambound.synopsis.serial import plain
 # To be raised when the same plan comes to mean another state or segment, or other answers.
 VERSION = 6
 # The user's own spelling, of constants and of offsets, and what no answer depends on; with the last two no
-# history is evaluated. How far windows are apart stands in the formula of their column.
-_LEFT_OUT = ("text", "offset_text", "observed", "cardinality", "within", "slide", "cumulative")
+# history is evaluated. How far windows are apart stands in the formula of their column; how far outputs are
+# moved, in the tree.
+_LEFT_OUT = ("text", "offset_text", "observed", "cardinality", "within", "slide", "cumulative", "moved")
 
 Rows = Iterable[Mapping[str, Any]]
 

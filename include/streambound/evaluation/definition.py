@@ -26,7 +26,7 @@ from typing import Any, TypeAlias
 from streambound.errors import UnsupportedError
 from streambound.evaluation.definition_groups import groups
 from streambound.evaluation.definition_orders import framed, ranked
-from streambound.evaluation.definition_rows import HOLDS, Row, computed, row_key
+from streambound.evaluation.definition_rows import HOLDS, Row, computed, row_key, shown
 from streambound.evaluation.events import Encoded
 from streambound.query.clock import CLOCK
 from streambound.query.formula import holds
@@ -40,6 +40,7 @@ from streambound.query.model import (
     NullTest,
     Occurrence,
     Op,
+    Output,
     Relation,
     Term,
 )
@@ -106,14 +107,21 @@ def matched(
         (guard, [tuples(o, relations, read, answer) for o in guard.base.occurrences])
         for guard in selection.guards
     ]
+    found = []
     for combination in product(*(tuples(o, relations, read, answer) for o in joined)):
         first = dict(zip((o.alias for o in joined), combination, strict=True))
         for match in _with_versions(first, selection.as_of, versions):
             if holds(selection.formula, partial(true_of, match)) and all(
                 _passes(guard, among, match) for guard, among in guards
             ):
-                values = tuple(_value(o.term, match) for o in query.select)
-                yield match, Row(values, _moment(selection, match))
+                values = tuple(_shown(output, match) for output in query.select)
+                found.append((match, values, _moment(selection, match)))
+    rows = [values for _, values, _ in found]
+    if selection.shown:
+        pairs = [(values, ()) for values in rows]
+        rows = shown(selection.shown, [kind for _, kind in query.outputs], [], pairs)
+    for (match, _, moment), values in zip(found, rows, strict=True):
+        yield match, Row(values, moment)
 
 
 def columns_read(selection: Selection) -> frozenset[tuple[str, str]]:
@@ -247,6 +255,11 @@ def _passes(guard: Guard, among: Sequence[list[Encoded]], match: Match) -> bool:
         for combination in product(*among)
     )
     return found is not guard.negated
+
+
+def _shown(output: Output, match: Match) -> Any:
+    value = _value(output.term, match)
+    return value if value is None or not output.moved else value - output.moved
 
 
 def _value(term: Term, match: Match) -> Any:

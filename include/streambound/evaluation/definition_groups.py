@@ -17,7 +17,6 @@ from typing import Any, TypeAlias
 
 from streambound.errors import UnsupportedError
 from streambound.evaluation.definition_rows import HOLDS, Pair, Row, over_values, row_key, shown
-from streambound.query.computing.translate import type_of
 from streambound.query.operators import Aggregate, Grouping, Having, Kind, Over, Polynomial, Test, Tests
 from streambound.query.scope import BOOLEAN, DOUBLE, INTEGER, STRING
 from streambound.query.values import NAN, NotANumber, Type, parse_type
@@ -33,27 +32,36 @@ def groups(then: Grouping, rows: Sequence[Row], types: Sequence[Type]) -> Iterat
     """A row of each group that passes HAVING; of no rows one, where there are no keys."""
     of = [_value(aggregate, then, types) for aggregate in then.aggregates]
     pairs = []
-    for group in groups_of(then, rows):
+    keys = [key.type for key in then.by]
+    for group in groups_of(then, rows, types):
         said = tuple(value(group) for value in of)
-        pairs.append((_outputs(then, group) if group else (None,) * len(types), said))
+        own = _outputs(then, group) if group else (None,) * len(types)
+        pairs.append(((*own, *_keys(then, group[:1], types)[0]) if then.by else own, said))
     values = [value_type(aggregate, types) for aggregate in then.aggregates]
-    kept = _having(then.having, types, values, pairs)
-    yield from map(Row, shown(then.shown, types, values, kept))
+    kept = _having(then.having, types, values, pairs, keys)
+    yield from map(Row, shown(then.shown, types, values, kept, keys))
+
+
+def _keys(then: Grouping, rows: Sequence[Row], types: Sequence[Type]) -> list[tuple[Any, ...]]:
+    """What each row is grouped by."""
+    if not then.by:
+        return [row.values[: then.keys] for row in rows]
+    return shown(then.by, types, [], [(row.values, ()) for row in rows])
 
 
 def _outputs(then: Grouping, group: Sequence[Row]) -> tuple[Any, ...]:
     """The outputs of a row of a group; those that are shown are keys, or depend on them."""
-    read = {position for one in then.shown for position in one.outputs}
+    read = {position for one in then.shown if one.plain or not then.by for position in one.outputs}
     if len({tuple(row.values[position] for position in read) for row in group}) > 1:
         raise UnsupportedError("what is shown of a group is not the same in all of its rows")
     return group[0].values
 
 
-def groups_of(then: Grouping, rows: Sequence[Row]) -> Iterator[list[Row]]:
+def groups_of(then: Grouping, rows: Sequence[Row], types: Sequence[Type]) -> Iterator[list[Row]]:
     """The rows of each group; of each session."""
     found: dict[Any, list[Row]] = {}
-    for row in rows:
-        found.setdefault(row.values[: then.keys], []).append(row)
+    for row, key in zip(rows, _keys(then, rows, types), strict=True):
+        found.setdefault(key, []).append(row)
     if then.session is not None:
         yield from (session for group in found.values() for session in _sessions(group, then.session))
     elif not then.keys:
@@ -93,12 +101,16 @@ def _value(aggregate: Aggregate, then: Grouping, types: Sequence[Type]) -> Aggre
 
 
 def _having(
-    having: Having | None, outputs: Sequence[Type], values: Sequence[Type], pairs: list[Pair]
+    having: Having | None,
+    outputs: Sequence[Type],
+    values: Sequence[Type],
+    pairs: list[Pair],
+    keys: Sequence[Type],
 ) -> list[Pair]:
     if having is None:
         return pairs
     if having.formula is not None:
-        true = over_values(having.formula, outputs, values, BOOLEAN, pairs)
+        true = over_values(having.formula, outputs, values, BOOLEAN, pairs, keys)
         return [pair for pair, holds in zip(pairs, true, strict=True) if holds]
     if having.tests is None:
         raise UnsupportedError("HAVING is decided, and cannot be computed", place=having.place)
@@ -132,8 +144,8 @@ def value_type(one: Aggregate | Over, types: Sequence[Type]) -> Type:
         return DOUBLE
     if one.kind is Kind.LIST:
         return STRING
-    if one.formula is not None:
-        return type_of(one.formula, {f"o{n}": kind for n, kind in enumerate(types)}) or DOUBLE
+    if one.computed is not None:
+        return one.computed
     if one.polynomial is not None:
         return _sum_type(one.polynomial, types)
     read = one.arguments if one.value is None else (one.value,)
@@ -180,8 +192,9 @@ def aggregated(aggregate: Aggregate, types: Sequence[Type]) -> Aggregated:
         return lambda rows: _in_time(aggregate, argument(rows), rows)
     if aggregate.kind is Kind.ANY and aggregate.function in ("ANY_VALUE", "ANY_VALUE IGNORE NULLS"):
         return lambda rows: min(_present(aggregate, argument(rows)), default=None)
-    if aggregate.kind is Kind.LIST and len(aggregate.arguments) == 1:
-        return lambda rows: _list(sorted(_present(aggregate, argument(rows))), types[aggregate.arguments[0]])
+    if aggregate.kind is Kind.LIST and (aggregate.computed or len(aggregate.arguments) == 1):
+        kind = aggregate.computed or types[aggregate.arguments[0]]
+        return lambda rows: _list(sorted(_present(aggregate, argument(rows))), kind)
     if aggregate.kind is Kind.SKETCH and aggregate.function == "APPROX_COUNT_DISTINCT":
         return lambda rows: len(set(_present(aggregate, argument(rows))))
     raise UnsupportedError(f"{aggregate.text} is decided, and cannot be computed", place=aggregate.place)
@@ -190,7 +203,7 @@ def aggregated(aggregate: Aggregate, types: Sequence[Type]) -> Aggregated:
 def _argument(aggregate: Aggregate, types: Sequence[Type]) -> Callable[[Sequence[Row]], list[Any]]:
     """What an aggregate reads of each row: a value, or those of several columns (None: one is NULL)."""
     if aggregate.formula is not None:
-        formula, kind = aggregate.formula, value_type(aggregate, types)
+        formula, kind = aggregate.formula, aggregate.computed or DOUBLE
         return lambda rows: over_values(formula, types, (), kind, [(row.values, ()) for row in rows])
     if aggregate.polynomial is not None and aggregate.kind is not Kind.COUNT:
         return lambda rows: [_polynomial(aggregate, row.values) for row in rows]

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from streambound.errors import UnsupportedError
 from streambound.operators.expressions import compiled, complete
 from streambound.query.model import Column, Op, Relation
-from streambound.query.operators import Shown
+from streambound.query.operators import KEYS, Shown
 from streambound.query.values import NULL, Type
 from streambound.query.windows import END
 
@@ -44,23 +44,30 @@ Pair: TypeAlias = tuple[tuple[Any, ...], tuple[Any, ...]]
 
 
 def shown(
-    columns: Sequence[Shown], outputs: Sequence[Type], values: Sequence[Type], pairs: Sequence[Pair]
+    columns: Sequence[Shown],
+    outputs: Sequence[Type],
+    values: Sequence[Type],
+    pairs: Sequence[Pair],
+    keys: Sequence[Type] = (),
 ) -> list[tuple[Any, ...]]:
     """The rows of an answer.
 
     Args:
         outputs: the types of the rows of the block.
         values: the types of what was computed of them.
+        keys: the types of what they are grouped by, which follows the outputs in the rows.
     """
-    made = [_column(one, outputs, values, pairs) for one in columns]
+    made = [_column(one, outputs, values, pairs, keys) for one in columns]
     return list(zip(*made, strict=True)) if made else [() for _ in pairs]
 
 
-def _column(one: Shown, outputs: Sequence[Type], values: Sequence[Type], pairs: Sequence[Pair]) -> list[Any]:
+def _column(
+    one: Shown, outputs: Sequence[Type], values: Sequence[Type], pairs: Sequence[Pair], keys: Sequence[Type]
+) -> list[Any]:
     if one.type == NULL:
         return [None for _ in pairs]
     if one.formula is not None:
-        return over_values(one.formula, outputs, values, one.type, pairs)
+        return over_values(one.formula, outputs, values, one.type, pairs, keys)
     if not one.plain:
         raise UnsupportedError(f"{one.name} is decided, and cannot be computed", place=one.place)
     if one.outputs:
@@ -69,10 +76,17 @@ def _column(one: Shown, outputs: Sequence[Type], values: Sequence[Type], pairs: 
 
 
 def over_values(
-    formula: str, outputs: Sequence[Type], values: Sequence[Type], kind: Type, pairs: Sequence[Pair]
+    formula: str,
+    outputs: Sequence[Type],
+    values: Sequence[Type],
+    kind: Type,
+    pairs: Sequence[Pair],
+    keys: Sequence[Type] = (),
 ) -> list[Any]:
-    """An expression over ``o0``, ``o1``, ... and ``v0``, ``v1``, ... of each row."""
-    columns = [(f"o{n}", of) for n, of in enumerate(outputs)] + [(f"v{n}", of) for n, of in enumerate(values)]
+    """An expression over ``o0``, ``o1``, ... and ``v0``, ``v1``, ... of each row, and of what is grouped."""
+    columns = [(f"o{n}", of) for n, of in enumerate(outputs)]
+    columns += [(f"o{KEYS + n}", of) for n, of in enumerate(keys)]
+    columns += [(f"v{n}", of) for n, of in enumerate(values)]
     return _computed(formula, tuple(columns), kind)([(*row, *said) for row, said in pairs])
 
 

@@ -61,6 +61,7 @@ from streambound.query.model import (
     Op,
     Query,
     Relation,
+    Term,
 )
 from streambound.query.operators import Frame, Framing, Grouping, Over, Ranking
 from streambound.query.statement import Block, Guard, Selection, Statement
@@ -128,7 +129,7 @@ def _block(block: Block, seen: Relations, now: int) -> Flagged:
     every, types = [row for row, _ in rows], [kind for _, kind in block.selections[0].base.outputs]
     found: Flagged = []
     if isinstance(then, Grouping):
-        for group in groups_of(then, every):
+        for group in groups_of(then, every, types):
             settled = _closed_group(block, then, group, now) and all(sure[id(row)] for row in group)
             # Of a group that only shows that it is there one row is enough.
             there = bool(then.keys) and not then.aggregates and any(sure[id(row)] for row in group)
@@ -392,8 +393,13 @@ class _Time:
 
 def _time(query: Query, position: int) -> _Time | None:
     """What an output says of a timestamp; None of other outputs."""
-    term = query.select[position].term
-    near = query.moment(term) if isinstance(term, Attribute) and not query.select[position].within else None
+    output = query.select[position]
+    time = None if output.within else _time_of(query, output.term)
+    return None if time is None else replace(time, after=time.after + int(output.moved))
+
+
+def _time_of(query: Query, term: Term) -> _Time | None:
+    near = query.moment(term) if isinstance(term, Attribute) else None
     if near is None or not isinstance(term, Attribute):
         return None
     column, stamp = query.column(term), query.column(near[0])
@@ -518,7 +524,9 @@ def _closed_group(block: Block, then: Grouping, group: Sequence[Row], now: int) 
         return all(row.moment is not None for row in group) and (
             max(row.moment or 0 for row in group) + then.session <= now + 1
         )
-    limits = {position: group[0].values[position] for position in range(then.keys)} if group else {}
+    # Of what a key is computed of rows of one group may have other values.
+    shared = [p for p in range(then.keys) if not any(s.base.select[p].within for s in block.selections)]
+    limits = {position: group[0].values[position] for position in shared} if group else {}
     return _closed(block, limits, now)
 
 

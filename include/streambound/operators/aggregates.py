@@ -119,7 +119,7 @@ def accumulators(
 
 def of_column(aggregate: Aggregate, column: int) -> Aggregate:
     """An aggregate of an expression as that of a column where the expression has been computed."""
-    return replace(aggregate, arguments=(column,), polynomial=None, formula=None)
+    return replace(aggregate, arguments=(column,), polynomial=None, formula=None, computed=None)
 
 
 class Folding(Accumulator):

@@ -271,7 +271,7 @@ class Functions:
         for over in functions:
             aggregate = over.aggregate
             if aggregate is not None and aggregate.formula is not None:
-                kind = aggregate.type_of(types.__getitem__)
+                kind = aggregate.computed or aggregate.type_of(types.__getitem__)
                 self._formulas.append(compiled(aggregate.formula, columns, kind))
                 kinds.append(kind)
                 over = replace(over, aggregate=of_column(aggregate, len(kinds) - 1))

@@ -19,7 +19,7 @@ from streambound.operators.expressions import Computed, compiled
 from streambound.operators.operator import Changes, Operator, Row, added, difference, ordering
 from streambound.operators.projection import Projection
 from streambound.operators.weighed import Weighed
-from streambound.query.operators import Kind
+from streambound.query.operators import Aggregate
 from streambound.query.values import Type
 from streambound.synopsis.flow import Grouped, Measured, Times
 from streambound.synopsis.serial import decoded, plain
@@ -85,14 +85,7 @@ class Groups(Operator):
                 self.columns[number] = len(types[reads.input]) + len(made)
                 places = sorted(reads.positions.items(), key=lambda item: item[1])
                 named = [(f"o{p}", types[reads.input][place]) for p, place in places]
-                # Of what is counted it matters whether it is NULL.
-                counts = aggregate.kind is Kind.COUNT
-                formula = (
-                    f"CASE WHEN ({aggregate.formula}) IS NOT NULL THEN 1 END" if counts else aggregate.formula
-                )
-                made.append(
-                    (number, compiled(formula, named, aggregate.type_of(operation.kinds.__getitem__)))
-                )
+                made.append((number, compiled(aggregate.formula, named, _computed(aggregate))))
         self._made = list(self._makers())
         # Weights that are sums say nothing of how many rows there are.
         self.counted = [not some or any(factor is None for _, factor in some) for some in self.takers]
@@ -222,9 +215,9 @@ class Groups(Operator):
         for number, (aggregate, reads) in enumerate(pairs):
             kinds = self.types[reads.input]
             if (column := self.columns.get(number)) is not None:
-                shown = aggregate.type_of(self.operation.kinds.__getitem__)
-                wider = [*kinds, *[shown] * (column + 1 - len(kinds))]
-                yield accumulators(of_column(aggregate, column), {column: column}, reads.retracts, wider)
+                wider = [*kinds, *[_computed(aggregate)] * (column + 1 - len(kinds))]
+                own = of_column(aggregate, column)
+                yield accumulators(own, {column: column}, reads.retracts, wider, reads.time)
             elif reads.weighed:
                 yield partial(Weighed, aggregate, aggregate.type_of(self.operation.kinds.__getitem__))
             else:
@@ -286,6 +279,11 @@ class Groups(Operator):
             group.counts = list(counts)
             for accumulator, part in zip(group.kept, kept, strict=True):
                 accumulator.load(part)
+
+
+def _computed(aggregate: Aggregate) -> Type:
+    assert aggregate.computed is not None
+    return aggregate.computed
 
 
 def _exact(factor: Fraction) -> int | Fraction:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from streambound.operators.computing import Computations
 from streambound.operators.frames import Frames
 from streambound.operators.groups import Groups
 from streambound.operators.guards import Guards
@@ -17,6 +18,7 @@ from streambound.operators.timed_frames import TimedFrames
 from streambound.operators.versions import LastVersions
 from streambound.synopsis.flow import (
     Applied,
+    Computed,
     Framed,
     Grouped,
     Guarded,
@@ -48,6 +50,8 @@ def operator_of(node: Applied) -> Operator:
     if isinstance(operation, Joined):
         return Joins(operation) if operation.matched is None else Meetings(operation)
     types = [[kind for _, kind in one.outputs] for one in node.inputs]
+    if isinstance(operation, Computed):
+        return Computations(operation, types[0])
     retracts = [one.retracts for one in node.inputs]
     if isinstance(operation, Grouped) and operation.then.session is not None:
         (time,) = {reads.time for reads in operation.reads}

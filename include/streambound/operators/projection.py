@@ -47,7 +47,11 @@ class Projection:
         """What is shown of each row; None of one that is not."""
         if not rows:
             return []
-        made = list(zip(*(column(rows) for column in self._shown), strict=True))
+        made = (
+            list(zip(*(column(rows) for column in self._shown), strict=True))
+            if self._shown
+            else [()] * len(rows)
+        )
         if self._holds is None:
             return list(made)
         return [row if held else None for row, held in zip(made, self._holds(rows), strict=True)]

@@ -494,6 +494,8 @@ class Output:
     within: bool = False
     # Which column of the answer it is, or is a part of.
     item: int = field(compare=False, default=0)
+    # How much more than the value of the row its term is: conditions compare that, or it is a time moved.
+    moved: int | Fraction = 0
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,8 @@ class Aggregate:
     ``arguments`` are the positions that it reads, none of ``COUNT(*)``; ``by`` is the column that tells which
     row is first or last, None: time. ``polynomial`` is what is summed, where it is one. ``function`` is its
     name in upper case. Where a row is chosen by another column, ``value`` is the position that is shown of
-    it; ``formula`` is what is aggregated where that is neither one column nor a polynomial (see ``Shown``).
+    it; ``formula`` is what is aggregated where that is neither one column nor a polynomial (see ``Shown``),
+    and ``computed`` its type.
     """
 
     kind: Kind
@@ -62,6 +63,7 @@ class Aggregate:
     function: str = ""
     value: int | None = None
     formula: str | None = None
+    computed: Type | None = None
 
     @property
     def idempotent(self) -> bool:
@@ -75,7 +77,7 @@ class Aggregate:
 
     def type_of(self, kind: Callable[[int], Type]) -> Type:
         """The type of what it shows, by those of the positions that it reads."""
-        kinds = [kind(p) for p in self.arguments]
+        kinds = [kind(p) for p in self.arguments] if self.computed is None else [self.computed]
         if self.kind is Kind.SKETCH and self.function == "PERCENTILE_APPROX":
             return _DOUBLE
         if self.kind in (Kind.COUNT, Kind.SKETCH):
@@ -165,9 +167,16 @@ class Having:
     formula: str | None = None
 
 
+# In formulas outputs from this number on are what rows are grouped ``by``.
+KEYS = 1_000
+
+
 @dataclass(frozen=True)
 class Grouping:
-    """GROUP BY: the first ``keys`` outputs of each row are its group; none: one group of all rows."""
+    """GROUP BY: the first ``keys`` outputs of each row are its group; none: one group of all rows.
+
+    Where a key is computed of several outputs ``by`` has all keys, over those: a group has one value of each.
+    """
 
     keys: int
     aggregates: tuple[Aggregate, ...]
@@ -177,6 +186,7 @@ class Grouping:
     session: int | None = None
     # The greatest length of a session, where it has one.
     longest: int | None = None
+    by: tuple[Shown, ...] = ()
 
     def with_key(self) -> Grouping:
         """The grouping with one more key, after the others; what is shown keeps its old positions."""

@@ -26,7 +26,7 @@ from streambound.query.model import (
     Relation,
 )
 from streambound.query.modes import FINAL
-from streambound.query.operators import Operator
+from streambound.query.operators import Operator, Shown
 from streambound.query.ring import Ring
 from streambound.query.values import Type
 
@@ -69,12 +69,16 @@ class AsOf:
 
 @dataclass(frozen=True)
 class Selection:
-    """One SELECT: ``base`` holds what it projects and joins, without conditions; ``formula`` those."""
+    """One SELECT: ``base`` holds what it projects and joins, without conditions; ``formula`` those.
+
+    ``shown`` is what rows show where some of it is computed of several outputs; else these are shown.
+    """
 
     base: Query
     formula: Formula
     guards: tuple[Guard, ...] = ()
     as_of: tuple[AsOf, ...] = ()
+    shown: tuple[Shown, ...] = ()
 
     @property
     def occurrences(self) -> tuple[Occurrence, ...]:
@@ -86,6 +90,19 @@ class Selection:
         """The atoms of all conditions, those of the guards among them."""
         formulas = (self.formula, *(guard.formula for guard in self.guards))
         return tuple(atom for formula in formulas for atom in atoms_of(formula))
+
+    @property
+    def computes(self) -> bool:
+        """Whether rows are more than the values of their outputs' terms."""
+        return bool(self.shown) or any(output.moved for output in self.base.select)
+
+    @property
+    def raw(self) -> Selection:
+        """The same with the terms of the outputs as its rows: these tell no less of what came."""
+        if not self.computes:
+            return self
+        select = tuple(replace(output, moved=0) for output in self.base.select)
+        return replace(self, base=replace(self.base, select=select), shown=())
 
     def part(self, atoms: Iterable[Atom]) -> Query:
         """The query of the same SELECT and FROM under a conjunction, its NULL tests made plain.
@@ -123,15 +140,20 @@ class Block:
     @property
     def outputs(self) -> tuple[tuple[str, Type], ...]:
         """Name and type of each answer column; the types are those of the first selection."""
-        if self.then is not None:
-            return tuple((shown.name, shown.type) for shown in self.then.shown)
+        shown = self.selections[0].shown if self.then is None else self.then.shown
+        if self.then is not None or shown:
+            return tuple((one.name, one.type) for one in shown)
         return self.selections[0].base.outputs
 
     @property
     def plain(self) -> bool:
         """Whether it is a bag or a union of joins with filters."""
         alone = self.ring.idempotent or len(self.selections) == 1
-        return self.then is None and alone and not any(s.guards or s.as_of for s in self.selections)
+        return (
+            self.then is None
+            and alone
+            and not any(s.guards or s.as_of or s.computes for s in self.selections)
+        )
 
 
 @dataclass(frozen=True)
@@ -163,6 +185,14 @@ class Statement:
     def in_mode(self, mode: str | None) -> Statement:
         """The statement in a mode of answers (``modes.MODES``); None: as it is."""
         return self if mode is None else replace(self, final=mode == FINAL)
+
+    @cached_property
+    def raw(self) -> Statement:
+        """The statement that the criteria decide: see ``Selection.raw``."""
+        if not any(selection.computes for selection in self.selections):
+            return self
+        blocks = tuple(replace(b, selections=tuple(s.raw for s in b.selections)) for b in self.blocks)
+        return replace(self, blocks=blocks, outputs=blocks[0].outputs)
 
     @property
     def projection(self) -> str:

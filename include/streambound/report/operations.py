@@ -13,6 +13,7 @@ from streambound.query.windows import SESSIONS
 from streambound.report.sizes import units_text
 from streambound.synopsis.flow import (
     Applied,
+    Computed,
     Framed,
     Grouped,
     Guarded,
@@ -169,6 +170,10 @@ def _of_joins(node: Applied, operation: Joined) -> tuple[str, tuple[str, ...]]:
     return f"the rows of each side: {'; '.join(sides)}", notes
 
 
+def _of_computed(node: Applied, operation: Computed) -> tuple[str, tuple[str, ...]]:
+    return "nothing, for what is shown is computed of each row", ()
+
+
 def _of_hops(node: Applied, operation: Hopped) -> tuple[str, tuple[str, ...]]:
     windows = -(-operation.size // operation.slide)
     return f"nothing, for each row is in up to {windows:,} windows", ()
@@ -200,6 +205,7 @@ _SAID: dict[type, Callable[[Applied, Any], tuple[str, tuple[str, ...]]]] = {
     Guarded: _of_guards,
     Joined: _of_joins,
     Hopped: _of_hops,
+    Computed: _of_computed,
     Irredundant: _of_irredundant,
     LookedUp: _of_versions,
     Settled: _of_settled,

@@ -25,6 +25,7 @@ from streambound.rewrites.sides import product_of
 from streambound.rewrites.targets import Target
 from streambound.synopsis.flow import (
     Applied,
+    Computed,
     Framed,
     Grouped,
     Guarded,
@@ -36,6 +37,8 @@ from streambound.synopsis.flow import (
     Operation,
     Ranked,
     Reads,
+    Settled,
+    TimeFiltered,
 )
 from streambound.synopsis.plan import Plan
 
@@ -71,6 +74,9 @@ _CALLED: dict[type[Operation], str] = {
     LookedUp: "as-of joins",
     Joined: "joins of rows that change",
     Hopped: "windows that overlap",
+    Computed: "expressions over several streams",
+    TimeFiltered: "conditions on the present time",
+    Settled: "rows that are final",
     Irredundant: "joins of which irredundant tuples are kept",
 }
 

@@ -69,7 +69,7 @@ def _waiting(
     selection: Selection, top: frozenset[str], waits: Waiting, aggregate: Aggregate, keys: Sequence[int]
 ) -> Selection:
     timely = top if shows_time(selection, top, keys) else frozenset[str]()
-    return pending(waits.selection, aggregate, waits.order, timely, summed=True)
+    return pending(waits.selection, aggregate, waits.order, timely)
 
 
 def _without(plan: Plan, alias: str, terms: int) -> Plan | None:

@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 
 from streambound.query.formula import Formula
 from streambound.query.model import Attribute, Filter, Join, Op, Term
-from streambound.query.operators import Framing, Grouping, Kind, Ranking
+from streambound.query.operators import Framing, Grouping, Kind, Ranking, Shown
 from streambound.query.statement import Statement
 from streambound.query.values import Type, Value
 from streambound.synopsis.plan import sum_of
@@ -436,6 +436,17 @@ class Joined:
 
 
 @dataclass(frozen=True)
+class Computed:
+    """What rows show, where it is computed of several columns of each: see ``operators.computing``.
+
+    Values are less by the ``shifts`` of their positions, and ``shown`` (if not empty) is over these.
+    """
+
+    shown: tuple[Shown, ...]
+    shifts: Mapping[int, int | Fraction] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Hopped:
     """Each row in each of its windows: see ``operators.hops``.
 
@@ -500,7 +511,17 @@ class TimeFiltered:
 
 
 Operation: TypeAlias = (
-    Grouped | Ranked | Framed | Guarded | LookedUp | Joined | Hopped | TimeFiltered | Irredundant | Settled
+    Grouped
+    | Ranked
+    | Framed
+    | Guarded
+    | LookedUp
+    | Joined
+    | Computed
+    | Hopped
+    | TimeFiltered
+    | Irredundant
+    | Settled
 )
 
 

@@ -15,6 +15,7 @@ from streambound.query.operators import Framing, Grouping, Ranking
 from streambound.query.parse.fed import untimed
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import Block, Statement
+from streambound.synopsis.first_tuples import ranked_join
 from streambound.synopsis.flow import (
     Leaf,
     Node,
@@ -26,7 +27,7 @@ from streambound.synopsis.irredundant import irredundant
 from streambound.synopsis.order_planner import framed, ranked, shown_alone
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import AnyPlan
-from streambound.synopsis.row_planner import Planning, changes, leaf, rows
+from streambound.synopsis.row_planner import Planning, changes, computed, leaf, rows
 from streambound.synopsis.settled import settled
 from streambound.synopsis.statement import PART, WHOLE, require_bounded
 from streambound.synopsis.table_planner import StaticValues, window
@@ -109,6 +110,18 @@ def _different_in_time(statement: Statement, planning: Planning) -> Node | None:
     return None
 
 
+def _computed(statement: Statement, block: Block, planning: Planning) -> Node:
+    """Rows that show what is computed of several of their outputs; the different ones of what they show."""
+    ring = INTEGERS if _over_changes(block) else block.ring
+    nodes = []
+    for selection in block.selections:
+        positions = range(len(selection.base.select))
+        node = rows(statement, [replace(selection, shown=())], positions, planning, ring)
+        nodes.append(computed(node, selection.shown))
+    node = nodes[0] if len(nodes) == 1 else Sum(tuple(nodes))
+    return different(node) if block.ring.idempotent else node
+
+
 def _over_changes(block: Block) -> bool:
     """Whether the different rows are asked of rows that may be taken back."""
     relations = (o.relation for s in block.selections for o in s.base.occurrences)
@@ -120,9 +133,18 @@ def _block(statement: Statement, block: Block, planning: Planning) -> Node:
         return grouped(statement, block, block.then, planning)
     if isinstance(block.then, Ranking) and block.then.function != "ROW_NUMBER":
         block = shown_alone(block, block.then)
+    if any(selection.shown for selection in block.selections):
+        return _computed(statement, block, planning)
     positions = range(len(block.selections[0].base.select))
     ring = INTEGERS if _over_changes(block) else block.ring
-    node = rows(statement, block.selections, positions, planning, ring)
+    try:
+        node = rows(statement, block.selections, positions, planning, ring)
+    except PlanError:
+        if isinstance(block.then, Ranking):
+            with suppress(PlanError):
+                if (made := ranked_join(statement, block, block.then, planning)) is not None:
+                    return made
+        raise
     if block.then is None:
         whole = isinstance(node, Leaf) and ring.idempotent
         return node if whole or not block.ring.idempotent else different(node)

@@ -18,13 +18,14 @@ from streambound.query.clock import CLOCK
 from streambound.query.formula import all_of, conjunction
 from streambound.query.model import Attribute, Constant, NullTest, Output, Query, Term
 from streambound.query.model import Kind as RelationKind
-from streambound.query.operators import Aggregate, Grouping, Kind, Shown
+from streambound.query.operators import KEYS, Aggregate, Grouping, Kind, Shown
 from streambound.query.ring import BOOLEANS, INTEGERS, Ring
 from streambound.query.statement import Block, Selection, Statement
 from streambound.query.values import Type, exact_sum, parse_type
 from streambound.query.windows import SESSIONS
 from streambound.synopsis import widths
 from streambound.synopsis.extrema import extreme_rows
+from streambound.synopsis.first_tuples import counted_join
 from streambound.synopsis.flow import (
     Applied,
     Grouped,
@@ -43,7 +44,7 @@ from streambound.synopsis.flow import (
 from streambound.synopsis.guarded import implied_times, stamps_of
 from streambound.synopsis.joined import guarded_rows
 from streambound.synopsis.plan import Plan
-from streambound.synopsis.row_planner import Planning, kept_rows, rows, times_of
+from streambound.synopsis.row_planner import Planning, computed, kept_rows, rows, times_of
 from streambound.synopsis.sizes import columns_of, each_of, groups
 from streambound.synopsis.statement import PlannedPart
 
@@ -53,13 +54,6 @@ WEIGHED = ("COUNT", "SUM", "AVG")
 
 def grouped(statement: Statement, block: Block, then: Grouping, planning: Planning) -> Node:
     block, time = _with_time(block, then)
-    if any(s.base.select[p].within for s in block.selections for p in range(then.keys)):
-        raise PlanError(
-            "groups by an expression over several streams cannot be evaluated yet", subject=statement.name
-        )
-    if any(aggregate.formula is not None and aggregate.distinct for aggregate in then.aggregates):
-        message = "different values of an expression over several streams cannot be counted yet"
-        raise PlanError(message, subject=statement.name)
     # What is shown beside the keys depends on them: the end of a window.
     further = sorted({p for shown in then.shown for p in shown.outputs if p >= then.keys})
     keys = (*range(then.keys), *further)
@@ -80,9 +74,12 @@ def grouped(statement: Statement, block: Block, then: Grouping, planning: Planni
             if beside
             else None
         )
-        if shared is None:
-            raise
-        return _grouped(timed, then, keys, *shared)
+        if shared is not None:
+            return _grouped(timed, then, keys, *shared)
+        with suppress(PlanError):
+            if (node := counted_join(statement, block, then, keys, planning)) is not None:
+                return _grouped(block, then, keys, [node], [Reads(0)] * len(then.aggregates))
+        raise
 
 
 def _grouped(
@@ -93,7 +90,9 @@ def _grouped(
     Raises:
         PlanError: what is kept has no bound.
     """
-    terms = [block.selections[0].base.select[p].term for p in keys]
+    if then.by:
+        keys, inputs, reads = _by_computed(then, keys, inputs, reads)
+    terms = [block.selections[0].base.select[p].term for p in keys if p < KEYS]
     alone = () if then.keys else tuple(t.value for t in terms if isinstance(t, Constant))
     times = Times.of_any([node.times for node in inputs]).among({p: p for p in range(len(keys))})
     base = block.selections[0].base
@@ -152,6 +151,31 @@ def _grouped(
     )
 
 
+def _by_computed(
+    then: Grouping, keys: tuple[int, ...], inputs: Sequence[Node], reads: Sequence[Reads]
+) -> tuple[tuple[int, ...], list[Node], list[Reads]]:
+    """Groups of rows that begin with what they are grouped by, with all of their columns after it."""
+    further = range(then.keys, len(keys))
+    names = [one.outputs[0] if one.plain else KEYS + n for n, one in enumerate(then.by)]
+    names += [keys[place] for place in further]
+    made = list[Node]()
+    for node in inputs:
+        if isinstance(node, Leaf) and node.partial is not None:
+            raise PlanError("shares of rows have no columns to compute keys of", subject=node.statement.name)
+        columns = [Shown(name, kind, (place,)) for place, (name, kind) in enumerate(node.outputs)]
+        shown = (*then.by, *(columns[place] for place in further), *columns)
+        made.append(computed(node, shown))
+    moved = [
+        replace(
+            one,
+            positions={p: len(names) + place for p, place in one.positions.items()},
+            time=None if one.time is None else len(names) + one.time,
+        )
+        for one in reads
+    ]
+    return tuple(names), made, moved
+
+
 def _extent(size: Size) -> tuple[bool, int]:
     return size.number is None, size.number or 0
 
@@ -206,7 +230,8 @@ def _plainly(aggregate: Aggregate, node: Node, reads: Reads) -> Aggregate:
     """An aggregate of different values, of rows that each come once, as one of all."""
     once = isinstance(node, Leaf) and not node.retracts and node.statement.projection == "eliminating"
     whole = set(reads.positions.values()) == set(range(len(node.outputs)))
-    return replace(aggregate, distinct=False) if once and whole and aggregate.distinct else aggregate
+    plain = once and whole and aggregate.formula is None
+    return replace(aggregate, distinct=False) if plain and aggregate.distinct else aggregate
 
 
 def _passing(aggregate: Aggregate) -> tuple[int, ...]:

@@ -45,7 +45,7 @@ def shown_alone(block: Block, then: Ranking) -> Block:
     return replace(block, selections=tuple(selections), then=fewer)
 
 
-def ranked(node: Node, then: Ranking) -> Node:
+def ranked(node: Node, then: Ranking) -> Applied:
     each, every = widths.ranked(then, len(node.outputs), node.retracts)
     sizes = [groups(node, node.times, then.partition).times(each)] if each else []
     if settles_rows(then, node.times, node.retracts):

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 
 from streambound.boundedness.present import reads_present
@@ -13,12 +14,14 @@ from streambound.boundedness.questions import of_rows
 from streambound.errors import PlanError
 from streambound.query.model import Attribute, Column, Constant, Output, Query, Relation
 from streambound.query.model import Kind as RelationKind
+from streambound.query.operators import Shown
 from streambound.query.ring import INTEGERS, Ring
 from streambound.query.statement import Selection, Statement
 from streambound.query.values import Family
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.flow import (
     Applied,
+    Computed,
     Hopped,
     Leaf,
     Node,
@@ -222,6 +225,25 @@ def rows(
     return _rows_node(statement, found_selections, kept, planning, ring)
 
 
+def _moved_times(times: Times, moved: Mapping[int, int | Fraction]) -> Times:
+    """The times of rows of which some are moved by so much."""
+
+    def of(spans: Mapping[int, tuple[int, int]]) -> dict[int, tuple[int, int]]:
+        by = {p: int(moved.get(p, 0)) for p in spans}
+        return {p: (before - by[p], after + by[p]) for p, (before, after) in spans.items()}
+
+    return replace(times, spans=of(times.spans), written=of(times.written))
+
+
+def computed(node: Node, shown: tuple[Shown, ...]) -> Node:
+    """What is computed of the rows of a node; they themselves if that is nothing."""
+    if not shown:
+        return node
+    plain = {one.outputs[0]: n for n, one in reversed(list(enumerate(shown))) if one.plain}
+    outputs = tuple((one.name, one.type) for one in shown)
+    return Applied(Computed(shown), (node,), outputs, node.times.among(plain), node.retracts, 0)
+
+
 def _rows_node(
     statement: Statement,
     selections: Sequence[Selection],
@@ -229,6 +251,15 @@ def _rows_node(
     planning: Planning,
     ring: Ring = INTEGERS,
 ) -> Node:
+    moved = [
+        {n: s.base.select[p].moved for n, p in enumerate(kept) if s.base.select[p].moved} for s in selections
+    ]
+    if any(moved):
+        if any(one != moved[0] for one in moved):
+            return Sum(tuple(_rows_node(statement, [s], kept, planning, ring) for s in selections))
+        node = _rows_node(statement, [s.raw for s in selections], kept, planning, ring)
+        operation = Computed((), moved[0])
+        return Applied(operation, (node,), node.outputs, _moved_times(node.times, moved[0]), node.retracts, 0)
     plain = [s for s in selections if not (s.guards or s.as_of or changes(s))]
     nodes: list[Node] = []
     if plain:

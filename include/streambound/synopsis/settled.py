@@ -11,6 +11,7 @@ from streambound.query.ring import INTEGERS
 from streambound.query.statement import Block, Selection, Statement
 from streambound.synopsis.flow import (
     Applied,
+    Computed,
     Framed,
     Grouped,
     Guarded,
@@ -97,6 +98,6 @@ def _told(node: Node, name: str) -> bool:
         return operation.settles or bool(node.inputs[0].times.among({p: p for p in shared}))
     if isinstance(operation, Guarded):
         return True
-    if isinstance(operation, Hopped):
+    if isinstance(operation, Hopped | Computed):
         return _told(node.inputs[0], name)
     return all([_told(one, name) for one in node.inputs])

@@ -16,6 +16,7 @@ from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.facts import Facts, facts_of
 from streambound.synopsis.flow import (
     Applied,
+    Computed,
     Grouped,
     Guarded,
     Hopped,
@@ -184,6 +185,8 @@ def _of_operation(node: Applied, times: Times, positions: tuple[int, ...]) -> Si
         return _of_sides(node.inputs, node.operation, times, positions)
     if isinstance(node.operation, Hopped):
         return groups(node.inputs[0], times, positions)
+    if isinstance(node.operation, Computed):
+        return _of_computed(node.operation, node.inputs[0], times, positions)
     if isinstance(node.operation, TimeFiltered):
         try:
             return groups(node.inputs[0], times, positions)
@@ -215,6 +218,15 @@ def _of_operation(node: Applied, times: Times, positions: tuple[int, ...]) -> Si
     # In a longer time there are so many more of them.
     own, asked = (min(sum(t.every[p]) + t.delay + 1 for p in lasting) for t in (node.times, times))
     return node.standing.times(max(1, -(-asked // own)))
+
+
+def _of_computed(operation: Computed, node: Node, times: Times, positions: tuple[int, ...]) -> Size:
+    """As many values as columns have together that they are computed of."""
+    if not operation.shown:
+        return groups(node, times, positions)
+    read = {p: operation.shown[p].outputs for p in positions}
+    own = times.among({p: places[0] for p, places in read.items() if p in times.every})
+    return groups(node, own, dict.fromkeys(place for places in read.values() for place in places))
 
 
 def _of_sides(inputs: Sequence[Node], operation: Joined, times: Times, positions: tuple[int, ...]) -> Size:

@@ -38,7 +38,10 @@ def width(aggregate: Aggregate, kinds: Callable[[int], Type], retracts: bool) ->
         return 1, 0
     if numeric:
         sums = 2 if aggregate.kind is Kind.SUM else _SUMS.get(aggregate.function, 6 if read > 1 else 3)
-        return sums + _ENDLESS * any(kinds(p).step is None for p in aggregate.arguments), 0
+        read_kinds = (
+            [kinds(p) for p in aggregate.arguments] if aggregate.computed is None else [aggregate.computed]
+        )
+        return sums + _ENDLESS * any(kind.step is None for kind in read_kinds), 0
     chosen = 2 if aggregate.by is not None or aggregate.kind in (Kind.FIRST, Kind.LAST) else 1
     lasting = retracts or aggregate.kind is Kind.LIST
     return (0, chosen + 1) if lasting else (chosen, 0)

@@ -68,8 +68,8 @@ SELECT id FROM t TABLESAMPLE (10 PERCENT)
 SELECT * FROM t PIVOT (SUM(v) FOR k IN ('a', 'b'))
 -- unbounded
 SELECT id FROM t QUALIFY ROW_NUMBER() OVER (PARTITION BY id ORDER BY ts) = 1
--- refused: the function call current_timestamp(), whose value is another each time,
-SELECT CAST(k AS INT), k::int, id + 1, -v, NOT v > 1, concat(k, 'x'), current_timestamp() FROM t
+-- refused: the function call random(), whose value is another each time,
+SELECT CAST(k AS INT), k::int, id + 1, -v, NOT v > 1, concat(k, 'x'), random() FROM t
 -- refused: VERSION AS OF
 SELECT id FROM t VERSION AS OF 3
 -- bounded

@@ -31,11 +31,11 @@ def used(statement: Statement) -> Iterator[tuple[Relation, tuple[Column, ...]]]:
 def not_computed(statement: Statement) -> str | None:
     """The first expression of a statement whose values cannot be computed; None if there is none."""
     for block in statement.blocks:
-        keys = block.then.keys if isinstance(block.then, Grouping) else None if block.then is None else 0
-        for output in (o for s in block.selections for o in s.base.select[:keys]):
-            if output.within:
-                return f"the expression over several streams at {output.place}"
-        for shown in () if block.then is None else block.then.shown:
+        for shown in (s for selection in block.selections for s in selection.shown):
+            if not shown.plain and shown.formula is None:
+                return f"the expression that {shown.name} is"
+        keys = block.then.by if isinstance(block.then, Grouping) else ()
+        for shown in (*keys, *(() if block.then is None else block.then.shown)):
             if not shown.plain and shown.formula is None:
                 return f"the expression that {shown.name} is"
         having = block.then.having if isinstance(block.then, Grouping) else None

@@ -9,7 +9,7 @@ beside the other, as derived columns do.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -28,19 +28,24 @@ from streambound.query.model import (
     Never,
     NullTest,
     Output,
+    Term,
 )
 from streambound.query.values import Family, Value
 
 
 def without_offsets(
-    formulas: Iterable[Formula], outputs: tuple[Output, ...], scope: Expressions
+    formulas: Iterable[Formula], outputs: tuple[Output, ...], scope: Expressions, done: bool = False
 ) -> tuple[list[Formula], tuple[Output, ...]]:
-    """Conditions and outputs without offsets but between application timestamps."""
+    """Conditions and outputs without offsets but between application timestamps.
+
+    Args:
+        done: something is done to the rows, with the values of the outputs as they are.
+    """
     found = list(formulas)
     joins = [a for f in found for a in atoms_of(f) if isinstance(a, Join) and not scope.is_timestamp(a.left)]
     if not any(join.offset for join in joins):
         return found, outputs
-    shifts = _shifts(joins)
+    shifts = _shifts(joins, {output.term for output in outputs})
     fit = {join for join in joins if shifts[join.left] == shifts[join.right] + join.offset}
     # What no shift explains has a column of its own, on the right.
     moved = {attribute: _shifted(attribute, -by, scope) for attribute, by in shifts.items() if by}
@@ -72,7 +77,9 @@ def without_offsets(
         return one
 
     shown = (
-        replace(o, term=moved[o.term]) if isinstance(o.term, Attribute) and o.term in moved else o
+        replace(o, term=moved[o.term], moved=o.moved - shifts[o.term])
+        if isinstance(o.term, Attribute) and o.term in moved and not done
+        else o
         for o in outputs
     )
     return [_mapped(f, atom) for f in found], tuple(shown)
@@ -86,15 +93,19 @@ def _mapped(formula: Formula, of: Callable[[Atom], Formula]) -> Formula:
     return of(formula)
 
 
-def _shifts(joins: list[Join]) -> dict[Attribute, int]:
-    """A shift for each column, so that as many offsets as may be are differences of two."""
+def _shifts(joins: list[Join], shown: Container[Term]) -> dict[Attribute, int]:
+    """A shift for each column, so that as many offsets as may be are differences of two.
+
+    Args:
+        shown: what is not shifted, where that may be.
+    """
     edges: dict[Attribute, list[tuple[Attribute, int]]] = {}
     # Comparisons without offsets first: what they join is shifted alike.
     for join in sorted(joins, key=lambda j: j.offset != 0):
         edges.setdefault(join.left, []).append((join.right, -join.offset))
         edges.setdefault(join.right, []).append((join.left, join.offset))
     shifts: dict[Attribute, int] = {}
-    for start in edges:
+    for start in sorted(edges, key=lambda attribute: attribute not in shown):
         if start in shifts:
             continue
         shifts[start] = 0

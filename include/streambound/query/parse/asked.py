@@ -74,6 +74,7 @@ class Asked:
         columns = [column for column in node.find_all(exp.Column) if not is_word(column)]
         if different and any(map(self.names.of_time, columns)) and not self._latest(node):
             self.names.inliner.refuse("a key over timestamps of several streams", node)
+        self.names.inliner.spread.append(node)
         found = []
         for column in columns:
             for made in self.names.bases(column):
@@ -89,12 +90,14 @@ class Asked:
 
     def aggregate(self, called: Called) -> Aggregate:
         """An aggregate over positions."""
-        sql = self.names.inliner.text
+        sql, spread = self.names.inliner.text, self.names.inliner.spread
+        before = len(spread)
         arguments: tuple[int, ...] = ()
         summed: Polynomial | None = None
         if (
             called.kind in (Kind.COUNT, Kind.SUM, Kind.MEAN, Kind.LEAST, Kind.GREATEST)
             and len(called.arguments) == 1
+            and called.by is None
         ):
             found = polynomial(called.arguments[0], self.names.owner)
             if found is not None and not called.distinct:
@@ -128,4 +131,6 @@ class Asked:
             (given,) = called.arguments
             if len(owners(given, self.names.owner)) > 1:
                 self.over[made] = self.in_outputs(given)
+                # It is computed of each row.
+                del spread[before:]
         return made

@@ -10,12 +10,12 @@ from sqlglot import expressions as exp
 from streambound.query.clock import conjuncts, reads_clock
 from streambound.query.dialects.grammar import span_of
 from streambound.query.expressions import blockers
-from streambound.query.operators import Framing, Grouping, Tests
+from streambound.query.operators import KEYS, Framing, Grouping, Tests
 from streambound.query.parse.grouped import grouping
 from streambound.query.parse.having import having_of, values_in
 from streambound.query.parse.names import Items, Names
 from streambound.query.parse.over import framing, ranked
-from streambound.query.parse.parts import Item, Part, Rows, Source, at_place, stands_for
+from streambound.query.parse.parts import Done, Item, Part, Rows, Source, at_place, stands_for
 from streambound.query.parse.substitution import Substitution
 from streambound.query.scope import is_word, place_of
 from streambound.query.windows import called as called_window
@@ -68,7 +68,9 @@ def as_one(
     early = [condition for condition in conditions if not values_in(condition)]
     late = [condition for condition in conditions if values_in(condition)]
     parts = tuple(
-        replace(part, conditions=(*part.conditions, *(_of_outputs(inliner, c, part, names) for c in early)))
+        replace(
+            part, conditions=(*part.conditions, *(_of_outputs(inliner, c, part, names, done) for c in early))
+        )
         for part in rows.parts
     )
     operator = done.operator
@@ -86,9 +88,12 @@ def as_one(
     return (replace(rows, parts=parts, done=replace(done, operator=operator)),)
 
 
-def _of_outputs(inliner: Inliner, condition: exp.Expr, part: Part, names: Names) -> exp.Expr:
+def _of_outputs(inliner: Inliner, condition: exp.Expr, part: Part, names: Names, done: Done) -> exp.Expr:
     """A condition over outputs of rows as one over streams."""
     root = exp.Paren(this=condition.copy())
+    for column in list(root.find_all(exp.Column)):
+        if (number := stands_for(column, "output")) is not None and number >= KEYS:
+            column.replace(exp.Paren(this=done.by[number - KEYS].copy()))
     for column in list(root.find_all(exp.Column)):
         if (number := stands_for(column, "output")) is not None:
             column.replace(at_place(part.columns[number].value, column))

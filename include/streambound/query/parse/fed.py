@@ -33,7 +33,11 @@ def fed_relation(
     Raises:
         QueryError, UnsupportedError: the rows cannot be read.
     """
-    made = aligned(blocks_of_rows(blocks, sql, catalog, name), sql)
+    # What it shows is computed of its columns by those who read it.
+    made = tuple(
+        replace(block, selections=tuple(replace(s, shown=()) for s in block.selections))
+        for block in aligned(blocks_of_rows(blocks, sql, catalog, name), sql)
+    )
     shown_alone = len(made[0].outputs)
     if len(made) == 1:
         made = (_with_time(made[0]),)
@@ -195,7 +199,8 @@ def _times(statement: Statement) -> dict[int, int]:
                 term = selection.base.select[position].term
                 if not isinstance(term, Attribute) or not selection.base.is_time(term):
                     break
-                widths.append(selection.base.column(term).bucket or 0)
+                moved = selection.base.select[position].moved
+                widths.append((selection.base.column(term).bucket or 0) + abs(int(moved)))
             else:
                 mine[number] = max(widths)
         found = mine if found is None else {n: max(w, mine[n]) for n, w in found.items() if n in mine}

@@ -16,6 +16,7 @@ from streambound.query.expressions.aggregates import (
     name_of,
 )
 from streambound.query.operators import (
+    KEYS,
     Aggregate,
     Grouping,
     Having,
@@ -175,17 +176,31 @@ class _Group:
         shown = [key for number, key in enumerate(keys) if chosen is None or number in chosen]
         self._left_out = {names.canonical(key) for key in keys} - {names.canonical(key) for key in shown}
         self._keys: dict[str, tuple[int, ...]] = {}
+        # The keys over outputs.
+        self._by: list[exp.Expr] = []
         for window in windows:
-            start = names.edge(window, False, window.node)
-            self._keys[names.canonical(start)] = self._asked.spread(start)
+            self._group_by(names.edge(window, False, window.node))
         for key in shown:
             if (session := names.session_of(key)) is not None:
                 self._sessions = [*self._sessions, session]
             elif not isinstance(key, exp.Literal):
-                self._keys[names.canonical(key)] = self._asked.spread(key)
+                self._group_by(key)
         if shown and not self._keys and not self._sessions:
             # Groups of a constant: of no rows there is none.
             self._asked.output(exp.Literal.number(1))
+
+    def _group_by(self, key: exp.Expr) -> None:
+        """Have a key; what it is of several tuples is computed of the outputs for each."""
+        spread = self._names.inliner.spread
+        before = len(spread)
+        positions = self._asked.spread(key)
+        if len(positions) > 1:
+            positions = (KEYS + len(self._by),)
+            self._by.append(self._asked.in_outputs(key))
+        else:
+            self._by.append(output(positions[0]))
+        del spread[before:]
+        self._keys[self._names.canonical(key)] = positions
 
     def done(self) -> tuple[list[exp.Expr], Done]:
         """The outputs, keys first, and what is done."""
@@ -196,7 +211,9 @@ class _Group:
         longest = max((one.longest for one in self._sessions if one.longest is not None), default=None)
         operator = Grouping(count, tuple(self._aggregates), (), having, gap, longest)
         over = {n: self._asked.over[one] for one, n in self._aggregates.items() if one in self._asked.over}
-        return self._asked.outputs, Done(operator, shown, self._condition, over)
+        computed = any(number >= KEYS for numbers in self._keys.values() for number in numbers)
+        by = tuple(self._by) if computed else ()
+        return self._asked.outputs, Done(operator, shown, self._condition, over, by)
 
     def _having(self) -> Having | None:
         clause = self._select.args.get("having")

@@ -88,6 +88,10 @@ class Inliner:
         # Comparisons that are decided wider than they are written, and whether the clock is read.
         self.relaxed: list[exp.Expr] = []
         self.clock = False
+        # Expressions over several tuples by whose values rows are told apart, or chosen.
+        self.spread: list[exp.Expr] = []
+        # The present time where rows show it that are made at times which none of their columns has.
+        self.made_at: list[exp.Expr] = []
         # The query around that a sub-query in a condition speaks of, its views, and relations by alias.
         self._around: Substitution | None = None
         self._conditions_around: Mapping[str, View] = views

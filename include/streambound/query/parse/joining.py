@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # What stands in the place of a column of a side that has no row.
 _MISSING = "missing"
 # Of NULL they are NULL.
-_STRICT = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg)
+_STRICT = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg, exp.Abs)
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,11 @@ from sqlglot import expressions as exp
 from sqlglot.errors import ErrorLevel
 
 from streambound.errors import QueryError, meant, unknown_column
-from streambound.query.clock import is_clock, with_clock
+from streambound.query.clock import is_clock, reads_clock, with_clock
 from streambound.query.dialects.grammar import WITHIN, is_system_time, span_of
 from streambound.query.differences import band, microseconds, plain
 from streambound.query.expressions import blockers
+from streambound.query.model import Kind
 from streambound.query.parse.declared import STAMPS
 from streambound.query.parse.joining import alternatives, sought_after, without_missing, without_nulls
 from streambound.query.parse.parts import (
@@ -148,7 +149,10 @@ class Names:
                     continue
                 conditions.append(self.condition(substitution.of(condition)))
             arrival = self.time_of(joined.tables)
-            values = tuple(without_missing(self._at_once(substitution.of(item), arrival)) for item in items)
+            more = partners or joined.latest or any(map(reads_clock, conditions))
+            alone = not more and self._alone(joined.tables)
+            shown = (self._at_once(substitution.of(item), arrival, alone) for item in items)
+            values = tuple(map(without_missing, shown))
             kept = without_nulls(conditions)
             sought = sought_after(partners)
             if kept is None or sought is None:
@@ -157,11 +161,16 @@ class Names:
             made.append(Part(joined.tables, tuple(kept), columns, tuple(sought), joined.latest))
         return made
 
-    def _at_once(self, node: exp.Expr, arrival: exp.Expr | None) -> exp.Expr:
+    def _alone(self, tables: Sequence[exp.Table]) -> bool:
+        """Whether a row is made when a tuple arrives: that of the one stream that is no static relation."""
+        arriving = [r for r in map(self.inliner.relation_of, tables) if r.kind is not Kind.STATIC]
+        return len(arriving) == 1 and arriving[0].kind is Kind.STREAM and arriving[0].fed is None
+
+    def _at_once(self, node: exp.Expr, arrival: exp.Expr | None, alone: bool) -> exp.Expr:
         """What is shown, where the time at which a row is made says nothing: it is shown once, with that.
 
-        PROCTIME() is the time at which its row arrives: rows come in the order of their timestamps. In a
-        table that stands each row changes with the time.
+        PROCTIME() is the time at which its row arrives: rows come in the order of their timestamps. So is
+        NOW() where a row is made then (``alone``). In a table that stands each row changes with the time.
         """
         if not any(map(is_clock, node.walk())):
             return node
@@ -172,8 +181,9 @@ class Names:
             if not is_clock(part):
                 return part
             arrives = isinstance(part, exp.Anonymous) and str(part.this).upper() == "PROCTIME"
-            if arrives and arrival is not None:
+            if (arrives or alone) and arrival is not None:
                 return at_place(arrival, part)
+            self.inliner.made_at.append(part)
             return exp.Literal.string(blockers.words(part, self.inliner.text))
 
         made: exp.Expr = exp.Paren(this=node.copy()).transform(of).this

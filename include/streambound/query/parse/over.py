@@ -116,6 +116,8 @@ def _over(node: exp.Window, asked: Asked, clauses: dict[str, exp.Window]) -> Ove
             )
     elif named in ("FIRST_VALUE", "LAST_VALUE"):
         arguments = made.arguments
+        if made in asked.over:
+            asked.names.inliner.spread.append(inner)
     return Over(
         named,
         made,

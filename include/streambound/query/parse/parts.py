@@ -85,6 +85,8 @@ class Done:
     shown: tuple[Item, ...]
     having: exp.Expr | None = None
     over: Mapping[int, exp.Expr] = field(default_factory=dict)
+    # What rows are grouped by, where a key is over several tuples (``Grouping.by``).
+    by: tuple[exp.Expr, ...] = ()
 
 
 def output(number: int) -> exp.Column:

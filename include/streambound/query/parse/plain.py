@@ -59,7 +59,7 @@ def stands_as_it_is(inliner: Inliner, tree: exp.Expr) -> bool:
     if any(is_aggregate(call) or called_window(call) is not None for call in calls):
         return False
     conditions = list(conditions_of(tree))
-    if any(is_clock(node) for condition in conditions for node in condition.walk()):
+    if any(is_clock(node) for part in (*conditions, *tree.expressions) for node in part.walk()):
         return False
     return all(plain(condition, "spark", inliner.relaxed) is condition for condition in conditions)
 

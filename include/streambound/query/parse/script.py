@@ -18,6 +18,7 @@ from streambound.query.dialects.guess import language_of
 from streambound.query.dialects.reading import Language, parts, statements
 from streambound.query.dialects.statements import Written
 from streambound.query.dialects.tokens import token_place, tokens
+from streambound.query.expressions import blockers
 from streambound.query.parse.declared import Wrong, completed, declared, with_stamps
 from streambound.query.parse.inline import Inliner
 from streambound.query.parse.nested import with_paths
@@ -28,7 +29,8 @@ from streambound.query.scope import place_of
 from streambound.query.syntax import refuse_gaps, refuse_nesting, syntax_error
 
 _SEVERAL = "choose one with --query NAME, or put each into a file of its own"
-_RELAXED = "a difference in months, or in boundaries of a unit, is decided, and cannot be evaluated yet"
+_DECIDED = "is decided, and cannot be evaluated yet"
+_RELAXED = f"a difference in months, or in boundaries of a unit, {_DECIDED}"
 _NESTED = "a nested column is decided by its path, and cannot be evaluated yet"
 # Tables of files and topics that a statement names where others name a table.
 _READERS = ("READ_FILES", "READ_KAFKA", "CLOUD_FILES", "READ_KINESIS", "READ_PUBSUB", "READ_PULSAR")
@@ -108,7 +110,7 @@ class Script:
             catalog = replace(catalog, relations=(*catalog.relations, CLOCK))
         if known_catalog is not self.catalog:
             return tree, catalog, _NESTED
-        return tree, catalog, _RELAXED if inliner.relaxed else None
+        return tree, catalog, _unevaluated(inliner)
 
     def _inlined(self, query: NamedQuery) -> Other:
         """A query that this text names, which stands in another one."""
@@ -123,6 +125,19 @@ class Script:
 
 # Each query of a text is asked for by itself, with the text.
 @lru_cache(maxsize=32)
+def _unevaluated(inliner: Inliner) -> str | None:
+    """Why what was written out has no answers, although it is decided; None if it has."""
+    if inliner.relaxed:
+        return _RELAXED
+    if inliner.spread:
+        words = blockers.words(inliner.spread[0], inliner.text)
+        return f"rows by the value of {words}, over several streams, {_DECIDED}"
+    if inliner.made_at:
+        words = blockers.words(inliner.made_at[0], inliner.text)
+        return f"{words}, shown in rows that are made at no time of one stream, {_DECIDED}"
+    return None
+
+
 def script(sql: str, catalog: Catalog, dialect: str | None) -> Script:
     """A text in a dialect: given, named in its first comments, or guessed.
 

@@ -10,18 +10,22 @@ from sqlglot import expressions as exp
 
 from streambound.errors import Place, QueryError, UnsupportedError, meant, together
 from streambound.query.catalog import Catalog
+from streambound.query.computing.translate import formula_of
+from streambound.query.computing.typed import NotComputed
 from streambound.query.dialects.grammar import SPAN
 from streambound.query.dialects.tokens import code, place_at
 from streambound.query.expressions.conditions import formula, operands
 from streambound.query.expressions.derived import Expressions, with_columns
 from streambound.query.expressions.offsets import without_offsets
+from streambound.query.expressions.types import type_of_expression
 from streambound.query.formula import Formula, all_of
 from streambound.query.model import Attribute, Constant, Occurrence, Op, Output, Query, Term
+from streambound.query.operators import Shown
 from streambound.query.parse.parts import Latest, Partners
 from streambound.query.ring import BOOLEANS, INTEGERS
-from streambound.query.scope import describe, place_of
+from streambound.query.scope import describe, is_word, place_of
 from streambound.query.statement import AsOf, Guard, Selection
-from streambound.query.values import NULL
+from streambound.query.values import NULL, Family, Type
 
 _ALLOWED_PARTS = {"expressions", "distinct", "from_", "joins", "where"}
 _PART_NAMES = {
@@ -86,7 +90,8 @@ def selection(
     outputs = _outputs(select, scope, missing, done)
     if missing:
         raise together(missing)
-    conditions, outputs = without_offsets(conditions, outputs, scope)
+    conditions, outputs = without_offsets(conditions, outputs, scope, done)
+    shown = () if done else _computed(select, outputs, scope)
     known_occurrences = with_columns(scope)
     ring = INTEGERS if select.args.get("distinct") is None else BOOLEANS
     base = Query(name, sql, ring, outputs, known_occurrences[: len(occurrences)], ())
@@ -98,7 +103,7 @@ def selection(
         guards.append(Guard(own, condition, one.negated, one.outer, place_of(one.node, sql)))
         start += len(found)
     asked = zip(as_of, conditions[len(partners) + 1 :], strict=True)
-    return Selection(base, conditions[0], tuple(guards), tuple(replace(a, where=c) for a, c in asked))
+    return Selection(base, conditions[0], tuple(guards), tuple(replace(a, where=c) for a, c in asked), shown)
 
 
 def _as_of(latest: Latest, scope: Expressions) -> AsOf:
@@ -269,7 +274,7 @@ def _outputs(
                 fix="name the columns",
             )
         try:
-            terms = _shown(inner, scope, select.args.get("distinct") is not None)
+            terms, moved = _shown(inner, scope, select.args.get("distinct") is not None)
         except UnsupportedError as error:
             missing.append(error)
             continue
@@ -284,26 +289,62 @@ def _outputs(
                 name = " ".join(scope.sql[slice(*span)].split())
             place = place_of(inner, scope.sql)
             within = len(terms) > 1 or bool(inner.meta.get("within"))
-            outputs.append(Output(_unused(name, taken), term, place, within, number))
+            outputs.append(Output(_unused(name, taken), term, place, within, number, moved))
     return tuple(outputs)
 
 
-def _shown(node: exp.Expr, scope: Expressions, distinct: bool) -> tuple[Term, ...]:
+def _computed(select: exp.Select, outputs: Sequence[Output], scope: Expressions) -> tuple[Shown, ...]:
+    """What rows show, where some of it is an expression over several tuples."""
+    if not any(output.within for output in outputs):
+        return ()
+    made = []
+    for number, item in enumerate(select.expressions):
+        mine = {position: output for position, output in enumerate(outputs) if output.item == number}
+        first = next(iter(mine.values()))
+        positions, kind = tuple(mine), scope.type_of(first.term)
+        formula, plain = None, not first.within
+        if not plain:
+            inner = item.this if isinstance(item, exp.Alias) else item
+            formula, kind = _formula(inner, positions, outputs, scope)
+        made.append(Shown(first.name, kind, positions, (), plain, place=first.place, formula=formula))
+    return tuple(made)
+
+
+def _formula(
+    node: exp.Expr, positions: Sequence[int], outputs: Sequence[Output], scope: Expressions
+) -> tuple[str | None, Type]:
+    """An expression over outputs as Spark SQL, and its type; None if it cannot be computed."""
+    at = dict(zip(scope.attributes(node), positions, strict=True))
+    kinds = {f"o{position}": scope.type_of(outputs[position].term) for position in positions}
+    root = exp.Paren(this=node.copy())
+    for column in [column for column in root.find_all(exp.Column) if not is_word(column)]:
+        column.replace(exp.column(f"o{at[scope.attribute(column)]}"))
+    kind = type_of_expression(root.this, lambda column: kinds[column.name])
+    try:
+        return formula_of(root.this, kinds.get, None if kind.family is Family.NUMBER else kind)
+    except NotComputed:
+        return None, kind
+
+
+def _shown(node: exp.Expr, scope: Expressions, distinct: bool) -> tuple[tuple[Term, ...], int]:
     """What a row has to know to show an expression: itself; over several tuples the columns that it is over.
+
+    And how much more that is than what is shown: of a time and a length of time it is the time.
 
     Raises:
         UnsupportedError: it is over several tuples, and what duplicates are cannot be told from the columns.
     """
     if not scope.computes(node):
-        return (scope.shifted(node)[0],)
+        term, offset = scope.shifted(node)
+        return (term,), -offset
     attributes = scope.attributes(node)
     if not attributes and (node.find(exp.Columns) or not node.find(exp.Null, exp.Literal, exp.Boolean)):
         raise scope.refused(node)
     if not attributes:
         # Of a side of an outer join that is missing: one value, whatever it is.
-        return (Constant(None, "NULL", scope.kind(node) or NULL),)
+        return (Constant(None, "NULL", scope.kind(node) or NULL),), 0
     if len({a.occurrence for a in attributes}) < 2:
-        return (scope.term(node),)
+        return (scope.term(node),), 0
     if distinct and any(map(scope.is_timestamp, attributes)):
         what = f"DISTINCT with {describe(node, scope.sql)}, over timestamps of several streams,"
         raise UnsupportedError(
@@ -311,7 +352,7 @@ def _shown(node: exp.Expr, scope: Expressions, distinct: bool) -> tuple[Term, ..
             place=place_of(node, scope.sql),
             accepted="each timestamp alone",
         )
-    return attributes
+    return attributes, 0
 
 
 def _unused(name: str, taken: set[str]) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
 from sqlglot import expressions as exp
+from sqlglot import parse_one
 
 from streambound.errors import Place, QueryError, UnsupportedError, meant, together
 from streambound.query.catalog import Catalog
@@ -17,7 +18,7 @@ from streambound.query.dialects.tokens import token_place, tokens
 from streambound.query.expressions.exactness import HELD, exactly
 from streambound.query.expressions.types import type_of_expression
 from streambound.query.model import Column, Constant, Output, Query
-from streambound.query.operators import Aggregate, Framing, Grouping, Operator, Ranking, Shown
+from streambound.query.operators import KEYS, Aggregate, Framing, Grouping, Operator, Ranking, Shown
 from streambound.query.operators import Kind as OfGroup
 from streambound.query.parse.distinguishing import distinguishes
 from streambound.query.parse.having import outputs_in, values_in
@@ -62,13 +63,13 @@ def blocks_of(node: exp.Expr, sql: str, catalog: Catalog, name: str) -> tuple[Bl
             members += blocks_of(side, sql, catalog, name)
         except UnsupportedError as error:
             missing.append(error)
-    missing += [error for block in members for s in block.selections for error in _over_several(s, sql)]
     if missing:
         raise together(missing)
     if not node.args.get("distinct"):
-        return members
+        return _of_equal_width(members, sql)
     selections = (s for block in members for s in block.selections)
-    return (Block(BOOLEANS, tuple(replace(s, base=replace(s.base, ring=BOOLEANS)) for s in selections)),)
+    united = Block(BOOLEANS, tuple(replace(s, base=replace(s.base, ring=BOOLEANS)) for s in selections))
+    return _of_equal_width((united,), sql)
 
 
 def blocks_of_rows(rows: tuple[Rows, ...], sql: str, catalog: Catalog, name: str) -> tuple[Block, ...]:
@@ -124,18 +125,62 @@ def _of_equal_width(blocks: tuple[Block, ...], sql: str) -> tuple[Block, ...]:
 
     def of(found_selection: Selection) -> Selection:
         made: list[Output] = []
+        places = list[int]()
         for item, outputs in groupby(found_selection.base.select, key=lambda output: output.item):
             own = list(outputs)
+            places += range(len(made), len(made) + len(own))
             first, less = own[0], widths[item] - len(own)
             nothing = Constant(None, "NULL", found_selection.base.type_of(first.term))
-            own += [replace(first, name=f"{first.name}_{n}", term=nothing) for n in range(less)]
+            own += [replace(first, name=f"{first.name}_{n}", term=nothing, moved=0) for n in range(less)]
             made += [replace(one, within=True) for one in own] if widths[item] > 1 else own
-        return replace(found_selection, base=replace(found_selection.base, select=tuple(made)))
+        base = replace(found_selection.base, select=tuple(made))
+        return replace(found_selection, base=base, shown=_shown_at(found_selection, places))
 
     return tuple(
-        replace(block, selections=tuple(map(of, block.selections))) if block.then is None else block
+        replace(block, selections=_of_one_type([of(s) for s in block.selections]))
+        if block.then is None
+        else block
         for block in blocks
     )
+
+
+def _shown_at(found_selection: Selection, places: Sequence[int]) -> tuple[Shown, ...]:
+    """What a selection shows, where its outputs come to other places; its outputs if that is all."""
+    base = found_selection.base
+
+    def of(shown: Shown) -> Shown:
+        positions = tuple(places[position] for position in shown.outputs)
+        if shown.formula is None:
+            return replace(shown, outputs=positions)
+        tree = exp.Paren(this=parse_one(shown.formula, dialect="spark"))
+        for column in list(tree.find_all(exp.Column)):
+            column.replace(exp.column(f"o{places[int(column.name[1:])]}"))
+        return replace(shown, outputs=positions, formula=tree.this.sql(dialect="spark"))
+
+    shown = found_selection.shown or tuple(
+        Shown(output.name, base.type_of(output.term), (position,), place=output.place)
+        for position, output in enumerate(base.select)
+    )
+    return tuple(map(of, shown))
+
+
+def _of_one_type(selections: Sequence[Selection]) -> tuple[Selection, ...]:
+    """Selections whose columns are of one type each, where that is without rounding; else not computed."""
+    made = [list(one.shown) for one in selections]
+    for number in range(len(made[0])):
+        kinds = [shown[number].type for shown in made]
+        kind: Type | None = kinds[0]
+        for other in kinds[1:]:
+            kind = None if kind is None else common_type(kind, other)
+        rounded = len({one.step for one in kinds if one != NULL}) > 1 and (kind is None or kind.step is None)
+        for shown in made:
+            one = shown[number]
+            shown[number] = (
+                replace(one, plain=False, formula=None)
+                if kind is None or rounded
+                else replace(one, type=kind)
+            )
+    return tuple(replace(one, shown=tuple(shown)) for one, shown in zip(selections, made, strict=True))
 
 
 def _finished(done: Done, base: Query) -> Operator:
@@ -143,7 +188,7 @@ def _finished(done: Done, base: Query) -> Operator:
     taken: set[str] = set()
     shown: list[Shown] = []
     for item in done.shown:
-        positions, numbers = outputs_in(item.value), values_in(item.value)
+        positions, numbers = _outputs_in(item.value, done), values_in(item.value)
         bare = item.value.unnest()
         plain = isinstance(bare, exp.Column) and len(positions) + len(numbers) == 1
         name, number = item.name or f"column{len(shown) + 1}", 2
@@ -174,9 +219,10 @@ def _with_formulas(done: Done, base: Query, shown: tuple[Shown, ...]) -> Operato
         if number not in done.over:
             return aggregate
         node = done.over[number]
-        formula = _formula(node, done, base, _type(node, done, base))[0]
-        function = aggregate.function if formula is not None else f"{aggregate.function} OF AN EXPRESSION"
-        return replace(aggregate, formula=formula, function=function)
+        formula, kind = _formula(node, done, base, _type(node, done, base))
+        if formula is None:
+            return replace(aggregate, function=f"{aggregate.function} OF AN EXPRESSION")
+        return replace(aggregate, formula=formula, computed=kind)
 
     if isinstance(made, Framing):
         functions = tuple(
@@ -189,8 +235,25 @@ def _with_formulas(done: Done, base: Query, shown: tuple[Shown, ...]) -> Operato
         if having is not None and done.having is not None:
             having = replace(having, formula=_formula(done.having, done, base, BOOLEAN)[0])
         aggregates = tuple(of(n, aggregate) for n, aggregate in enumerate(made.aggregates))
-        return replace(made, aggregates=aggregates, having=having, shown=shown)
+        by = tuple(_key(node, done, base) for node in done.by)
+        return replace(made, aggregates=aggregates, having=having, shown=shown, by=by)
     return replace(made, shown=shown)
+
+
+def _outputs_in(node: exp.Expr, done: Done) -> tuple[int, ...]:
+    """The outputs that an expression is computed of."""
+    found = (
+        (number,) if number < KEYS else outputs_in(done.by[number - KEYS]) for number in outputs_in(node)
+    )
+    return tuple(dict.fromkeys(number for numbers in found for number in numbers))
+
+
+def _key(node: exp.Expr, done: Done, base: Query) -> Shown:
+    """A key of groups over outputs of the rows."""
+    positions, plain = outputs_in(node), isinstance(node, exp.Column)
+    kind = _type(node, done, base)
+    formula, kind = (None, kind) if plain else _formula(node, done, base, kind)
+    return Shown("key", kind, positions, (), plain, formula=formula)
 
 
 def _formula(node: exp.Expr, done: Done, base: Query, kind: Type) -> tuple[str | None, Type]:
@@ -201,7 +264,7 @@ def _formula(node: exp.Expr, done: Done, base: Query, kind: Type) -> tuple[str |
 
     def of(name: str) -> Type:
         number = int(name[1:])
-        return base.type_of(base.select[number].term) if name[0] == "o" else _of_value(number, done, base)
+        return _of_output(number, done, base) if name[0] == "o" else _of_value(number, done, base)
 
     root = exp.Paren(this=node.copy())
     for column in list(root.find_all(exp.Column)):
@@ -229,12 +292,19 @@ def _type(node: exp.Expr, done: Done, base: Query) -> Type:
 
     def of(column: exp.Column) -> Type:
         if (number := stands_for(column, "output")) is not None:
-            return base.type_of(base.select[number].term)
+            return _of_output(number, done, base)
         number = stands_for(column, "value")
         assert number is not None
         return _of_value(number, done, base)
 
     return type_of_expression(node, of)
+
+
+def _of_output(number: int, done: Done, base: Query) -> Type:
+    """The type of an output, or of a key."""
+    if number < KEYS:
+        return base.type_of(base.select[number].term)
+    return _key(done.by[number - KEYS], done, base).type
 
 
 def _of_value(number: int, done: Done, base: Query) -> Type:
@@ -262,12 +332,16 @@ def _of_value(number: int, done: Done, base: Query) -> Type:
             ),
             INTEGER,
         )
-    if number not in done.over or aggregate.kind not in (OfGroup.SUM, OfGroup.LEAST, OfGroup.GREATEST):
+    if number not in done.over or aggregate.kind in _OWN_TYPES:
         return aggregate.type_of(lambda p: base.type_of(base.select[p].term))
     kind = _formula(done.over[number], done, base, _type(done.over[number], done, base))[1]
     if aggregate.kind is not OfGroup.SUM:
         return kind
     return INTEGER if kind.step == 1 else DOUBLE
+
+
+# Aggregates whose type is not that of what they read.
+_OWN_TYPES = (OfGroup.COUNT, OfGroup.MEAN, OfGroup.LIST, OfGroup.SKETCH)
 
 
 def _over_several(found_selection: Selection, sql: str) -> Iterator[UnsupportedError]:
