@@ -420,7 +420,11 @@ def _fix(relation: Relation, folder: Path) -> str:
     if folders:
         where = f"folders {key}=..." if key else "the folder itself"
         return f"put the files into {where}, or let history: path name the folder in which they lie"
-    job = "run ingest_flights" if _ingested(relation) else "run the job that writes this stream"
+    job = (
+        "run ingest_flights"
+        if settings.demo() and _ingested(relation)
+        else "run the job that writes this stream"
+    )
     beside = meant(folder.name, _entries(folder.parent)[0]) if not folder.exists() else None
     return beside or f"{job}, or correct history: path"
 
