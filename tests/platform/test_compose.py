@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 import time
 from importlib import metadata
 from pathlib import Path
@@ -144,6 +145,28 @@ def test_tasks_and_with_them_drivers_run_in_the_worker_alone(services: dict[str,
         return int(services[name]["deploy"]["resources"]["limits"]["memory"])
 
     assert memory("scheduler") < memory("worker")
+
+
+def test_the_executors_of_compose_and_helm_load_with_the_locked_packages(tmp_path: Path) -> None:
+    """A provider may take a name that a later Celery has no more: nothing else here would load it."""
+    executors = (
+        "airflow.providers.celery.executors.celery_executor.CeleryExecutor",
+        "airflow.providers.cncf.kubernetes.executors.kubernetes_executor.KubernetesExecutor",
+    )
+    loaded = "; ".join(f"import {name.rpartition('.')[0]}" for name in executors)
+    done = subprocess.run(
+        [sys.executable, "-c", loaded],
+        env={
+            **os.environ,
+            "AIRFLOW_HOME": str(tmp_path),
+            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{tmp_path}/airflow.db",
+            "AIRFLOW__CELERY__RESULT_BACKEND": f"db+sqlite:///{tmp_path}/airflow.db",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_without_the_demo_no_flights_are_ingested(services: dict[str, Any]) -> None:

@@ -126,7 +126,7 @@ class Tree:
                     while piece := file.read(PIECE):
                         out.write(piece)
                 # Not before this is it there.
-                out.close()
+                out.close()  # type: ignore[attr-defined]
 
     def _digest(self, storage: pafs.FileSystem, path: str) -> str:
         sha = hashlib.sha256()
