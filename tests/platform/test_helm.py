@@ -186,9 +186,9 @@ def test_versions_and_parts_are_those_of_the_project() -> None:
     assert schema["properties"]["backup"]["properties"]["parts"]["items"]["enum"] == list(PARTS)
 
 
-def test_tasks_and_with_them_drivers_have_pods_of_their_own() -> None:
-    assert VALUES["airflow"]["executor"] == "KubernetesExecutor"
-    assert VALUES["airflow"]["workers"]["kubernetes"]["resources"]["limits"]["memory"] == "6Gi"
+def test_tasks_and_with_them_drivers_run_in_workers() -> None:
+    assert VALUES["airflow"]["executor"] == "CeleryExecutor"
+    assert VALUES["airflow"]["workers"]["celery"]["resources"]["limits"]["memory"] == "6Gi"
 
 
 @pytest.mark.heavy
@@ -204,17 +204,14 @@ def test_with_airflows_own_chart_values_and_manifests_fit(helm: Path, chart: Pat
         found = rendered(helm, chart, *values, kubernetes=KUBERNETES[1])
         for each in found:
             kubernetes_validate.validate(each, KUBERNETES[1], strict=True)
-        by_name = dict(pods(found))
-        assert {"name-scheduler", "name-api-server", "name-dag-processor", "name-triggerer"} < set(by_name)
-        assert "name-worker" not in by_name
-        configured = next(each for each in found if each["metadata"]["name"] == "name-config")["data"]
-        task = yaml.safe_load(configured["pod_template_file.yaml"])["spec"]
-        for pod in (task, *(pod for name, pod in by_name.items() if name.startswith("name-"))):
+        by_name = {name: pod for name, pod in pods(found) if name != "name-redis"}
+        assert {"name-scheduler", "name-worker", "name-api-server", "name-dag-processor"} < set(by_name)
+        for name, pod in by_name.items():
             for container in pod["containers"]:
-                assert container["image"].startswith("streambound:"), container["name"]
+                assert container["image"].startswith(("streambound:", "registry.k8s.io/git-sync/")), name
                 assert container["resources"]["limits"]["memory"], container["name"]
                 assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
-        (base,) = task["containers"]
-        sources = [source["name"] for each in base["envFrom"] for source in each.values()]
+        (worker,) = (each for each in by_name["name-worker"]["containers"] if each["name"] == "worker")
+        sources = [source["name"] for each in worker["envFrom"] for source in each.values()]
         assert sources == ["streambound-environment"] * 2
-        assert {"/data", "/registry"} < {mount["mountPath"] for mount in base["volumeMounts"]}
+        assert {"/data", "/registry"} < {mount["mountPath"] for mount in worker["volumeMounts"]}
