@@ -1,3 +1,17 @@
+# The documentation as a site, which the pages show; what builds it stays behind.
+FROM python:3.11.14-slim-bookworm AS documentation
+WORKDIR /site
+COPY requirements.lock ./
+RUN sed -n '/^uv==/,/[^\]$/p' requirements.lock | python -m pip install --no-cache-dir -q -r /dev/stdin \
+    && uv pip install -q --system --no-cache --constraint requirements.lock zensical pyyaml sqlglot
+COPY pyproject.toml mkdocs.yml README.md ./
+COPY include ./include
+COPY scripts ./scripts
+COPY plugins ./plugins
+COPY benchmarks ./benchmarks
+COPY docs ./docs
+RUN PYTHONPATH=include python -m scripts.docs /site/built
+
 # One image for every Airflow and Spark process, from the lock of the local .venv less what only tests need: the
 # driver, the workers and the executors then agree on Python and on Spark.
 FROM python:3.11.14-slim-bookworm
@@ -18,6 +32,7 @@ ENV VIRTUAL_ENV=/opt/streambound/.venv \
     SPARK_HOME=/opt/streambound/.venv/lib/python3.11/site-packages/pyspark \
     GX_ANALYTICS_ENABLED=false \
     STREAMBOUND_HOME=/data \
+    STREAMBOUND_SITE=/opt/streambound/site \
     STREAMBOUND_REGISTRY=/opt/streambound/include/registry \
     AIRFLOW_HOME=/opt/streambound/airflow
 
@@ -38,6 +53,7 @@ COPY --chown=streambound dags ./dags
 # The pages show them.
 COPY --chown=streambound docs ./docs
 COPY --chown=streambound mkdocs.yml ./
+COPY --chown=streambound --from=documentation /site/built ./site
 
 ENTRYPOINT ["tini", "--"]
 CMD ["airflow", "version"]

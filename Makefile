@@ -1,5 +1,5 @@
 .POSIX:
-.PHONY: demo cluster-demo cluster-test check test lint heavy live statements rewrites flink wild properties fuzz api-fuzz crash backfill bench bench-check docs playground playground-test up down status lock setup setup-tests wheel release sbom audit
+.PHONY: demo cluster-demo cluster-test helm-check check test lint heavy live statements rewrites flink wild properties fuzz api-fuzz crash backfill bench bench-check docs playground playground-test up down status lock setup setup-tests wheel release sbom audit
 
 PY = .venv/bin/python
 
@@ -15,6 +15,11 @@ cluster-demo:
 # The same as a test, over two days; about eight minutes.
 cluster-test: setup-tests
 	$(PY) -m pytest tests/e2e/test_cluster_demo.py -m heavy -rP
+
+# The Helm chart with Airflow's own, which is fetched over the network where `helm dependency build` has not done so:
+# our values against its schema, and all that is rendered against those of Kubernetes. `check` does it without.
+helm-check: setup-tests
+	$(PY) -m pytest tests/platform/test_helm.py -m "heavy or not heavy"
 
 check:
 	./check
@@ -148,7 +153,7 @@ release: setup
 # An exported lock instead of uv's own, which records where each file was downloaded. The second is the part of the
 # first that production needs: an image holds no test tools.
 COMPILE = .venv/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
-  --extra all --no-emit-index-url --no-annotate --custom-compile-command "make lock"
+  --extra cluster --no-emit-index-url --no-annotate --custom-compile-command "make lock"
 lock: setup
 	$(COMPILE) --extra dev -o requirements.lock
 	$(COMPILE) -c requirements.lock -o requirements-production.lock

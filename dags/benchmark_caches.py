@@ -17,9 +17,10 @@ The choices are in `caches/QUERY.json`, below the working folder; `evaluate_hist
 whose file has the line `-- cache size: N`. **A benchmark that fails leaves the earlier choice standing.**
 
 **Schedule**: whenever flights have been ingested and answers have been published since the last benchmark
-that these assets started (`flight_history` and `answers`), and every night at 03:00 UTC. The DAG has no start
-date and does not catch up: when it is unpaused for the first time nothing runs until then. When it is
-unpaused again after a pause that missed nights, the latest missed night runs once.
+that these assets started (`flight_history`, which is `history` without the demo, and `answers`), and every
+night at 03:00 UTC. The DAG has no start date and does not catch up: when it is unpaused for the first time
+nothing runs until then. When it is unpaused again after a pause that missed nights, the latest missed night
+runs once.
 
 **Backfill**: each run looks at the history up to its own day, in order; the choices of the last run stand
 until the next night.
@@ -35,7 +36,7 @@ from airflow.sdk import AssetOrTimeSchedule, CronTriggerTimetable, TriggerRule, 
 from streambound.approximate.nightly import offered
 from streambound.approximate.policies import POLICIES
 from streambound_airflow import alerts, assets, forms
-from streambound_airflow.assets import ANSWERS, CACHE_CHOICES, FLIGHT_HISTORY
+from streambound_airflow.assets import ANSWERS, CACHE_CHOICES, HISTORIES
 from streambound_airflow.spark_submit import BenchmarkCachesOperator
 
 NIGHTLY = CronTriggerTimetable("0 3 * * *", timezone="UTC", run_immediately=timedelta(0))
@@ -45,7 +46,7 @@ NIGHTLY = CronTriggerTimetable("0 3 * * *", timezone="UTC", run_immediately=time
     dag_id="benchmark_caches",
     doc_md=__doc__,
     # Both: its choices start an evaluation, whose answers alone must not start the next benchmark.
-    schedule=AssetOrTimeSchedule(timetable=NIGHTLY, assets=FLIGHT_HISTORY & ANSWERS),
+    schedule=AssetOrTimeSchedule(timetable=NIGHTLY, assets=HISTORIES[0] & ANSWERS),
     catchup=False,
     max_active_runs=1,
     dagrun_timeout=timedelta(hours=3),
@@ -106,7 +107,7 @@ def benchmark_caches() -> None:
         with reported():
             return caches.record(results(), context["run_id"], names)
 
-    @task(inlets=[FLIGHT_HISTORY], outlets=[CACHE_CHOICES])
+    @task(inlets=[HISTORIES[0]], outlets=[CACHE_CHOICES])
     def announce(found: dict[str, Any], **context: Any) -> None:
         assets.announce(context, CACHE_CHOICES, found)
 

@@ -36,18 +36,11 @@ from typing import Any
 from airflow.sdk import AssetOrTimeSchedule, CronTriggerTimetable, TriggerRule, dag, task
 
 from streambound_airflow import alerts, assets, forms
-from streambound_airflow.assets import (
-    ABSTRACT_HISTORY,
-    ANSWERS,
-    CACHE_CHOICES,
-    FLIGHT_HISTORY,
-    SYNOPSES,
-    VERDICTS,
-)
+from streambound_airflow.assets import ANSWERS, CACHE_CHOICES, HISTORIES, SYNOPSES, VERDICTS
 from streambound_airflow.operators import StreamQualityOperator
 from streambound_airflow.spark_submit import ANSWERS_FIRST, EvaluateHistoryOperator
 
-READS = [VERDICTS, CACHE_CHOICES, SYNOPSES, FLIGHT_HISTORY, ABSTRACT_HISTORY]
+READS = [VERDICTS, CACHE_CHOICES, SYNOPSES, *HISTORIES]
 NIGHTLY = CronTriggerTimetable("0 4 * * *", timezone="UTC", run_immediately=timedelta(0))
 
 
@@ -74,7 +67,7 @@ NIGHTLY = CronTriggerTimetable("0 4 * * *", timezone="UTC", run_immediately=time
             "Recompute",
             "Read and evaluate everything, whatever is checkpointed, and take in what is in quarantine.",
         ),
-        "announce": forms.announce("benchmark_caches, for all queries, if flights have been ingested since"),
+        "announce": forms.announce("benchmark_caches, for all queries, if histories have arrived since"),
     },
 )
 def evaluate_history() -> None:

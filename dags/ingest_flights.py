@@ -12,6 +12,8 @@ derived and what happens to missing values.
 Days that are new or have changed are announced by events of the asset `flight_months`, one a month with the
 month as its partition key, which start `materialize_synopses`.
 
+The DAG is there for the demo: not where `STREAMBOUND_DEMO` is `no`.
+
 **Schedule**: none, the data never changes. Unpausing starts nothing: run it by hand.
 
 **Backfill**: Airflow offers none for a DAG without a schedule. Trigger it with *From* and *To*.
@@ -24,6 +26,7 @@ from typing import Any
 
 from airflow.sdk import dag, task
 
+from streambound import settings
 from streambound_airflow import forms
 from streambound_airflow.assets import ABSTRACT_HISTORY, FLIGHT_HISTORY, FLIGHT_MONTHS
 
@@ -76,4 +79,5 @@ def ingest_flights() -> None:
     generate_abstract()
 
 
-ingest_flights()
+if settings.demo():
+    ingest_flights()

@@ -17,6 +17,7 @@ query that still runs elsewhere is waited for.
 
 **Schedule**: whenever days of flights arrive or change (asset `flight_months`, one event a month with the
 month as its partition key); what arrives together of one year is one run, whose partition key is the year.
+Without the demo (`STREAMBOUND_DEMO=no`) whenever what writes the streams emits the asset `history`.
 Such a run is skipped as long as a query has not been checked: the verdicts start its first evaluation.
 The DAG has no start date: unpausing it starts nothing.
 
@@ -32,26 +33,22 @@ from typing import Any
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk import PartitionedAssetTimetable, StartOfYearMapper, TriggerRule, dag, task
 
+from streambound import settings
 from streambound_airflow import alerts, forms
-from streambound_airflow.assets import (
-    ABSTRACT_HISTORY,
-    CACHE_CHOICES,
-    FLIGHT_HISTORY,
-    FLIGHT_MONTHS,
-    SYNOPSES,
-    VERDICTS,
-)
+from streambound_airflow.assets import CACHE_CHOICES, FLIGHT_MONTHS, HISTORIES, HISTORY, SYNOPSES, VERDICTS
 from streambound_airflow.operators import StreamQualityOperator
 from streambound_airflow.spark_submit import ANSWERS_FIRST, EvaluateHistoryOperator
 
-READS = [VERDICTS, CACHE_CHOICES, FLIGHT_HISTORY, FLIGHT_MONTHS, ABSTRACT_HISTORY]
+READS = [VERDICTS, CACHE_CHOICES, *HISTORIES]
 BY_YEAR = StartOfYearMapper(input_format="%Y-%m")
 
 
 @dag(
     dag_id="materialize_synopses",
     doc_md=__doc__,
-    schedule=PartitionedAssetTimetable(assets=FLIGHT_MONTHS, default_partition_mapper=BY_YEAR),
+    schedule=PartitionedAssetTimetable(assets=FLIGHT_MONTHS, default_partition_mapper=BY_YEAR)
+    if settings.demo()
+    else [HISTORY],
     catchup=False,
     max_active_runs=1,
     dagrun_timeout=timedelta(hours=3),
@@ -83,7 +80,7 @@ def materialize_synopses() -> None:
         from streambound_airflow.runs import record_start
         from streambound_airflow.selection import select_days
 
-        by_partitions = context.get("partition_key") is not None
+        by_partitions = context["dag_run"].run_type == "asset_triggered"
         with reported():
             params, store = asked(context), results()
             if by_partitions and (waiting := synopses.unchecked(store, params["queries"])):

@@ -14,12 +14,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import secrets
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from scripts.airflow_layout import PROJECT
 from scripts.airflow_local import AirflowFailed, Layout, LocalAirflow, free_port, stop_on_signals
 from scripts.airflow_rest import AirflowApiError
 from scripts.comparison import compared
@@ -29,7 +31,9 @@ from scripts.local_spark import LocalSpark, SparkFailed
 from streambound.errors import StreamboundError
 from streambound.locks import taken
 
+# Databases, and the one user of each.
 AIRFLOW_DATABASE, RESULTS_DATABASE = "airflow", "streambound"
+USERS = PROJECT / "deploy" / "postgres" / "users.sql"
 # Of the user's own Airflow and streams, which this must not touch.
 OTHERS = (
     *(
@@ -48,13 +52,24 @@ class DemoFailed(Exception):
     """A DAG failed; its log has been printed."""
 
 
-def layout_on(folder: Path, postgres: LocalPostgres, spark: LocalSpark, registry: Path) -> Layout:
+def with_users(postgres: LocalPostgres) -> dict[str, str]:
+    """The addresses of the two databases, each made as Compose makes it, with a user of its own."""
+    passwords = {name: secrets.token_hex(24) for name in (AIRFLOW_DATABASE, RESULTS_DATABASE)}
+    postgres.run(
+        USERS,
+        AIRFLOW_DB_PASSWORD=passwords[AIRFLOW_DATABASE],
+        RESULTS_DB_PASSWORD=passwords[RESULTS_DATABASE],
+    )
+    return {name: postgres.url(name, name, password) for name, password in passwords.items()}
+
+
+def layout_on(folder: Path, databases: Mapping[str, str], spark: LocalSpark, registry: Path) -> Layout:
     """An Airflow on PostgreSQL whose tasks run on the cluster and record in PostgreSQL."""
-    results = postgres.url(RESULTS_DATABASE)
+    results = databases[RESULTS_DATABASE]
     host, _, port = spark.master.rpartition(":")
     cluster = {"conn_type": "spark", "host": host, "port": int(port), "extra": {"deploy-mode": "client"}}
     settings = {
-        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": postgres.url(AIRFLOW_DATABASE),
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": databases[AIRFLOW_DATABASE],
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(cluster),
         "AIRFLOW_CONN_STREAMBOUND_DB": json.dumps({"conn_type": "generic", "extra": {"url": results}}),
         "STREAMBOUND_DATABASE_URL": results,
@@ -90,16 +105,16 @@ def run_both(base: Path, registry: Path, days: int | None, say: Clock) -> int:
         LocalPostgres(base / "postgres", echo=say.say) as postgres,
         LocalSpark(base / "spark", echo=say.say) as spark,
     ):
-        postgres.create_databases(AIRFLOW_DATABASE, RESULTS_DATABASE)
+        databases = with_users(postgres)
         say.say("1 of 2: the demo on PostgreSQL and the Spark cluster")
-        run_demo(layout_on(base / "cluster", postgres, spark, registry), days, say)
+        run_demo(layout_on(base / "cluster", databases, spark, registry), days, say)
         shown = len(spark.applications())
         say.say(f"the history server shows {shown} application{'' if shown == 1 else 's'}")
         say.say("2 of 2: the demo on SQLite and local Spark")
         alone = layout_alone(base / "local", registry)
         run_demo(alone, days, say)
         found = compared(
-            Results(postgres.url(RESULTS_DATABASE)), Results(f"sqlite:///{alone.home / 'results.db'}")
+            Results(databases[RESULTS_DATABASE]), Results(f"sqlite:///{alone.home / 'results.db'}")
         )
         say.say("stopping the cluster")
     print(f"\n{found.table}\n")

@@ -1,7 +1,7 @@
 """A PostgreSQL server of one's own, from Debian's package: its own data folder, port and password.
 
 PostgreSQL refuses to run as root; when that is who starts it, server and data belong to the user whom the
-package created. It listens on the loopback interface only, and its one role has a generated password.
+package created. It listens on the loopback interface only, and its superuser has a generated password.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 from scripts.airflow_layout import free_port
 from scripts.sessions import die_with_parent, end_of
 
-ROLE = "streambound"
+ROLE = "postgres"
 SERVICE_USER = "postgres"
 DEBIAN = Path("/usr/lib/postgresql")
 INSTALL = "sudo apt-get update && sudo apt-get install postgresql"
@@ -40,6 +40,7 @@ class Programs:
     initdb: Path
     server: Path
     ready: Path
+    shell: Path
 
 
 def find_programs() -> Programs:
@@ -52,8 +53,8 @@ def find_programs() -> Programs:
     folders = [Path(on_path).resolve().parent] if on_path else []
     folders += sorted(DEBIAN.glob("[0-9]*/bin"), key=lambda folder: int(folder.parent.name), reverse=True)
     for folder in folders:
-        found = Programs(folder / "initdb", folder / "postgres", folder / "pg_isready")
-        if found.initdb.exists() and found.server.exists() and found.ready.exists():
+        found = Programs(*(folder / name for name in ("initdb", "postgres", "pg_isready", "psql")))
+        if all(path.exists() for path in vars(found).values()):
             return found
     raise PostgresFailed(f"PostgreSQL's server is not installed; install it and try again:\n  {INSTALL}")
 
@@ -90,12 +91,13 @@ class LocalPostgres:
 
     @property
     def password(self) -> str:
-        """Of the one role, kept beside the data."""
+        """The superuser's, kept beside the data."""
         return self._password_file.read_text().strip()
 
-    def url(self, database: str) -> str:
-        """SQLAlchemy's address of a database."""
-        return f"postgresql+psycopg2://{ROLE}:{self.password}@127.0.0.1:{self.port}/{database}"
+    def url(self, database: str, user: str = ROLE, password: str = "") -> str:
+        """SQLAlchemy's address of a database, of the superuser where no other is named."""
+        word = password or self.password
+        return f"postgresql+psycopg2://{user}:{word}@127.0.0.1:{self.port}/{database}"
 
     def start(self, timeout: float = 180.0) -> None:
         """Make the data folder if needed, start the server, and return when it takes connections."""
@@ -134,6 +136,28 @@ class LocalPostgres:
             for name in names:
                 if name not in known:
                     connection.exec_driver_sql(f'CREATE DATABASE "{name}"')
+
+    def run(self, script: Path, **variables: str) -> None:
+        """Run a file of SQL by psql as the superuser, who finds these variables in the environment.
+
+        Raises:
+            PostgresFailed: a statement failed.
+        """
+        connection = {
+            "PGHOST": "127.0.0.1",
+            "PGPORT": str(self.port),
+            "PGUSER": ROLE,
+            "PGDATABASE": "postgres",
+        }
+        done = subprocess.run(
+            [str(find_programs().shell), "--no-psqlrc", "--quiet", "--file", str(script)],
+            env={**os.environ, **connection, "PGPASSWORD": self.password, **variables},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise PostgresFailed(f"{script} failed\n{done.stderr.strip()}")
 
     def log(self, lines: int = 20) -> str:
         """The end of the server's log."""

@@ -1,7 +1,7 @@
 """A version by one command: ``make release VERSION=0.2.0``.
 
-Writes the version into pyproject.toml, into the pages that name a tag, and over what the changelog says is
-unreleased. It commits and tags nothing: what it changed can be looked at first.
+Writes the version into pyproject.toml, into what is deployed, into the pages that name a tag, and over what
+the changelog says is unreleased. It commits and tags nothing: what it changed can be looked at first.
 """
 
 from __future__ import annotations
@@ -14,6 +14,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 _VERSION = re.compile(r'^version = "(.+)"$', re.MULTILINE)
 _UNRELEASED = "## Unreleased\n"
+# Files that name the image, and nothing else of that version.
+_DEPLOYED = (
+    "docker-compose.yml",
+    "deploy/helm/streambound/Chart.yaml",
+    "deploy/helm/streambound/values.yaml",
+)
 
 
 def release(version: str, day: date, root: Path = ROOT) -> list[Path]:
@@ -38,6 +44,9 @@ def release(version: str, day: date, root: Path = ROOT) -> list[Path]:
         text = page.read_text(encoding="utf-8")
         if (tagged := re.sub(rf"\bv{re.escape(found)}\b", f"v{version}", text)) != text:
             changed[page] = tagged
+    for path in map(root.joinpath, _DEPLOYED):
+        text = path.read_text(encoding="utf-8")
+        changed[path] = re.sub(rf"(?<![\d.]){re.escape(found)}(?![\d.])", version, text)
     for path, text in changed.items():
         path.write_text(text, encoding="utf-8")
     return list(changed)

@@ -67,6 +67,7 @@ ALLOWED: dict[str, list[str] | str] = {
     "results": [],
     "results.migrations": "results",
     "results.migrations.versions": "results",
+    "backup": ["checkpoint", "results"],
     "quality": ["query", "storage", "results"],
     "report": [
         *("query", "boundedness", "synopsis", "evaluation", "checkpoint", "certificate", "compiler"),
@@ -103,6 +104,7 @@ ALLOWED: dict[str, list[str] | str] = {
             "approximate",
         ),
         *("history", "live", "spark", "report", "engines", "simulator", "examination", "editor", "imports"),
+        "backup",
     ],
     "__init__": ["api"],
 }

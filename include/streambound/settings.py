@@ -4,9 +4,11 @@
 ``STREAMBOUND_STREAMS``   folder of the streams' histories; default ``streams`` in the home.
 ``STREAMBOUND_REGISTRY``  folder with ``streams.yml`` and ``queries/``; default ``include/registry``.
 ``STREAMBOUND_DOCS_URL``  where the site that ``make docs`` builds is published; no default.
+``STREAMBOUND_SITE``      folder of that site, which Airflow's pages show; default ``docs`` in the home.
 ``STREAMBOUND_CHECKPOINTS``  folder or address (``s3://...``) of the checkpoints; default in the home.
 ``STREAMBOUND_DATABASE_URL``  SQLAlchemy address of the results database; default SQLite in the home.
 ``STREAMBOUND_ALERTS``    where Airflow sends what a run found: ``log`` or a connection; default nowhere.
+``STREAMBOUND_DEMO``      whether Airflow ingests the demo's flights: ``yes`` (default) or ``no``.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ _EXTRAS = {
     "lsp": ("lsprotocol", "pygls", "watchfiles"),
     "protobuf": ("proto_schema_parser",),
 }
+_YES, _NO = ("yes", "true", "on", "1"), ("no", "false", "off", "0")
 CHECKPOINTS = (
     "name another folder with STREAMBOUND_CHECKPOINTS, or with STREAMBOUND_HOME for all that is kept"
 )
@@ -107,7 +110,7 @@ def streams_root() -> Path:
 
 def site_root() -> Path:
     """Folder of the documentation as a site, where it has been built: plain files."""
-    return home() / "docs"
+    return Path(os.environ.get("STREAMBOUND_SITE") or home() / "docs")
 
 
 def answers_root() -> Path:
@@ -186,6 +189,18 @@ def documentation_url() -> str | None:
 def alerts() -> str | None:
     """Where a run's findings are sent: ``log``, or the name of an Airflow connection; None for nowhere."""
     return os.environ.get("STREAMBOUND_ALERTS", "").strip() or None
+
+
+def demo() -> bool:
+    """Whether the demo's flights are ingested; elsewhere somebody else's DAGs bring the streams.
+
+    Raises:
+        DataError: the environment says neither yes nor no.
+    """
+    given = os.environ.get("STREAMBOUND_DEMO", "").strip().lower()
+    if given not in ("", *_YES, *_NO):
+        raise DataError(f"STREAMBOUND_DEMO is {given!r}", accepted="yes or no", fix="set it to one of these")
+    return given not in _NO
 
 
 def database_url() -> str:

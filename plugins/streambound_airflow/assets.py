@@ -7,6 +7,8 @@ from typing import Any
 
 from airflow.sdk import Asset
 
+from streambound import settings
+
 GROUP = "streambound"
 
 
@@ -23,6 +25,10 @@ FLIGHT_MONTHS = _asset(
     "flight_months", "streams/flights/months", "Months of which a day is new, has changed or is gone."
 )
 ABSTRACT_HISTORY = _asset("abstract_history", "streams/abstract", "The papers' streams S and T.")
+# Of streams that are not the demo's: what writes them emits it, and knows it by its name and address.
+HISTORY = _asset("history", "streams", "Partitions of streams that are new or have changed.")
+# What is emitted when histories have grown, the first whenever they have.
+HISTORIES = [FLIGHT_HISTORY, FLIGHT_MONTHS, ABSTRACT_HISTORY] if settings.demo() else [HISTORY]
 VERDICTS = _asset("verdicts", "results/verdicts", "Which registered queries run in bounded memory, and why.")
 # One event a query, with its name as partition key.
 SYNOPSES = _asset("synopses", "results/synopses", "The newest checkpoint of each query's state.")

@@ -160,7 +160,7 @@ def keep_out(
     if not left:
         raise DataError(
             f"no query has anything to read: {'; '.join(sorted(set(dropped.values())))}",
-            fix="choose other days, or run ingest_flights",
+            fix="choose other days, or run what writes the streams (in the demo ingest_flights)",
         )
     folder = run_folder(job, run_id)
     folder.mkdir(parents=True, exist_ok=True)

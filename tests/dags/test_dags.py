@@ -102,6 +102,35 @@ def test_what_depends_on_days_can_be_backfilled_a_run_a_day(parsed: dict[str, An
     }
 
 
+def test_without_the_demo_nothing_waits_for_flights(
+    parsed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STREAMBOUND_DEMO", "no")
+    alone = json.loads(run(str(Path(__file__).with_name("probe.py")), str(ROOT / "dags")).splitlines()[-1])
+    assert alone["errors"] == {} and alone["warnings"] == []
+    assert sorted(alone["dags"]) == [dag_id for dag_id in DAGS if dag_id != "ingest_flights"]
+    assert "flight" not in json.dumps([alone["assets"], *(dag["tasks"] for dag in alone["dags"].values())])
+    assert alone["assets"]["history"][0] == "x-streambound://streams"
+    waits_for = {dag_id: dag["waits_for"] for dag_id, dag in alone["dags"].items()}
+    assert "'history'" in waits_for["materialize_synopses"]
+    assert (
+        waits_for["benchmark_caches"].startswith("AssetAll(") and "'history'" in waits_for["benchmark_caches"]
+    )
+    # Everything else is as with it.
+    for dag_id, dag in alone["dags"].items():
+        assert dag["tasks"].keys() == parsed["dags"][dag_id]["tasks"].keys()
+        assert dag["params"].keys() == parsed["dags"][dag_id]["params"].keys()
+
+
+def test_neither_yes_nor_no_is_an_error_of_the_dags(
+    parsed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STREAMBOUND_DEMO", "perhaps")
+    told = json.loads(run(str(Path(__file__).with_name("probe.py")), str(ROOT / "dags")).splitlines()[-1])
+    assert told["dags"] == {}
+    assert all("STREAMBOUND_DEMO is 'perhaps'" in text for text in told["errors"].values())
+
+
 @pytest.mark.parametrize("dag_id", DAGS)
 def test_each_dag_says_what_a_backfill_does(parsed: dict[str, Any], dag_id: str) -> None:
     assert "**Backfill**" in parsed["dags"][dag_id]["doc_md"]

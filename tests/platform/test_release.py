@@ -221,8 +221,10 @@ def step(one: dict[str, Any], known: dict[str, str], folder: Path) -> int:
 
 def test_a_version_is_set_everywhere_by_one_command(tmp_path: Path) -> None:
     old = PROJECT["version"]
-    (tmp_path / "docs").mkdir()
-    for name in ("pyproject.toml", "CHANGELOG.md", "docs/lint.md"):
+    deployed = {f"deploy/helm/streambound/{name}" for name in ("Chart.yaml", "values.yaml")}
+    deployed.add("docker-compose.yml")
+    for name in ("pyproject.toml", "CHANGELOG.md", "docs/lint.md", *deployed):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
     changelog = tmp_path / "CHANGELOG.md"
     changelog.write_text(changelog.read_text().replace("## Unreleased\n", "## Unreleased\n\n- News.\n", 1))
@@ -231,7 +233,11 @@ def test_a_version_is_set_everywhere_by_one_command(tmp_path: Path) -> None:
         "pyproject.toml",
         "CHANGELOG.md",
         "docs/lint.md",
+        *deployed,
     }
+    for name in deployed:
+        text = (tmp_path / name).read_text()
+        assert text == (ROOT / name).read_text().replace(old, "99.0.1") and "99.0.1" in text
     assert tomllib.loads((tmp_path / "pyproject.toml").read_text())["project"]["version"] == "99.0.1"
     assert "## Unreleased\n\n## 99.0.1 (2030-01-02)\n\n- News.\n" in changelog.read_text()
     guide = (tmp_path / "docs" / "lint.md").read_text()

@@ -15,12 +15,25 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from streambound import settings
-from streambound.cli import cache, check, code, doctor, explain, import_, lsp, rewrite, run, state, witness
+from streambound.cli import (
+    backup,
+    cache,
+    check,
+    code,
+    doctor,
+    explain,
+    import_,
+    lsp,
+    rewrite,
+    run,
+    state,
+    witness,
+)
 from streambound.cli.options import Parser
 from streambound.errors import PlatformError, StorageError, StreamboundError
 
 # Each module adds its parser and imports what it needs when it runs, so that no command waits for another.
-COMMANDS = (check, explain, code, rewrite, lsp, doctor, run, state, witness, cache, import_)
+COMMANDS = (check, explain, code, rewrite, lsp, doctor, run, state, witness, cache, import_, backup)
 
 
 def command() -> NoReturn:

@@ -423,7 +423,7 @@ def _fix(relation: Relation, folder: Path) -> str:
     if folders:
         where = f"folders {key}=..." if key else "the folder itself"
         return f"put the files into {where}, or let history: path name the folder in which they lie"
-    own = not _ingested(relation)
+    own = not (settings.demo() and _ingested(relation))
     missing = (
         f"run {'the job that writes this stream' if own else 'ingest_flights'}, or correct history: path"
     )

@@ -1,0 +1,1 @@
+"""Registry, results, checkpoints and answers as one folder with digests, and put back from it."""
