@@ -26,7 +26,7 @@ from streambound.rewrites.targets import Target, target
 from streambound.synopsis.flow import Applied, Grouped, Leaf, Node, Ranked, nodes
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import plan_of
-from streambound.synopsis.statement import PlannedPart
+from streambound.synopsis.statement import PlannedPart, not_evaluated
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def _written(job: Planned, to: Target) -> Rewrite:
     if to.unwritable is not None:
         raise PlanError(to.unwritable)
     if job.unplanned is not None:
-        raise PlanError(f"no plan was made of it: {job.unplanned}")
+        raise not_evaluated(job.name, job.unplanned)
     if isinstance(job.node, Applied):
         return _grouped(job, job.node, to)
     if job.node is not None:
