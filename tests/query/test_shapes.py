@@ -364,6 +364,12 @@ def test_the_verdict_of_a_script(dialect: str, sql: str, verdict: str) -> None:
             "SELECT SUM(n) OVER (ORDER BY ts ROWS BETWEEN UNBOUNDED FOLLOWING AND CURRENT ROW) FROM clicks",
             "a frame ends before it begins, so it has no rows",
         ),
+        (
+            "spark",
+            "SELECT SUM(n) OVER (PARTITION BY usr RANGE BETWEEN INTERVAL 1 HOUR PRECEDING AND CURRENT ROW)"
+            " FROM clicks",
+            "a frame by RANGE begins or ends so far from its row, and the rows have no order",
+        ),
         ("duckdb", "SELECT * FROM orders ASOF JOIN parcels", "an as-of join has no condition"),
     ],
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from streambound.compiler import Planned
 from streambound.errors import PlanError
 from streambound.query.registry import Mentions
+from streambound.synopsis.statement import not_evaluated
 
 _PROGRAM = '''\
 """{name} on Spark Structured Streaming: the plan keeps {size}.

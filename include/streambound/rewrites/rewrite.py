@@ -331,8 +331,8 @@ def _explicit(plan: Plan, to: Target) -> bool:
 
 def _unchanged(job: Planned, to: Target, why: str) -> Rewrite:
     kept: tuple[Kept, ...] = ()
-    if job.units is None:
-        kept = (Kept("join", None, formula=str(job.units_formula)),)
+    if job.units_formula is not None:
+        kept = (Kept("join", None, formula=job.units_formula),)
     elif job.units:
         kept = (Kept("join", job.units),)
     return Rewrite(job.name, to.name, job.sql, note=f"nothing to rewrite: {why}", kept=kept)

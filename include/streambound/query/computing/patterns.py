@@ -97,7 +97,7 @@ def _replaced_matches(node: exp.Expr, of: Translation, columns: Columns) -> Type
 
 # Letters that are one character of some engines and two of others.
 _WIDE = "[\\x{10000}-\\x{10FFFF}]"
-# Every character by its kind: what is neither letter nor digit first, for each sign put in is of a kind again.
+# Every character by its kind, what is neither letter nor digit first: a sign that is put in is of one again.
 _KINDS = (3, "[^\\p{Lu}\\p{Ll}\\p{Nd}]"), (1, "\\p{Ll}"), (0, "\\p{Lu}"), (2, "\\p{Nd}")
 _MASKS = ("X", "x", "n", "-")
 

@@ -29,6 +29,8 @@ NULL_UNMATCHED = "null unmatched"
 JOINS_TEXTS = "joins texts"
 # The moment of a clock in a zone, of one in UTC.
 OF_UTC = "of utc"
+# A window function of the rows of so long ago.
+LIMITED = "limited"
 # The words of MATCH_RECOGNIZE.
 PATTERN = "pattern"
 # Functions of tables that put each row into windows.
