@@ -35,6 +35,7 @@ _RELAXED = f"a difference in months, or in boundaries of a unit, {_DECIDED}"
 _NESTED = "a nested column is decided by its path, and cannot be evaluated yet"
 # Its rows are those before WHERE and JOIN; whether one of just so long ago is among them is not said.
 _LIMITED = "OVER with LIMIT DURATION is decided, and cannot be evaluated yet"
+_ORDERED = "the time that the catalog says of a view is decided, and cannot be evaluated yet"
 # Tables of files and topics that a statement names where others name a table.
 _READERS = ("READ_FILES", "READ_KAFKA", "CLOUD_FILES", "READ_KINESIS", "READ_PUBSUB", "READ_PULSAR")
 
@@ -120,6 +121,8 @@ class Script:
         )
         if any(LIMITED in window.meta for window in windows):
             return tree, catalog, _LIMITED
+        if inliner.ordered:
+            return tree, catalog, _ORDERED
         return tree, catalog, _unevaluated(inliner)
 
     def _inlined(self, query: NamedQuery) -> Other:
