@@ -79,7 +79,7 @@ class Sources:
                 self._inliner.beside(query, around)
             return Source(key, table, (), None)
         elif (view := self._view(table, around)) is not None:
-            blocks = self._viewed(view, table, taken)
+            blocks = self._viewed(view, table, taken, hint)
         elif (named_query := self._named_query(table)) is not None:
             blocks = self._registered(named_query, table, taken)
         else:
@@ -153,7 +153,7 @@ class Sources:
         view = around.get(self._inliner.key(table.this)) if plainly_named(table) else None
         return view or around.get(".".join(map(self._inliner.key, table.parts)))
 
-    def _viewed(self, view: View, table: exp.Table, taken: set[str]) -> tuple[Rows, ...]:
+    def _viewed(self, view: View, table: exp.Table, taken: set[str], hint: str | None) -> tuple[Rows, ...]:
         if isinstance(view.tree, exp.Null):
             return ()
         if any(tree is view.tree for tree in self._inliner.open):
@@ -162,7 +162,8 @@ class Sources:
         self._inliner.open.append(view.tree)
         try:
             around = self._inliner.views if view.around is None else view.around
-            blocks = self._inliner.query(view.tree, around, taken, (table.args.get("alias") or table).name)
+            called = hint or (table.args.get("alias") or table).name
+            blocks = self._inliner.query(view.tree, around, taken, called)
         finally:
             self._inliner.open.pop()
         return self._ordered(table, self._renamed(blocks, view.columns))
