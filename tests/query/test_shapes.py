@@ -33,6 +33,19 @@ CATALOG = catalog_from_mapping(
     }
 )
 CASES = [
+    # Sessions of a join are told by the time that they name: what came before gets rows for ever.
+    (
+        "spark",
+        "SELECT COUNT(*) AS n FROM orders o JOIN clicks c ON o.ts <= c.ts"
+        " GROUP BY session_window(o.ts, '5 minutes')",
+        "unbounded",
+    ),
+    (
+        "spark",
+        "SELECT COUNT(*) AS n FROM orders o JOIN clicks c ON o.ts <= c.ts"
+        " GROUP BY session_window(c.ts, '5 minutes')",
+        "bounded",
+    ),
     # Sub-queries that speak of the rows around them.
     (
         "flink",
