@@ -65,6 +65,9 @@ def test_a_moment_of_a_zone_in_ksqldb() -> None:
         ("flink", "REGEXP_EXTRACT(a, '(a)|(b)', 1)"),
         # No dialect without a rule of its own says which group is meant.
         ("risingwave", "REGEXP_EXTRACT(a, '(a)b')"),
+        # What Spark has no place for would be left out.
+        ("flink", "LOCATE('a', a, 3)"),
+        ("postgres", "date_trunc('day', ts, 'Asia/Tokyo')"),
         # Of a moment without a zone it would be the other way round.
         ("postgres", "ts AT TIME ZONE 'Europe/Rome'"),
         ("ksql", "CONVERT_TZ(ts, 'Europe/Rome', 'UTC')"),

@@ -89,6 +89,10 @@ def spark_form(node: exp.Expr, kinds: Callable[[str], Type | None]) -> exp.Expr:
             return exp.Bracket(this=inner, expressions=[of(place) for place in part.expressions])
         if isinstance(part, exp.RegexpExtract):
             return extracted(part)
+        zone = part.args.get("zone")
+        if isinstance(part, (exp.TimestampTrunc, exp.DateTrunc)) and zone is not None and zone.name != "UTC":
+            # Spark has no place for it.
+            raise NotComputed(part)
         if isinstance(part, exp.AtTimeZone) and OF_UTC not in part.meta:
             # Of a timestamp without a zone it is the other way round.
             raise NotComputed(part)

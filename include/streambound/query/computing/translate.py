@@ -57,7 +57,11 @@ def formula_of(
         NotComputed: it has what is not computed.
     """
     made = spark_form(node, kinds)
-    text: str = made.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE, comments=False)
+    try:
+        # An argument that Spark has no place for must not be left out.
+        text: str = made.sql(dialect="spark", unsupported_level=ErrorLevel.RAISE, comments=False)
+    except SqlglotError:
+        raise NotComputed(node) from None
     names = {column.name: kinds(column.name) for column in made.find_all(exp.Column)}
     if None in names.values():
         raise NotComputed(node)
