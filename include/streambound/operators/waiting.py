@@ -40,10 +40,10 @@ class NextVersions(Operator):
         """The changes of its rows: see ``Operator``."""
         rows, tuples = inputs
         touched: dict[Row, dict[int, list[tuple[Row, int]]]] = {}
-        found: dict[Row, int] = {}
+        answers: dict[Row, int] = {}
         for row, count in rows.items():
             self._wait(row, count)
-            self._tell(row, (None,) * len(self._operation.kept), count * self._operation.outer_join, found)
+            self._tell(row, (None,) * len(self._operation.kept), count * self._operation.outer_join, answers)
         for row, count in tuples.items():
             moment = row[self._operation.right]
             self._see(moment)
@@ -51,28 +51,28 @@ class NextVersions(Operator):
             if key in self._waiting:
                 touched.setdefault(key, {}).setdefault(moment, []).append((row, count))
         for key, versions in touched.items():
-            self._answer(key, sorted(versions.items()), found)
+            self._answer(key, sorted(versions.items()), answers)
         for row in rows:
             self._see(row[self._operation.left])
             self._settle(row)
         for row in self._due.until(self._seen):
             self._forget(row)
-        return {row: count for row, count in found.items() if count}
+        return {row: count for row, count in answers.items() if count}
 
     def standing(self, now: int | None, below: Sequence[Changes]) -> dict[Row, int]:
-        """Rows with NULLs that may still find a tuple; all others found theirs."""
-        found: dict[Row, int] = {}
+        """Rows with NULLs that may still find a tuple; all others have found theirs."""
+        answers: dict[Row, int] = {}
         for waiting in self._waiting.values() if self._operation.outer_join else ():
             for row, count in waiting.items():
-                self._tell(row, (None,) * len(self._operation.kept), count, found)
-        return found
+                self._tell(row, (None,) * len(self._operation.kept), count, answers)
+        return answers
 
-    def _tell(self, row: Row, version: Row, count: int, found: dict[Row, int]) -> None:
+    def _tell(self, row: Row, version: Row, count: int, answers: dict[Row, int]) -> None:
         """Note that a row with a tuple, or NULLs, is there so often more."""
         whole = (*row, *version)
         if count and self._test(whole):
             shown = tuple([whole[p] for p in self._operation.shown])
-            found[shown] = found.get(shown, 0) + count
+            answers[shown] = answers.get(shown, 0) + count
 
     def _see(self, moment: int) -> None:
         self._seen = moment if self._seen is None else max(self._seen, moment)
@@ -91,7 +91,7 @@ class NextVersions(Operator):
             self._due.add(row, row[self._operation.left] + self._operation.tolerance - 1)
 
     def _answer(
-        self, key: Row, versions: Sequence[tuple[int, list[tuple[Row, int]]]], found: dict[Row, int]
+        self, key: Row, versions: Sequence[tuple[int, list[tuple[Row, int]]]], answers: dict[Row, int]
     ) -> None:
         """Join the rows of a key with the first tuples that they find, in the order of time."""
         operation, waiting = self._operation, self._waiting[key]
@@ -102,11 +102,13 @@ class NextVersions(Operator):
                     continue
                 if operation.tolerance is not None and moment - at > operation.tolerance:
                     break
-                fitting = [(one, n) for one, n in same if true_of(self._where, asked, self._offers(one))]
-                for one, number in fitting:
-                    self._tell(row, tuple([one[p] for p in operation.kept]), count * number, found)
+                fitting = [
+                    (version, n) for version, n in same if true_of(self._where, asked, self._offers(version))
+                ]
+                for version, number in fitting:
+                    self._tell(row, tuple([version[p] for p in operation.kept]), count * number, answers)
                 if fitting:
-                    self._tell(row, (None,) * len(operation.kept), -count * operation.outer_join, found)
+                    self._tell(row, (None,) * len(operation.kept), -count * operation.outer_join, answers)
                     del waiting[row]
                     break
         if not waiting:

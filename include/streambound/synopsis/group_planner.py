@@ -290,8 +290,8 @@ def _with_time(block: Block, then: Grouping) -> tuple[Block, int | None]:
     stamps = []
     for selection in block.selections:
         stamp = _latest(selection)
-        told = None if then.moment is None else selection.base.select[then.moment].term
-        if stamp is None or (told is not None and told != stamp):
+        named = None if then.moment is None else selection.base.select[then.moment].term
+        if stamp is None or (named is not None and named != stamp):
             raise PlanError(
                 "what is first or last over such a join cannot be evaluated yet", subject=selection.base.name
             )

@@ -132,8 +132,8 @@ def _joined(
         raise PlanError("an as-of join of rows that are taken back cannot be evaluated yet", subject=name)
     if ahead and rows.times.lag(places[left]) and not nothing(rows):
         raise PlanError(f"rows of {left.occurrence} need what {join.alias} was before", subject=name)
-    mine, found = columns_of(rows), columns_of(tuples)
-    sought = [found[theirs[b]] if ahead else mine[places[a]] for a, b in join.keys]
+    mine, columns_of_tuples = columns_of(rows), columns_of(tuples)
+    sought = [columns_of_tuples[theirs[b]] if ahead else mine[places[a]] for a, b in join.keys]
     asked_again = {columns[a] for atom in atoms_of(formula) for a in atom.attributes} | {*shown}
     asked_again.update(places[a] for atom in atoms_of(where) for a in atom.attributes if a in places)
     operation = LookedUp(

@@ -135,8 +135,8 @@ def spark_form(node: exp.Expr, kinds: Callable[[str], Type | None]) -> exp.Expr:
         if group.name != "0" and (pattern.name.count("|") or ")?" in pattern.name):
             # A group without a match of its own would be NULL as well.
             raise NotComputed(part)
-        found = exp.RegexpLike(this=value.copy(), expression=pattern.copy())
-        return exp.Case(ifs=[exp.If(this=found, true=made)])
+        matches = exp.RegexpLike(this=value.copy(), expression=pattern.copy())
+        return exp.Case(ifs=[exp.If(this=matches, true=made)])
 
     return of(node)
 

@@ -111,17 +111,17 @@ def read(
 
 def _views_of(tree: exp.Expr, views: Mapping[str, View | None], language: Language) -> tuple[str, ...]:
     """The views that a query reads, as WITH of Spark SQL has them, those first that others read."""
-    found: dict[str, None] = {}
+    texts: dict[str, None] = {}
     for table in tree.find_all(exp.Table):
         key = language.folded(table.name, bool(table.this.args.get("quoted")))
         if (view := views.get(key)) is None:
             continue
-        found |= dict.fromkeys(_views_of(view.tree, {**views, key: None}, language))
+        texts |= dict.fromkeys(_views_of(view.tree, {**views, key: None}, language))
         columns = ", ".join(column.sql(dialect="spark") for column in view.columns)
         name = table.this.sql(dialect="spark") + (f"({columns})" if columns else "")
         query = view.tree.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE)
-        found[f"{name} AS ({query})"] = None
-    return tuple(found)
+        texts[f"{name} AS ({query})"] = None
+    return tuple(texts)
 
 
 def _cut_short(made: Statement) -> bool:
