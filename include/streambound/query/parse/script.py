@@ -136,8 +136,6 @@ class Script:
         )
 
 
-# Each query of a text is asked for by itself, with the text.
-@lru_cache(maxsize=32)
 def _unevaluated(inliner: Inliner) -> str | None:
     """Why what was written out has no answers, although it is decided; None if it has."""
     if inliner.relaxed:
@@ -151,6 +149,8 @@ def _unevaluated(inliner: Inliner) -> str | None:
     return None
 
 
+# Each query of a text is asked for by itself, with the text.
+@lru_cache(maxsize=32)
 def script(sql: str, catalog: Catalog, dialect: str | None) -> Script:
     """A text in a dialect: given, named in its first comments, or guessed.
 
