@@ -427,8 +427,10 @@ def _windows(world: _World) -> str:
 
 
 def _sessions(world: _World) -> str:
-    """Sessions of a key."""
+    """Sessions of a key; of a join by the time of one of its streams."""
     r, name, gap = world.r, world.r.choice(list(world.streams)), world.r.choice([2, 3])
+    if r.random() < 0.4:
+        return _joined_sessions(world, gap)
     keys = r.sample(sorted(world.kinds), r.choice([0, 1, 1, 2]))
     call = f"session_window({TIME}, {gap if world.time == 'int' else repr(f'{gap} seconds')})"
     columns = [_Column("s0", column, kind) for column, kind in world.kinds.items()]
@@ -446,6 +448,33 @@ def _sessions(world: _World) -> str:
     every = [*(f"s0.{key}" for key in keys), _either(f"({call})", "g")]
     names = (f"{part} AS c{number}" for number, part in enumerate(shown))
     return f"SELECT {', '.join(names)} FROM {_either(name, numbered)} s0 GROUP BY {', '.join(every)}"
+
+
+def _joined_sessions(world: _World, gap: int) -> str:
+    r, (one, other) = world.r, world.r.choices(list(world.streams), k=2)
+    time = r.choice([f"s1.{TIME}", f"s1.{TIME}", f"s0.{TIME}"])
+    near = world.near("s0", "s1") if r.random() < 0.6 else f"s0.{TIME} {r.choice(['<', '<='])} s1.{TIME}"
+    conditions = [near, *r.choice([[], ["s0.K = s1.K"], ["s0.K = s1.K", "s0.A > 1"]])]
+    columns = [_Column(alias, column, kind) for alias in ("s0", "s1") for column, kind in world.kinds.items()]
+    body = _Body({"s0": one, "s1": other}, columns, conditions)
+    keys = r.sample(["s0.K", "s1.K", "s1.A"], r.choice([0, 1, 1, 2]))
+    latest = [f"s0.{TIME}", f"s1.{TIME}"]
+    values = r.choice([["COUNT(*)"], [world.aggregate(body)], [world.aggregate(body, latest)]])
+    call = f"session_window({time}, {gap if world.time == 'int' else repr(f'{gap} seconds')})"
+    shown = [
+        *keys,
+        _either(f"{call}.start", "MIN(moment)"),
+        _either(f"{call}.end", f"MAX(moment) + {world.span(gap)}"),
+        *values,
+    ]
+    within = f"PARTITION BY {', '.join(keys)} " if keys else ""
+    apart = f"moment - LAG(moment) OVER ({within}ORDER BY moment) < {world.span(gap)}"
+    joined = f"(SELECT s0, s1, {time} AS moment {body.text()})"
+    opened = f"(SELECT *, CASE WHEN {apart} THEN 0 ELSE 1 END AS n FROM {joined})"
+    numbered = f"FROM (SELECT *, SUM(n) OVER ({within}ORDER BY moment) AS g FROM {opened})"
+    every = [*keys, _either(f"({call})", "g")]
+    names = (f"{part} AS c{number}" for number, part in enumerate(shown))
+    return f"SELECT {', '.join(names)} {_either(body.text(), numbered)} GROUP BY {', '.join(every)}"
 
 
 def _order(world: _World, columns: Sequence[str], whole: bool) -> str:
@@ -628,20 +657,30 @@ def _as_of(world: _World) -> str:
     """As-of joins by application time; of several tuples of one time all are taken."""
     r = world.r
     one, other = r.choice(list(world.streams)), r.choice(list(world.streams))
-    left = r.random() < 0.5
+    left, ahead = r.random() < 0.5, r.random() < 0.4
     strict = r.random() < 0.3
-    op = ">" if strict else ">="
-    earlier = "<" if strict else "<="
+    op, earlier, last = (">", "<", "MAX") if not ahead else ("<", ">", "MIN")
+    op, earlier = (op, earlier) if strict else (f"{op}=", f"{earlier}=")
     shown = ", ".join(
         f"{c} AS c{n}"
-        for n, c in enumerate([*r.sample(["s0.A", "s0.B", "s0.K"], 2), r.choice(["t0.A", "t0.B"])])
+        for n, c in enumerate(
+            [
+                *(["s0.K"] if ahead and r.random() < 0.8 else r.sample(["s0.A", "s0.B", "s0.K"], 2)),
+                r.choice(["t0.A", "t0.B", f"t0.{TIME}"] if ahead else ["t0.A", "t0.B"]),
+            ]
+        )
     )
-    spark = (
-        f"{one} s0 ASOF {'LEFT ' if left else ''}JOIN {other} t0 ON s0.K = t0.K AND s0.{TIME} {op} t0.{TIME}"
-    )
-    last = f"(SELECT MAX(x.{TIME}) FROM {other} x WHERE x.K = y.K AND x.{TIME} {earlier} y.{TIME})"
+    near, within = "", ""
+    if r.random() < 0.3:
+        steps = world.offset(r.choice([1, 2, 3]), "+" if ahead else "-")
+        at = f"{op[0]}{r.choice(['', '='])}"
+        near, within = (f" AND {x}.{TIME} {at} {y}.{TIME}{steps}" for x, y in (("t0", "s0"), ("x", "y")))
+    after = f"x.K = y.K AND x.{TIME} {earlier} y.{TIME}{within}"
+    found = f"(SELECT {last}(x.{TIME}) FROM {other} x WHERE {after})"
+    join = f"ASOF {'LEFT ' if left else ''}JOIN"
+    spark = f"{one} s0 {join} {other} t0 ON s0.K = t0.K AND s0.{TIME} {op} t0.{TIME}{near}"
     judge = (
-        f"(SELECT y.*, {last} AS m FROM {one} y) s0 {'LEFT ' if left else ''}JOIN {other} t0"
+        f"(SELECT y.*, {found} AS m FROM {one} y) s0 {'LEFT ' if left else ''}JOIN {other} t0"
         f" ON s0.K = t0.K AND t0.{TIME} = s0.m"
     )
     columns = [_Column("s0", name, kind) for name, kind in world.kinds.items()]

@@ -173,6 +173,9 @@ _MADE = {
         "REGEXP_EXTRACT({string}, '(^|[^a]).(b{1,2}|[0-9]+?)', 2)",
         "REGEXP_EXTRACT({string}, '(?:a|ab)?([^b]*)', 1)",
         "REGEXP_EXTRACT({string}, '.+', 0)",
+        "CASE WHEN {string} RLIKE '[a-c]+' THEN REGEXP_EXTRACT({string}, '[a-c]+', 0) END",
+        "MD5({string})",
+        "MASK({string}, 'X', 'x', 'n', '-')",
         "DATE_FORMAT({timestamp}, 'yyyy-MM-dd HH:mm:ss')",
         "DATE_FORMAT({date}, 'yyyy/MM')",
         "DATE_FORMAT({timestamp}, 'HH:mm')",
@@ -222,6 +225,10 @@ _MADE = {
         "({timestamp} + INTERVAL 90 MINUTES)",
         "({timestamp} - INTERVAL 1 MONTH)",
         "CAST({date} AS TIMESTAMP)",
+        "TIMESTAMP_MILLIS({int} % 1000000)",
+        "TIMESTAMP_SECONDS({int} % 1000)",
+        "FROM_UTC_TIMESTAMP({timestamp}, 'Europe/Rome')",
+        "FROM_UTC_TIMESTAMP({timestamp}, 'America/New_York')",
         *(
             f"DATE_TRUNC('{unit}', {{timestamp}})"
             for unit in ("HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR")

@@ -13,7 +13,7 @@ user wrote: a query that cannot be read is reported as ``invalid``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -325,7 +325,7 @@ def suggested(job: Decided) -> tuple[Suggestion, ...]:
         return ()
     from streambound.certificate import suggestions as rechecked
 
-    suggestions = rechecked.suggestions(job.statement, job.verdict, job.catalog, partial(_again, job.name))
+    suggestions = rechecked.suggestions(job.statement, job.verdict, job.catalog, partial(_again, job))
     whole = [_in_own_words(job, suggestion) for suggestion in suggestions]
     # What is done to rows is said in words of a dialect that may mean something else in Spark's.
     return tuple(suggestion for suggestion in whole if suggestion.whole is not None or job.statement.plain)
@@ -367,15 +367,22 @@ def _whole(job: Decided, suggestion: Suggestion) -> str | None:
     return sql if again.verdict.bounded else None
 
 
-def _again(name: str, sql: str, catalog: Catalog) -> rechecked.Decided | None:
-    """The stages on an edited text; None if it is refused."""
+def _again(of: Decided, sql: str, catalog: Catalog) -> rechecked.Decided | None:
+    """The stages on an edited text of a query; None if it is refused."""
     from streambound.certificate import suggestions as rechecked
 
     try:
-        job = decided(parsed(sql, catalog, name, "spark"))
+        job = decided(parsed(_with_views(sql, of.statement.views), catalog, of.name, "spark"))
     except StreamboundError:
         return None
     return rechecked.Decided(job.verdict, partial(_size, job))
+
+
+def _with_views(sql: str, views: Sequence[str]) -> str:
+    if not views:
+        return sql
+    own = sql[4:].lstrip() if (nested := sql[:5].upper() == "WITH ") else sql
+    return f"WITH {', '.join(views)}{', ' if nested else ' '}{own}"
 
 
 def _size(job: Decided) -> rechecked.Size:
@@ -585,6 +592,7 @@ def _reread(job: Decided, stamps: Mapping[str, str]) -> Query | None:
     )
     catalog = replace(job.catalog, relations=tuple(relations))
     try:
-        return parsed(job.statement.bare or job.sql, catalog, job.name, "spark").query
+        sql = _with_views(job.statement.bare or job.sql, job.statement.views)
+        return parsed(sql, catalog, job.name, "spark").query
     except StreamboundError:
         return None

@@ -400,3 +400,29 @@ def test_groups_guards_and_frames_of_scripts_have_suggestions_in_the_users_text(
         assert found.whole is not None and found.whole.startswith(ORDERS)
         again = check(found.whole, Catalog(()), dialect="flink")
         assert (again.verdict, again.units) == ("bounded", found.size.units)
+
+
+VIEWS = """CREATE VIEW w AS SELECT id, c, v, ts FROM o;
+CREATE VIEW x AS SELECT id AS i, c, v, ts FROM w WHERE v > 1;
+"""
+
+
+@pytest.mark.parametrize(
+    ("sql", "count"),
+    [
+        ("INSERT INTO sink SELECT c, SUM(v) AS s FROM x GROUP BY c", 2),
+        ("INSERT INTO sink SELECT x.c, COUNT(*) AS n FROM x GROUP BY x.c", 2),
+        # A view calls it by another name than its stream: it is no column of the view.
+        ("INSERT INTO sink SELECT i, COUNT(*) AS n FROM x GROUP BY i", 1),
+        ("INSERT INTO sink SELECT x.c FROM x WHERE NOT EXISTS (SELECT 1 FROM p WHERE p.id = x.c)", 1),
+        ("INSERT INTO sink WITH y AS (SELECT c, v, ts FROM x) SELECT c, SUM(v) AS s FROM y GROUP BY c", 2),
+    ],
+)
+def test_so_have_those_of_views_of_the_same_script(sql: str, count: int) -> None:
+    script = ORDERS + VIEWS + sql + ";\n"
+    report = check(script, Catalog(()), dialect="flink", query="sink")
+    assert report.verdict == "unbounded" and len(report.suggestions) == count
+    for found in report.suggestions:
+        assert found.whole is not None and found.whole.startswith(ORDERS + VIEWS)
+        again = check(found.whole, Catalog(()), dialect="flink", query="sink")
+        assert again.verdict == "bounded"

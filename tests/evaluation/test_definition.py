@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.beyond import Beyond, answer_by_duckdb, beyond, comparable, statements_beyond
 
+from streambound.errors import UnsupportedError
 from streambound.evaluation.corpus import evaluated
 from streambound.evaluation.events import batches
 from streambound.evaluation.reference import initial, reference
@@ -135,6 +136,36 @@ def test_an_as_of_join_takes_all_tuples_of_the_last_time() -> None:
     events = [event(T, 1, 0, 1), event(T, 3, 0, 5), event(T, 3, 0, 6), event(S, 4, 0, 9), event(S, 4, 1, 8)]
     sql = "SELECT S.A, T.A FROM S ASOF LEFT JOIN T ON S.K = T.K AND S.ts >= T.ts"
     assert answer(sql, events) == {(9, 5): 1, (9, 6): 1, (8, None): 1}
+
+
+NEAR = [event(T, 1, 0, 1), event(S, 3, 0, 7), event(S, 4, 0, 8), event(T, 6, 0, 2)]
+
+
+@pytest.mark.parametrize(
+    ("on", "expected"),
+    [
+        ("S.ts >= T.ts AND T.ts >= S.ts - 2", {(7, 1): 1, (8, None): 1}),
+        ("T.ts > S.ts - 3 AND T.ts <= S.ts", {(7, 1): 1, (8, None): 1}),
+        ("S.ts - 2 < T.ts AND S.ts >= T.ts", {(7, None): 1, (8, None): 1}),
+        ("S.ts <= T.ts", {(7, 2): 1, (8, 2): 1}),
+        ("S.ts <= T.ts AND T.ts <= S.ts + 2", {(7, None): 1, (8, 2): 1}),
+        ("S.ts <= T.ts AND S.ts < T.ts", {(7, 2): 1, (8, 2): 1}),
+    ],
+)
+def test_a_tolerance_is_as_long_as_it_is_written(on: str, expected: dict[tuple[Any, ...], int]) -> None:
+    assert answer(f"SELECT S.A, T.A FROM S ASOF LEFT JOIN T ON S.K = T.K AND {on}", NEAR) == expected
+
+
+@pytest.mark.parametrize(
+    ("on", "said"),
+    [
+        ("S.ts >= T.ts + 2", "a time with an offset"),
+        ("S.ts >= T.ts AND T.ts >= S.ts - 2 AND T.ts > S.ts - 4", "several tolerances"),
+    ],
+)
+def test_times_of_an_as_of_join_that_would_be_read_otherwise_are_refused(on: str, said: str) -> None:
+    with pytest.raises(UnsupportedError, match=said):
+        answer(f"SELECT S.A, T.A FROM S ASOF JOIN T ON S.K = T.K AND {on}", NEAR)
 
 
 def test_null_is_null_to_except_and_intersect() -> None:

@@ -1,4 +1,6 @@
-"""As-of joins: the rows with the last tuples before them, however these came; what is kept is these."""
+"""As-of joins: the rows with the last tuples before them, or the first after, however these came; what is
+kept is these, or the rows that wait.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 from streambound.operators.operator import Row
 from streambound.operators.versions import LastVersions
+from streambound.operators.waiting import NextVersions
 from streambound.query.formula import ALWAYS
 from streambound.query.model import Attribute, Join, NullTest, Op
 from streambound.synopsis.conditions import test_of as holding
@@ -31,13 +34,14 @@ rows = st.tuples(st.integers(0, 9), values, values)
 def joins(draw: st.DrawFn) -> LookedUp:
     beyond = NullTest(T[VALUE], draw(st.booleans())) if draw(st.booleans()) else ALWAYS
     where = Join(S[VALUE], draw(st.sampled_from(list(Op))), T[VALUE]) if draw(st.booleans()) else ALWAYS
+    tolerance, ahead = draw(st.none() | st.integers(0, 4)), draw(st.booleans())
     return LookedUp(
         keys=((KEY, KEY),) if draw(st.booleans()) else (),
         ranges=(Range(),),
         left=TIME,
         right=TIME,
         strict=draw(st.booleans()),
-        tolerance=draw(st.none() | st.integers(0, 4)),
+        tolerance=tolerance,
         outer_join=draw(st.booleans()),
         where=where,
         outer=ROW,
@@ -46,15 +50,18 @@ def joins(draw: st.DrawFn) -> LookedUp:
         formula=beyond,
         columns=WHOLE,
         shown=(VALUE, len(ROW) + VALUE, len(ROW) + TIME),
+        ahead=ahead,
+        timely=ahead and tolerance is not None,
     )
 
 
 def found(join: LookedUp, some: list[Row], tuples: list[Row]) -> Counter[Row]:
-    """The rows with the last tuples before them."""
+    """The rows with the last tuples before them, or the first after them."""
     answer: Counter[Row] = Counter()
+    nearest = min if join.ahead else max
     for row in some:
         fitting = [t for t in tuples if _fits(join, row, t)]
-        last = [t for t in fitting if t[TIME] == max(one[TIME] for one in fitting)]
+        last = [t for t in fitting if t[TIME] == nearest(one[TIME] for one in fitting)]
         for one in last or ([(None,) * len(TUPLE)] if join.outer_join else []):
             whole = (*row, *one)
             if holding(join.formula, WHOLE)(whole):
@@ -64,15 +71,18 @@ def found(join: LookedUp, some: list[Row], tuples: list[Row]) -> Counter[Row]:
 
 def _fits(join: LookedUp, row: Row, one: Row) -> bool:
     equal = all(row[a] is not None and row[a] == one[b] for a, b in join.keys)
-    near = join.tolerance is None or row[TIME] - one[TIME] <= join.tolerance
-    before = one[TIME] < row[TIME] if join.strict else one[TIME] <= row[TIME]
+    first, second = (row, one) if join.ahead else (one, row)
+    near = join.tolerance is None or second[TIME] - first[TIME] <= join.tolerance
+    before = first[TIME] < second[TIME] if join.strict else first[TIME] <= second[TIME]
     return equal and near and before and holding(join.where, WHOLE)((*row, *one))
 
 
-def operator(join: LookedUp, delay: int = 0) -> LastVersions:
-    return LastVersions(
-        LookedUp(**{**vars(join), "ranges": join.ranges[: len(join.keys)]}),
-        [Times({TIME: (0, 0)}, delay), Times({TIME: (0, 0)})],
+def operator(join: LookedUp, delay: int = 0) -> LastVersions | NextVersions:
+    join = LookedUp(**{**vars(join), "ranges": join.ranges[: len(join.keys)]})
+    return (
+        NextVersions(join)
+        if join.ahead
+        else LastVersions(join, [Times({TIME: (0, 0)}, delay), Times({TIME: (0, 0)})])
     )
 
 
@@ -86,7 +96,8 @@ def operator(join: LookedUp, delay: int = 0) -> LastVersions:
 def test_the_changes_add_up_however_rows_come_and_equal_rows_leave_equal_states(
     join: LookedUp, some: list[tuple[Row, int]], tuples: list[Row], late: bool, ends: set[int]
 ) -> None:
-    delay = 2 if late else 0
+    # What comes late would need what was before.
+    delay = 2 if late and not join.ahead else 0
     coming = [(row[TIME] + min(by, delay), 0, row) for row, by in some] + [(t[TIME], 1, t) for t in tuples]
     whole = operator(join, delay)
     answer = whole.take([Counter(row for _, n, row in coming if n == number) for number in (0, 1)])
@@ -96,13 +107,13 @@ def test_the_changes_add_up_however_rows_come_and_equal_rows_leave_equal_states(
         now = [(n, row) for at, n, row in coming if last < at <= end]
         last = end
         changes = kept.take([Counter(row for n, row in now if n == number) for number in (0, 1)])
-        assert all(n > 0 for n in changes.values())
+        assert all(n > 0 for n in changes.values()) or (join.ahead and join.outer_join)
         total.update(changes)
         again = operator(join, delay)
         again.load(json.loads(json.dumps(kept.dump())))
         assert (again.dump(), again.units) == (kept.dump(), kept.units)
         kept = again
-    assert dict(total) == answer
+    assert {row: n for row, n in total.items() if n} == answer
     assert json.dumps(kept.dump()) == json.dumps(whole.dump())
     assert kept.units == whole.units
 

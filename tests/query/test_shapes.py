@@ -33,6 +33,19 @@ CATALOG = catalog_from_mapping(
     }
 )
 CASES = [
+    # Sessions of a join are told by the time that they name: what came before gets rows for ever.
+    (
+        "spark",
+        "SELECT COUNT(*) AS n FROM orders o JOIN clicks c ON o.ts <= c.ts"
+        " GROUP BY session_window(o.ts, '5 minutes')",
+        "unbounded",
+    ),
+    (
+        "spark",
+        "SELECT COUNT(*) AS n FROM orders o JOIN clicks c ON o.ts <= c.ts"
+        " GROUP BY session_window(c.ts, '5 minutes')",
+        "bounded",
+    ),
     # Sub-queries that speak of the rows around them.
     (
         "flink",
@@ -363,6 +376,12 @@ def test_the_verdict_of_a_script(dialect: str, sql: str, verdict: str) -> None:
             "spark",
             "SELECT SUM(n) OVER (ORDER BY ts ROWS BETWEEN UNBOUNDED FOLLOWING AND CURRENT ROW) FROM clicks",
             "a frame ends before it begins, so it has no rows",
+        ),
+        (
+            "spark",
+            "SELECT SUM(n) OVER (PARTITION BY usr RANGE BETWEEN INTERVAL 1 HOUR PRECEDING AND CURRENT ROW)"
+            " FROM clicks",
+            "a frame by RANGE begins or ends so far from its row, and the rows have no order",
         ),
         ("duckdb", "SELECT * FROM orders ASOF JOIN parcels", "an as-of join has no condition"),
     ],

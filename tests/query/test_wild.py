@@ -66,6 +66,19 @@ def test_scripts_are_read_without_a_catalog(name: str, guess: bool) -> None:
             assert report.verdict == one["verdict"], report
 
 
+def test_what_a_script_cannot_say_is_declared_beside_it() -> None:
+    (name,) = (name for name, expected in EXPECTED.items() if "declare" in expected)
+    text, expected = (SCRIPTS / name).read_text(encoding="utf-8"), EXPECTED[name]
+    entries = {view: {"columns": {"ts": "timestamp"}, **said} for view, said in expected["declare"].items()}
+    for given in (Catalog(()), catalog_from_mapping(entries)):
+        for one in expected["statements"]:
+            report = check(text, given, suggest=False, dialect=expected["dialect"], query=one["target"])
+            if given.relations or one["target"] != "last_hour":
+                assert (report.verdict, report.final) == (one["verdict"], one["final"]), report
+            else:
+                assert "declare what it is compared with as the timestamp" in str(report.error)
+
+
 def test_what_a_script_declares_is_its_catalog() -> None:
     from streambound.query.parse import read_script
 

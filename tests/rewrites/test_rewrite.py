@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import builtins
+import re
 
 import pytest
 import sqlglot
 
 from streambound.compiler import compile
-from streambound.errors import QueryError
+from streambound.errors import PlanError, QueryError
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.rewrites.program import program
 from streambound.rewrites.rewrite import Rewrite, rewrite
@@ -141,6 +142,14 @@ def test_a_refusal_says_why(sql: str, engine: str, why: str) -> None:
     made = of(sql, engine)
     assert made.sql is None
     assert why in str(made.refused)
+
+
+def test_a_query_without_a_plan_is_told_as_everywhere() -> None:
+    sql = "SELECT SHA2(T.B, 256) AS B FROM S JOIN T ON S.A = T.A AND S.ts < T.ts WHERE S.A BETWEEN 1 AND 9"
+    why = "bounded, but it cannot be evaluated yet: (SHA2(B, 256)) is decided"
+    assert str(of(sql, "flink").refused).startswith(why)
+    with pytest.raises(PlanError, match=re.escape(why)):
+        program(compile(sql, CATALOG))
 
 
 def test_the_same_row_of_two_selects_is_told_apart() -> None:

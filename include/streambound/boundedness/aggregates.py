@@ -12,8 +12,8 @@ that stream has their time, and their columns are no keys (``extrema``).
 *Theorem D.* COUNT(DISTINCT x) is bounded iff DISTINCT of the keys and x is.
 
 Each group is remembered, so DISTINCT of the keys is asked in any case. Several aggregates are bounded iff
-each is. A session is a window of the streams that complete its matches, and its values are none of
-theirs: it can last.
+each is. A session is a window of the time that it is told by, and its values are none of that stream's: it
+can last.
 """
 
 from __future__ import annotations
@@ -46,7 +46,6 @@ from streambound.query.model import Attribute, Constant, Filter, NullTest, Op, O
 from streambound.query.operators import Aggregate, Grouping, Kind
 from streambound.query.ring import GROUPS
 from streambound.query.statement import Selection, Statement
-from streambound.query.values import parse_type
 
 OPEN = "only what is computed from it is shown, and whether it can be told from that is open"
 _EXTREMA, _SUMS = (Kind.LEAST, Kind.GREATEST), (Kind.COUNT, Kind.SUM, Kind.MEAN)
@@ -55,9 +54,7 @@ _EXTREMA, _SUMS = (Kind.LEAST, Kind.GREATEST), (Kind.COUNT, Kind.SUM, Kind.MEAN)
 def grouped(statement: Statement, selections: tuple[Selection, ...], then: Grouping, judge: Judge) -> Verdict:
     """The verdict on the groups of some selections, in changes and in final mode."""
     if then.session is not None:
-        selections = tuple(
-            s for selection, top in by_top(selections) for s in _in_session(selection, top, then.keys)
-        )
+        selections = tuple(_in_session(selection, then) for selection in selections)
         then = then.with_key()
     groups = _Groups(statement, by_top(selections), then)
     if groups.having.never and then.keys:
@@ -221,16 +218,13 @@ class _Groups:
         return None if asked is Outcome.UNKNOWN else asked.value
 
 
-def _in_session(selection: Selection, top: frozenset[str], keys: int) -> Iterator[Selection]:
-    """The selection with a time of the streams that end its sessions as one more key; or NULL."""
-    base = selection.base
-    stamps = (o for o in base.occurrences if o.alias in top and o.relation.timestamp is not None)
-    stamp = next(stamps, None)
-    term: Term = Constant(None, "NULL", parse_type("timestamp"))
-    if stamp is not None:
-        term = Attribute(stamp.alias, str(stamp.relation.timestamp))
-    select = (*base.select[:keys], Output("session", term), *base.select[keys:])
-    yield replace(selection, base=replace(base, select=select))
+def _in_session(selection: Selection, then: Grouping) -> Selection:
+    """The selection with the time that its sessions are told by as one more key."""
+    base, keys = selection.base, then.keys
+    assert then.moment is not None
+    moment = replace(base.select[then.moment], name="session")
+    select = (*base.select[:keys], moment, *base.select[keys:])
+    return replace(selection, base=replace(base, select=select))
 
 
 def _counted(selection: Selection, aggregate: Aggregate) -> list[NullTest]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from fractions import Fraction
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, TypeAlias
 
 from streambound.errors import UnsupportedError
@@ -63,18 +63,25 @@ def groups_of(then: Grouping, rows: Sequence[Row], types: Sequence[Type]) -> Ite
     for row, key in zip(rows, _keys(then, rows, types), strict=True):
         found.setdefault(key, []).append(row)
     if then.session is not None:
-        yield from (session for group in found.values() for session in _sessions(group, then.session))
+        yield from (session for group in found.values() for session in _sessions(group, then))
     elif not then.keys:
         yield list(rows)
     else:
         yield from found.values()
 
 
-def _sessions(rows: Sequence[Row], gap: int) -> Iterator[list[Row]]:
+def moment_of(then: Grouping, row: Row) -> int:
+    """The time that tells which session a row belongs to."""
+    assert then.moment is not None
+    return int(row.values[then.moment])
+
+
+def _sessions(rows: Sequence[Row], then: Grouping) -> Iterator[list[Row]]:
     """The sessions of a key: a row belongs to the one before it if less than the gap lies between."""
     session: list[Row] = []
-    for row in sorted(rows, key=_moment):
-        if session and _moment(row) - _moment(session[-1]) >= gap:
+    of = partial(moment_of, then)
+    for row in sorted(rows, key=of):
+        if session and of(row) - of(session[-1]) >= (then.session or 0):
             yield session
             session = []
         session.append(row)
@@ -91,9 +98,9 @@ def _moment(row: Row) -> int:
 def _value(aggregate: Aggregate, then: Grouping, types: Sequence[Type]) -> Aggregated:
     """What computes an aggregate, or says when the session begins or ends."""
     if aggregate.function == SESSION_START:
-        return lambda rows: min(map(_moment, rows))
+        return lambda rows: min(moment_of(then, row) for row in rows)
     if aggregate.function == SESSION_END:
-        return lambda rows: max(map(_moment, rows)) + (then.session or 0)
+        return lambda rows: max(moment_of(then, row) for row in rows) + (then.session or 0)
     return aggregated(aggregate, types)
 
 

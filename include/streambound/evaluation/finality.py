@@ -34,7 +34,7 @@ from streambound.evaluation.definition import (
     true_of,
     tuples,
 )
-from streambound.evaluation.definition_groups import groups, groups_of
+from streambound.evaluation.definition_groups import groups, groups_of, moment_of
 from streambound.evaluation.definition_orders import (
     framed_each,
     in_order,
@@ -519,14 +519,12 @@ def _lateness(relation: Relation) -> float:
 
 
 def _closed_group(block: Block, then: Grouping, group: Sequence[Row], now: int) -> bool:
-    if then.session is not None:
-        # A row that comes is later than now, and its time too.
-        return all(row.moment is not None for row in group) and (
-            max(row.moment or 0 for row in group) + then.session <= now + 1
-        )
     # Of what a key is computed of rows of one group may have other values.
     shared = [p for p in range(then.keys) if not any(s.base.select[p].within for s in block.selections)]
     limits = {position: group[0].values[position] for position in shared} if group else {}
+    if then.session is not None and then.moment is not None:
+        last = max(moment_of(then, row) for row in group) + then.session - 1
+        return _closed(block, limits, now, (then.moment, last))
     return _closed(block, limits, now)
 
 

@@ -16,6 +16,7 @@ from streambound.operators.settled import Once
 from streambound.operators.time_filters import TimeFilters
 from streambound.operators.timed_frames import TimedFrames
 from streambound.operators.versions import LastVersions
+from streambound.operators.waiting import NextVersions
 from streambound.synopsis.flow import (
     Applied,
     Computed,
@@ -40,7 +41,7 @@ def operator_of(node: Applied) -> Operator:
     if isinstance(operation, Settled):
         return Once(times[1:])
     if isinstance(operation, LookedUp):
-        return LastVersions(operation, times)
+        return NextVersions(operation) if operation.ahead else LastVersions(operation, times)
     if isinstance(operation, Hopped):
         return Hops(operation)
     if isinstance(operation, Irredundant):

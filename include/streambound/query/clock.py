@@ -78,13 +78,17 @@ def conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
             yield inner if reads_clock(inner) else node
 
 
-def bounds_clock(condition: exp.Expr, stamps: Iterable[tuple[str, str]]) -> bool:
-    """Whether a condition compares the clock with one of the application timestamps (alias and column)."""
+def bounds_clock(condition: exp.Expr, stamps: Iterable[tuple[str, str]] | None) -> bool:
+    """Whether a condition compares the clock with one of the application timestamps (alias and column).
+
+    Args:
+        stamps: None: with any one column.
+    """
     if type(condition) not in _ORDERS:
         return False
     columns = list(condition.find_all(exp.Column))
     others = {(column.table, column.name) for column in columns if column.table != CLOCK.name}
-    return len(columns) == 2 and len(others) == 1 and others <= set(stamps)
+    return len(columns) == 2 and len(others) == 1 and (stamps is None or others <= set(stamps))
 
 
 def clocked(

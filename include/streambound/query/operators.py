@@ -187,6 +187,8 @@ class Grouping:
     # The greatest length of a session, where it has one.
     longest: int | None = None
     by: tuple[Shown, ...] = ()
+    # The position of the time of a row that sessions are told by.
+    moment: int | None = None
 
     def with_key(self) -> Grouping:
         """The grouping with one more key, after the others; what is shown keeps its old positions."""
@@ -203,7 +205,8 @@ class Grouping:
                 polynomial=polynomial and tuple((f, tuple(map(at, ps))) for f, ps in polynomial),
             )
 
-        return replace(self, keys=self.keys + 1, aggregates=tuple(map(of, self.aggregates)))
+        moment = None if self.moment is None else at(self.moment)
+        return replace(self, keys=self.keys + 1, aggregates=tuple(map(of, self.aggregates)), moment=moment)
 
 
 @dataclass(frozen=True)

@@ -160,7 +160,8 @@ class Block:
 class Statement:
     """A whole query text; ``outputs`` are the names and types of its answer columns.
 
-    ``bare`` is the same query as one statement of Spark SQL over streams, where ``sql`` is more or otherwise;
+    ``bare`` is the same query as one statement of Spark SQL over streams, where ``sql`` is more or otherwise,
+    and over the ``views`` of its text, as WITH has them, those first that others read;
     ``unevaluated`` says why its answers cannot be computed although it is decided; ``undefined`` why not even
     by the definition: what was read is wider than what was written. ``final`` asks for each row once, when
     nothing takes it back any more.
@@ -172,6 +173,7 @@ class Statement:
     outputs: tuple[tuple[str, Type], ...]
     metadata: tuple[tuple[str, str], ...] = ()
     bare: str | None = None
+    views: tuple[str, ...] = ()
     unevaluated: str | None = None
     undefined: str | None = None
     final: bool = False

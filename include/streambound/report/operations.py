@@ -191,6 +191,8 @@ def _of_time_filters(node: Applied, operation: TimeFiltered) -> tuple[str, tuple
 
 
 def _of_versions(node: Applied, operation: LookedUp) -> tuple[str, tuple[str, ...]]:
+    if operation.ahead:
+        return "rows that wait for the next one that is looked up", ()
     return "the last row of each key that is looked up", ()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from streambound.compiler import Planned
 from streambound.errors import PlanError
 from streambound.query.registry import Mentions
+from streambound.synopsis.statement import not_evaluated
 
 _PROGRAM = '''\
 """{name} on Spark Structured Streaming: the plan keeps {size}.
@@ -54,7 +55,7 @@ def program(job: Planned) -> str:
     if not job.verdict.bounded:
         raise PlanError(f"the query is {job.verdict.outcome.value}: a program would keep every row")
     if job.unplanned is not None:
-        raise PlanError(f"no plan was made of it: {job.unplanned}")
+        raise not_evaluated(job.name, job.unplanned)
     size = f"at most {job.units:,} units" if job.units is not None else str(job.units_formula)
     return _PROGRAM.format(
         name=job.name.replace("\\", "/").replace('"', "'"),

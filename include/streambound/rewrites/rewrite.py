@@ -26,7 +26,7 @@ from streambound.rewrites.targets import Target, target
 from streambound.synopsis.flow import Applied, Grouped, Leaf, Node, Ranked, nodes
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import plan_of
-from streambound.synopsis.statement import PlannedPart
+from streambound.synopsis.statement import PlannedPart, not_evaluated
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def _written(job: Planned, to: Target) -> Rewrite:
     if to.unwritable is not None:
         raise PlanError(to.unwritable)
     if job.unplanned is not None:
-        raise PlanError(f"no plan was made of it: {job.unplanned}")
+        raise not_evaluated(job.name, job.unplanned)
     if isinstance(job.node, Applied):
         return _grouped(job, job.node, to)
     if job.node is not None:
@@ -331,8 +331,8 @@ def _explicit(plan: Plan, to: Target) -> bool:
 
 def _unchanged(job: Planned, to: Target, why: str) -> Rewrite:
     kept: tuple[Kept, ...] = ()
-    if job.units is None:
-        kept = (Kept("join", None, formula=str(job.units_formula)),)
+    if job.units_formula is not None:
+        kept = (Kept("join", None, formula=job.units_formula),)
     elif job.units:
         kept = (Kept("join", job.units),)
     return Rewrite(job.name, to.name, job.sql, note=f"nothing to rewrite: {why}", kept=kept)

@@ -389,12 +389,13 @@ class Guarded:
 @dataclass(frozen=True)
 class LookedUp:
     """With each row of the first input the last tuples of the second before its time: an as-of join (see
-    ``operators.versions``).
+    ``operators.versions``); or (``ahead``) the first from then on (see ``operators.waiting``).
 
     Positions are those of a time in the rows (``left``) and the tuples (``right``), of columns that are equal
     (``keys``, those of the rows first, with the ``ranges`` of theirs), and of what is ``kept`` of a tuple.
     ``where`` is asked of a tuple, its attributes at ``outer`` and ``inner``. In a row with what is kept of a
-    tuple ``formula`` must hold, over ``columns``, and the positions ``shown`` are the result.
+    tuple ``formula`` must hold, over ``columns``, and the positions ``shown`` are the result. A row that
+    waits is kept with its time where that is asked again (``timely``).
     """
 
     keys: tuple[tuple[int, int], ...]
@@ -411,6 +412,8 @@ class LookedUp:
     formula: Formula
     columns: Mapping[Attribute, int]
     shown: tuple[int, ...]
+    ahead: bool = False
+    timely: bool = False
 
 
 @dataclass(frozen=True)

@@ -281,35 +281,36 @@ def _open_sessions(node: Node, gap: int, reads: Reads | None, keys: int) -> tupl
 
 
 def _with_time(block: Block, then: Grouping) -> tuple[Block, int | None]:
-    """A block whose rows have their time as one more output, where that says which is first or last."""
+    """A block whose rows have their time as one more output, where that says which is first or last; in
+    sessions it is what tells them.
+    """
     ordered = (Kind.FIRST, Kind.LAST)
-    first = any(aggregate.kind in ordered and aggregate.by is None for aggregate in then.aggregates)
-    if not first and then.session is None:
-        return block, None
+    if not any(aggregate.kind in ordered and aggregate.by is None for aggregate in then.aggregates):
+        return block, then.moment
     stamps = []
     for selection in block.selections:
-        stamp = _latest(selection, first)
-        if stamp is None:
-            what = "what is first or last" if first else "a session"
-            raise PlanError(f"{what} over such a join cannot be evaluated yet", subject=selection.base.name)
+        stamp = _latest(selection)
+        named = None if then.moment is None else selection.base.select[then.moment].term
+        if stamp is None or (named is not None and named != stamp):
+            raise PlanError(
+                "what is first or last over such a join cannot be evaluated yet", subject=selection.base.name
+            )
         stamps.append(stamp)
+    if then.moment is not None:
+        return block, then.moment
     block, (time,) = _showing(block, "time", stamps)
     return block, time
 
 
-def _latest(selection: Selection, joined: bool) -> Attribute | None:
-    """The time of the rows of a selection, the latest of their tuples'; None where no stream has it always.
-
-    Args:
-        joined: of a join too.
-    """
+def _latest(selection: Selection) -> Attribute | None:
+    """The time of the rows of a selection, the latest of their tuples'; None where no stream has it."""
     occurrences = [o for o in selection.base.occurrences if o.relation != CLOCK]
     arriving = [o for o in occurrences if o.relation.kind is not RelationKind.STATIC]
     stamps = [Attribute(o.alias, o.relation.timestamp) for o in arriving if o.relation.timestamp is not None]
     if len(occurrences) == len(stamps) == 1:
         return stamps[0]
     streams = all(o.relation.kind is RelationKind.STREAM and o.relation.fed is None for o in arriving)
-    if not joined or not streams or len(stamps) != len(arriving):
+    if not streams or len(stamps) != len(arriving):
         return None
     known = {
         (atom.left, atom.right)
@@ -409,7 +410,8 @@ def _apart(
 ) -> tuple[list[Node], list[Reads]]:
     """The rows that each aggregate is computed from by itself: what the criterion says is bounded."""
     if time is not None:
-        raise PlanError("what is first or last over a join cannot be evaluated yet", subject=statement.name)
+        message = "what is first or last, or a session, of rows that have no bound cannot be evaluated yet"
+        raise PlanError(message, subject=statement.name)
     made = _Inputs(statement, block, keys, planning)
     if keys and all(any(_nullable(block, p) for p in _passing(aggregate)) for aggregate in aggregates):
         # A group is there also where its aggregates pass over all of its rows.

@@ -16,8 +16,8 @@ from streambound.query.model import Attribute, Kind, Op, Output, Query
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import AsOf, Block, Selection, Statement
 from streambound.synopsis.conditions import condition
-from streambound.synopsis.flow import Applied, LookedUp, Node, Size, together
-from streambound.synopsis.sizes import Values, columns_of, nothing, rows_within
+from streambound.synopsis.flow import Applied, LookedUp, Node, Size, Times, together
+from streambound.synopsis.sizes import Values, columns_of, groups, nothing, rows_within
 
 # The node of a statement of joins with filters.
 Leaves = Callable[[Statement], Node]
@@ -109,10 +109,9 @@ def _joined(
     leaf: Leaves,
 ) -> Applied:
     columns, formula, shown = made
-    name, left = statement.name, join.left
-    if left is None or join.right is None or join.op not in (Op.GE, Op.GT):
-        what = "by arrival" if left is None or join.right is None else "with the next tuple"
-        raise PlanError(f"an as-of join {what} cannot be evaluated yet", subject=name)
+    name, left, ahead = statement.name, join.left, join.op in (Op.LT, Op.LE)
+    if left is None or join.right is None:
+        raise PlanError("an as-of join by arrival cannot be evaluated yet", subject=name)
     occurrence = selection.base.occurrence(join.alias)
     if occurrence.relation.kind not in (Kind.STREAM, Kind.VERSIONED):
         raise PlanError(
@@ -131,13 +130,18 @@ def _joined(
         raise PlanError(f"rows of {left.occurrence} need what {join.alias} was long before", subject=name)
     if rows.retracts or tuples.retracts:
         raise PlanError("an as-of join of rows that are taken back cannot be evaluated yet", subject=name)
-    mine = columns_of(rows)
+    if ahead and rows.times.lag(places[left]) and not nothing(rows):
+        raise PlanError(f"rows of {left.occurrence} need what {join.alias} was before", subject=name)
+    mine, columns_of_tuples = columns_of(rows), columns_of(tuples)
+    sought = [columns_of_tuples[theirs[b]] if ahead else mine[places[a]] for a, b in join.keys]
+    asked_again = {columns[a] for atom in atoms_of(formula) for a in atom.attributes} | {*shown}
+    asked_again.update(places[a] for atom in atoms_of(where) for a in atom.attributes if a in places)
     operation = LookedUp(
         keys=tuple((places[a], theirs[b]) for a, b in join.keys),
-        ranges=tuple(mine[places[a]].range for a, _ in join.keys),
+        ranges=tuple(values.range for values in sought),
         left=places[left],
         right=theirs[join.right],
-        strict=join.op is Op.GT,
+        strict=join.op in (Op.GT, Op.LT),
         tolerance=join.tolerance,
         outer_join=join.outer,
         where=where,
@@ -147,12 +151,40 @@ def _joined(
         formula=formula,
         columns=columns,
         shown=shown,
+        ahead=ahead,
+        timely=ahead and (join.tolerance is not None or places[left] in asked_again),
     )
-    size = _size(name, operation, rows, tuples)
+    size = _waiting(operation, rows) if ahead else _size(name, operation, rows, tuples)
     at = {p: n for n, p in reversed(list(enumerate(shown))) if p < len(rows.outputs)}
     types = [*rows.outputs, *(tuples.outputs[p] for p in operation.kept)]
     outputs = tuple(types[p] for p in shown)
-    return Applied(operation, (rows, tuples), outputs, rows.times.among(at), False, size.number, size.formula)
+    times = _found_times(operation, rows, tuples) if ahead else rows.times.among(at)
+    retracts = ahead and join.outer
+    return Applied(operation, (rows, tuples), outputs, times, retracts, size.number, size.formula)
+
+
+def _found_times(operation: LookedUp, rows: Node, tuples: Node) -> Times:
+    """The times of rows that come with the tuples that they waited for."""
+    width, shown = len(rows.outputs), operation.shown
+    theirs = {operation.kept[p - width]: n for n, p in enumerate(shown) if p >= width}
+    theirs = {} if operation.outer_join else theirs
+    times = tuples.times.among(theirs)
+    if operation.tolerance is None or operation.left not in shown:
+        return times
+    return replace(times, spans={**times.spans, shown.index(operation.left): (0, operation.tolerance)})
+
+
+def _waiting(operation: LookedUp, rows: Node) -> Size:
+    """What is kept of rows that wait.
+
+    Raises:
+        PlanError: there is no such number.
+    """
+    width = len(rows.outputs) + 1
+    if operation.tolerance is not None:
+        return rows_within(rows, operation.tolerance).times(width)
+    places = [p for p in range(len(rows.outputs)) if operation.timely or p != operation.left]
+    return together([groups(rows, Times(), places), rows_within(rows, 0)]).times(width)
 
 
 def _size(name: str, operation: LookedUp, rows: Node, tuples: Node) -> Size:
@@ -173,12 +205,12 @@ def _size(name: str, operation: LookedUp, rows: Node, tuples: Node) -> Size:
         if number is None:
             column = tuples.outputs[place][0]
             raise PlanError(f"no plan was found: the last tuple of each {column} is kept", subject=name)
-    groups = prod(number or 0 for number in numbers) * 2 ** len(offers.tests)
+    keys = prod(number or 0 for number in numbers) * 2 ** len(offers.tests)
     same = rows_within(tuples, 0)
     if same.number is None:
-        last = Size(None, f"{groups} x ({same.formula})" if groups > 1 else same.formula)
+        last = Size(None, f"{keys} x ({same.formula})" if keys > 1 else same.formula)
     else:
-        last = Size(groups * same.number)
+        last = Size(keys * same.number)
     return together([last, rows_within(tuples, lag)]).times(width)
 
 

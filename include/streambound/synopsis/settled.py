@@ -17,6 +17,7 @@ from streambound.synopsis.flow import (
     Guarded,
     Hopped,
     Leaf,
+    LookedUp,
     Node,
     Ranked,
     Settled,
@@ -98,6 +99,8 @@ def _told(node: Node, name: str) -> bool:
         return operation.settles or bool(node.inputs[0].times.among({p: p for p in shared}))
     if isinstance(operation, Guarded):
         return True
+    if isinstance(operation, LookedUp) and operation.ahead:
+        raise PlanError("rows of an outer join with the next tuple cannot be told once yet", subject=name)
     if isinstance(operation, Hopped | Computed):
         return _told(node.inputs[0], name)
     return all([_told(one, name) for one in node.inputs])

@@ -14,6 +14,7 @@ from streambound.query.computing.typed import (
     Translation,
     Typed,
     call,
+    case_when,
     is_count,
     numeral,
 )
@@ -92,6 +93,27 @@ def _replaced_matches(node: exp.Expr, of: Translation, columns: Columns) -> Type
         return None
     text = exp.Literal.string(by.name)
     return Typed(call("REGEXP_REPLACE", value.node, pattern, text, exp.Literal.string("g")), STRING)
+
+
+# Letters that are one character of some engines and two of others.
+_WIDE = "[\\x{10000}-\\x{10FFFF}]"
+# Every character by its kind, what is neither letter nor digit first: a sign that is put in is of one again.
+_KINDS = (3, "[^\\p{Lu}\\p{Ll}\\p{Nd}]"), (1, "\\p{Ll}"), (0, "\\p{Lu}"), (2, "\\p{Nd}")
+_MASKS = ("X", "x", "n", "-")
+
+
+def masked(node: exp.Expr, of: Translation) -> Typed | None:
+    """``MASK(text, 'X', 'x', 'n', '-')``: capitals, small letters, digits and others, each as one sign."""
+    value, *signs = node.expressions
+    inner = of(value)
+    if inner.type != STRING or tuple(sign.name for sign in signs) != _MASKS:
+        return None
+    made = inner.node
+    for number, kind in _KINDS:
+        made = call("REGEXP_REPLACE", made, *map(exp.Literal.string, (kind, _MASKS[number], "g")))
+    wide = call("REGEXP_MATCHES", inner.node, exp.Literal.string(_WIDE))
+    refused = call("ERROR", exp.Literal.string("a character beyond U+FFFF is masked in two ways"))
+    return Typed(case_when(wide, refused, made), STRING)
 
 
 RULES: Rules = (

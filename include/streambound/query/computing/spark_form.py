@@ -7,7 +7,7 @@ from collections.abc import Callable
 from sqlglot import expressions as exp
 
 from streambound.query.computing.typed import NotComputed
-from streambound.query.dialects.grammar import FROM_ZERO
+from streambound.query.dialects.grammar import FROM_ZERO, JOINS_TEXTS, NULL_UNMATCHED, OF_UTC
 from streambound.query.values import Family, Type
 
 INTEGER_TYPES = (exp.DType.INT, exp.DType.BIGINT, exp.DType.SMALLINT, exp.DType.TINYINT)
@@ -25,6 +25,13 @@ PART_CALLS: dict[type[exp.Expr], str] = {
     exp.Week: "week",
     exp.WeekOfYear: "week",
 }
+
+# What makes a text of texts.
+_OF_TEXTS = (
+    *(exp.Substring, exp.Trim, exp.Lower, exp.Upper, exp.Concat, exp.DPipe, exp.Replace, exp.Reverse),
+    *(exp.Left, exp.Right, exp.SplitPart, exp.Pad, exp.RegexpExtract, exp.RegexpReplace),
+)
+_SPLIT = (exp.Split, exp.RegexpSplit)
 
 
 def spark_form(node: exp.Expr, kinds: Callable[[str], Type | None]) -> exp.Expr:
@@ -53,7 +60,42 @@ def spark_form(node: exp.Expr, kinds: Callable[[str], Type | None]) -> exp.Expr:
         found = isinstance(part, (exp.IntDiv, exp.Extract, exp.Length, exp.StrPosition, exp.DateDiff))
         return found or type(part) in PART_CALLS or isinstance(part, exp.TimestampDiff)
 
+    def text(part: exp.Expr) -> bool:
+        while isinstance(part, exp.Paren):
+            part = part.this
+        if isinstance(part, exp.Column):
+            kind = kinds(part.name)
+            return kind is not None and kind.family is Family.STRING
+        if isinstance(part, exp.Cast):
+            return part.to.this in exp.DataType.TEXT_TYPES
+        if isinstance(part, exp.Add):
+            return JOINS_TEXTS in part.meta and text(part.this) and text(part.expression)
+        if isinstance(part, exp.Bracket):
+            return isinstance(part.this, _SPLIT)
+        return isinstance(part, _OF_TEXTS) or (isinstance(part, exp.Literal) and part.is_string)
+
+    def joined(part: exp.Expr) -> exp.Expr:
+        """A text in a row of others; what is a literal, or made of others so, is never NULL."""
+        made = of(part)
+        if isinstance(part, (exp.Add, exp.Literal)):
+            return made
+        return exp.Coalesce(this=made, expressions=[exp.Literal.string("null")])
+
     def of(part: exp.Expr) -> exp.Expr:
+        if isinstance(part, exp.Add) and text(part):
+            return exp.DPipe(this=joined(part.this), expression=joined(part.expression))
+        if isinstance(part, exp.Bracket) and isinstance(part.this, exp.Split):
+            inner = exp.RegexpSplit(this=of(part.this.this), expression=of(part.this.expression))
+            return exp.Bracket(this=inner, expressions=[of(place) for place in part.expressions])
+        if isinstance(part, exp.RegexpExtract):
+            return extracted(part)
+        zone = part.args.get("zone")
+        if isinstance(part, (exp.TimestampTrunc, exp.DateTrunc)) and zone is not None and zone.name != "UTC":
+            # Spark has no place for it.
+            raise NotComputed(part)
+        if isinstance(part, exp.AtTimeZone) and OF_UTC not in part.meta:
+            # Of a timestamp without a zone it is the other way round.
+            raise NotComputed(part)
         if isinstance(part, exp.Div) and part.args.get("typed"):
             if whole(part.this) and whole(part.expression):
                 return exp.IntDiv(this=_bracketed(of(part.this)), expression=_bracketed(of(part.expression)))
@@ -64,7 +106,7 @@ def spark_form(node: exp.Expr, kinds: Callable[[str], Type | None]) -> exp.Expr:
             while isinstance(inner, exp.Paren):
                 inner = inner.this
             kind = kinds(inner.name) if isinstance(inner, exp.Column) else None
-            if kind is None or kind.family is Family.NUMBER:
+            if not text(inner) and (kind is None or kind.family is Family.NUMBER):
                 raise NotComputed(part)
         if isinstance(part, exp.RegexpReplace) and (
             part.args.get("single_replace") or part.args.get("modifiers")
@@ -80,6 +122,21 @@ def spark_form(node: exp.Expr, kinds: Callable[[str], Type | None]) -> exp.Expr:
             elif isinstance(given, list):
                 made.set(name, [of(left) if isinstance(left, exp.Expr) else left for left in given])
         return made
+
+    def extracted(part: exp.RegexpExtract) -> exp.Expr:
+        """Which group is meant without one differs; some give NULL where there is no match."""
+        group = part.args.get("group")
+        if group is None or any(part.args.get(name) for name in ("position", "occurrence", "parameters")):
+            raise NotComputed(part)
+        value, pattern = of(part.this), of(part.expression)
+        made = exp.RegexpExtract(this=value, expression=pattern, group=group.copy())
+        if NULL_UNMATCHED not in part.meta:
+            return made
+        if group.name != "0" and (pattern.name.count("|") or ")?" in pattern.name):
+            # A group without a match of its own would be NULL as well.
+            raise NotComputed(part)
+        matches = exp.RegexpLike(this=value.copy(), expression=pattern.copy())
+        return exp.Case(ifs=[exp.If(this=matches, true=made)])
 
     return of(node)
 

@@ -168,6 +168,7 @@ RULES: Rules = (
     (exp.Trim, _strings("TRIM", STRING)),
     (exp.Length, _strings("LENGTH", WHOLE)),
     (exp.Reverse, _strings("REVERSE", STRING)),
+    (exp.MD5, _strings("MD5", STRING)),
     (exp.StartsWith, _strings("STARTS_WITH", BOOLEAN)),
     (exp.EndsWith, _strings("ENDS_WITH", BOOLEAN)),
     (exp.Contains, _strings("CONTAINS", BOOLEAN)),

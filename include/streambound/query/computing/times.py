@@ -39,6 +39,11 @@ _PARTS: dict[str, str] = {
     **{"DOY": "dayofyear", "DAYOFYEAR": "dayofyear"},
 }
 
+# Moments by what has passed since 1970, in microseconds.
+SINCE_1970 = {"TIMESTAMP_SECONDS": 1_000_000, "TIMESTAMP_MILLIS": 1_000, "TIMESTAMP_MICROS": 1}
+# A place, whose clock has a name that engines share.
+_ZONE = re.compile(r"UTC|[A-Z][A-Za-z_]+(?:/[A-Z][A-Za-z_-]+)+")
+
 _OF_DAY = ("hour", "minute", "second")
 
 _TRUNCATED = ("SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR")
@@ -171,6 +176,26 @@ def _units_between(node: exp.Expr, of: Translation, columns: Columns) -> Typed |
     return Typed(binary(exp.IntDiv, found_node, numeral(_UNITS[unit])), WHOLE)
 
 
+def since_1970(node: exp.Expr, of: Translation) -> Typed | None:
+    """A moment by the seconds since 1970, or by fractions of them."""
+    (given,) = map(of, node.expressions) if len(node.expressions) == 1 else (None,)
+    if given is None or not given.whole:
+        return None
+    scale = numeral(SINCE_1970[str(node.this).upper()])
+    return Typed(as_moment(binary(exp.Mul, given.node, cast(scale, "HUGEINT"))), TIMESTAMP)
+
+
+def _zoned(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:
+    """What a clock in a zone shows at a moment."""
+    value, zone = of(node.this), node.args["zone"]
+    if value.type not in (DATE, TIMESTAMP) or not isinstance(zone, exp.Literal) or not zone.is_string:
+        return None
+    if not _ZONE.fullmatch(zone.name):
+        return None
+    moment = cast(cast(value.node, "TIMESTAMP"), "TIMESTAMPTZ")
+    return Typed(call("TIMEZONE", exp.Literal.string(zone.name), moment), TIMESTAMP)
+
+
 def window_edge(node: exp.Expr, of: Translation) -> Typed | None:
     """The start or the end of a row's last window: of a moment, its length, and how far windows are apart."""
     left, lengths = of(node.expressions[0]), node.expressions[1:]
@@ -202,5 +227,6 @@ RULES: Rules = (
     ((exp.TimestampTrunc, exp.DateTrunc), _truncated),
     ((exp.TsOrDsToDate, exp.Date), _day),
     (exp.TimestampDiff, _units_between),
+    (exp.AtTimeZone, _zoned),
     ((exp.DateDiff, exp.DateAdd, exp.DateSub, exp.TsOrDsAdd), _days),
 )

@@ -17,8 +17,9 @@ from sqlglot.errors import ErrorLevel, SqlglotError
 
 from streambound.query.computing import arithmetic, casts, logic, patterns, texts, times
 from streambound.query.computing.arithmetic import remainder
+from streambound.query.computing.patterns import masked
 from streambound.query.computing.spark_form import spark_form
-from streambound.query.computing.times import window_edge
+from streambound.query.computing.times import SINCE_1970, since_1970, window_edge
 from streambound.query.computing.typed import (
     BOOLEAN,
     DIGITS,
@@ -56,7 +57,11 @@ def formula_of(
         NotComputed: it has what is not computed.
     """
     made = spark_form(node, kinds)
-    text: str = made.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE, comments=False)
+    try:
+        # An argument that Spark has no place for must not be left out.
+        text: str = made.sql(dialect="spark", unsupported_level=ErrorLevel.RAISE, comments=False)
+    except SqlglotError:
+        raise NotComputed(node) from None
     names = {column.name: kinds(column.name) for column in made.find_all(exp.Column)}
     if None in names.values():
         raise NotComputed(node)
@@ -168,9 +173,12 @@ def _paren(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:
 def _function(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:
     if is_pmod(node):
         return remainder(node, of, columns)
-    if str(node.this).upper() in (START, END):
+    name = str(node.this).upper()
+    if name in (START, END):
         return window_edge(node, of)
-    return None
+    if name in SINCE_1970:
+        return since_1970(node, of)
+    return masked(node, of) if name == "MASK" else None
 
 
 _RULES: Rules = (

@@ -11,7 +11,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.parsers.base import BaseParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from streambound.query.dialects.grammar import WITHIN
+from streambound.query.dialects.grammar import JOINS_TEXTS, NULL_UNMATCHED, OF_UTC, WITHIN
 from streambound.query.dialects.statements import DeclaredTable, Statements, Written
 
 
@@ -52,6 +52,29 @@ def _moment_of(milliseconds: exp.Literal) -> exp.Expr:
 
 def _unit(args: list[exp.Expr]) -> exp.Var:
     return exp.var(args[0].name or args[0].sql())
+
+
+def _extracted(value: exp.Expr, pattern: exp.Expr, *group: exp.Expr) -> exp.Expr:
+    """A group of the first match, all of it without one; NULL where there is none."""
+    number = group[0] if group else exp.Literal.number(0)
+    made = exp.RegexpExtract(this=value, expression=pattern, group=number)
+    made.meta[NULL_UNMATCHED] = True
+    return made
+
+
+def _zoned(args: list[exp.Expr]) -> exp.Expr:
+    """``CONVERT_TZ(moment, 'UTC', zone)``."""
+    if len(args) != 3 or args[1].name != "UTC":
+        return exp.Anonymous(this="CONVERT_TZ", expressions=args)
+    made = exp.AtTimeZone(this=args[0], zone=args[2])
+    made.meta[OF_UTC] = True
+    return made
+
+
+def _masked(args: list[exp.Expr]) -> exp.Expr:
+    """``MASK(text)``, with the signs that it puts in."""
+    signs = [exp.Literal.string(sign) for sign in "Xxn-"] if len(args) == 1 else []
+    return exp.Anonymous(this="MASK", expressions=[*args, *signs])
 
 
 def _difference(args: list[exp.Expr]) -> exp.Expr:
@@ -95,6 +118,10 @@ class _CalciteParser(Statements, BaseParser):
     }
 
 
+class _FlinkParser(_CalciteParser):
+    FUNCTIONS = {**_CalciteParser.FUNCTIONS, "REGEXP_EXTRACT": lambda args: _extracted(*args)}
+
+
 class InputTable(exp.Expression):
     """``TABLE S``, what a function of tables is given."""
 
@@ -104,13 +131,15 @@ class Flink(Dialect):
 
     # A quotient of whole numbers is one.
     TYPED_DIVISION = True
+    # The first element of an array is number 1.
+    INDEX_OFFSET = 1
 
     class Tokenizer(_CalciteTokenizer):
         QUOTES = ["'", '"']
         IDENTIFIERS = ["`"]
         STRING_ESCAPES = ["'"]
 
-    Parser = _CalciteParser
+    Parser = _FlinkParser
 
     class Generator(generator.Generator):
         TYPE_MAPPING: ClassVar[dict[exp.DType, str]] = {
@@ -126,7 +155,7 @@ class Flink(Dialect):
 class Sqrl(Flink):
     """DataSQRL: Flink SQL with ``Name := query;``."""
 
-    class Parser(_CalciteParser):
+    class Parser(_FlinkParser):
         def _named_query(self, first: Token) -> Written | None:
             if self._curr.text.upper() in ("IMPORT", "EXPORT"):
                 self._pass_over_all()
@@ -178,6 +207,8 @@ class Feldera(Dialect):
 class Ksql(Dialect):
     """ksqlDB: names folded to upper case unless they are in backticks or double quotes."""
 
+    INDEX_OFFSET = 1
+
     class Tokenizer(_CalciteTokenizer):
         IDENTIFIERS = ["`", '"']
         STRING_ESCAPES = ["'"]
@@ -190,6 +221,11 @@ class Ksql(Dialect):
             "FORMAT_TIMESTAMP": lambda args: exp.Anonymous(
                 this="DATE_FORMAT" if len(args) == 2 else "FORMAT_TIMESTAMP", expressions=args
             ),
+            "REGEXP_EXTRACT": lambda args: _extracted(args[1], args[0], *args[2:]),
+            # Of milliseconds.
+            "FROM_UNIXTIME": lambda args: exp.UnixToTime(this=args[0], scale=exp.Literal.number(3)),
+            "CONVERT_TZ": _zoned,
+            "MASK": _masked,
         }
         COLUMN_OPERATORS = {
             **BaseParser.COLUMN_OPERATORS,
@@ -201,6 +237,8 @@ class Ksql(Dialect):
 
         def validate_expression(self, expression: Any, args: Any = None) -> Any:
             predicate = super().validate_expression(expression, args)
+            if isinstance(predicate, exp.Add):
+                predicate.meta[JOINS_TEXTS] = "null"
             if isinstance(predicate, (exp.Predicate, exp.Between)) and any(
                 map(_is_moment, predicate.args.values())
             ):

@@ -23,6 +23,14 @@ PUT_IN = "put in"
 WITHIN, WATERMARK = "within", "watermark"
 # EXTRACT(DOW FROM x) of an engine whose Sunday is 0, where others' is 1.
 FROM_ZERO = "from zero"
+# A pattern that is not found gives NULL, where in Spark it gives an empty text.
+NULL_UNMATCHED = "null unmatched"
+# A sum of texts is one after the other: by what stands there for NULL, if it does not make all of it NULL.
+JOINS_TEXTS = "joins texts"
+# The moment of a clock in a zone, of one in UTC.
+OF_UTC = "of utc"
+# A window function of the rows of so long ago.
+LIMITED = "limited"
 # The words of MATCH_RECOGNIZE.
 PATTERN = "pattern"
 # Functions of tables that put each row into windows.

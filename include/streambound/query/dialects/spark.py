@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from sqlglot import expressions as exp
@@ -9,8 +10,18 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import TokenType
 
-from streambound.query.dialects.grammar import WATERMARK
+from streambound.query.dialects.grammar import OF_UTC, WATERMARK
 from streambound.query.dialects.statements import Statements
+
+
+def _of_utc(args: list[exp.Expr], dialect: Any) -> exp.Expr:
+    made: exp.Expr = SparkParser.FUNCTIONS["FROM_UTC_TIMESTAMP"](args, dialect=dialect)
+    made.meta[OF_UTC] = True
+    return made
+
+
+def _since_1970(digits: int) -> Callable[[list[exp.Expr]], exp.Expr]:
+    return lambda args: exp.UnixToTime(this=args[0], scale=exp.Literal.number(digits))
 
 
 class SparkStreams(Spark):
@@ -21,6 +32,13 @@ class SparkStreams(Spark):
 
     class Parser(Statements, SparkParser):
         PASSES_OVER = False
+        FUNCTIONS = {
+            **SparkParser.FUNCTIONS,
+            "FROM_UTC_TIMESTAMP": _of_utc,
+            "TIMESTAMP_SECONDS": _since_1970(0),
+            "TIMESTAMP_MILLIS": _since_1970(3),
+            "TIMESTAMP_MICROS": _since_1970(6),
+        }
         QUERY_MODIFIER_PARSERS = {**SparkParser.QUERY_MODIFIER_PARSERS, **Statements.STREAM_MODIFIERS}
         CLAUSES = {**Statements.CLAUSES, WATERMARK.upper(): frozenset()}
 

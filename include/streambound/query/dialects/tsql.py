@@ -9,7 +9,7 @@ from sqlglot.dialects.tsql import TSQL
 from sqlglot.parsers.tsql import TSQLParser
 from sqlglot.tokenizer_core import TokenType
 
-from streambound.query.dialects.grammar import WATERMARK, is_system_time
+from streambound.query.dialects.grammar import LIMITED, WATERMARK, is_system_time
 from streambound.query.dialects.statements import Statements, Written
 
 
@@ -91,6 +91,7 @@ class Azure(TSQL):
                     # Of so long before the row, in the order of time.
                     spec = {"kind": "RANGE", "start": duration, "start_side": "PRECEDING"}
                     window.set("spec", exp.WindowSpec(**spec, end="CURRENT ROW"))
+                    window.meta[LIMITED] = True
             self._durations = outer
             return window
 

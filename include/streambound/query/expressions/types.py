@@ -128,6 +128,8 @@ def takes_every_value(node: exp.Expr, kind: Type, columns: list[Column]) -> bool
         # Functions that make strings, or what is not known, are taken to make any.
         text = replace(columns[0], type=STRING, domain=None)
         return takes_every_value(inner, STRING, columns) and _casts_onto(node.to, text)
+    if isinstance(node, (exp.UnixToTime, exp.AtTimeZone)):
+        return isinstance(node.this, exp.Column) or takes_every_value(node.this, kind, columns)
     if isinstance(node, exp.Extract):
         parts = _CLOCK if columns[0].type.family is Family.TIMESTAMP else _CALENDAR
         dated = columns[0].type.family in (Family.TIMESTAMP, Family.DATE)

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -17,13 +18,14 @@ from sqlglot.errors import ErrorLevel
 
 from streambound.errors import CatalogError, QueryError, StreamboundError, UnsupportedError
 from streambound.query.catalog import Catalog
-from streambound.query.dialects.reading import MAX_NESTING
+from streambound.query.dialects.reading import MAX_NESTING, Language
 from streambound.query.expressions.derived import aligned
 from streambound.query.expressions.independence import not_computed
 from streambound.query.formula import atoms_of
 from streambound.query.model import Join, Query
 from streambound.query.modes import mode_of
 from streambound.query.operators import Grouping
+from streambound.query.parse.parts import View
 from streambound.query.parse.script import Script, script
 from streambound.query.parse.union import blocks_of, blocks_of_rows, outputs
 from streambound.query.registry import metadata
@@ -98,12 +100,28 @@ def read(
         alone = plain is asked.tree and not asked.wrapped
         more = len(text.queries) > 1 or text.catalog.relations != text.given.relations
         if plain is not None and (not alone or more or text.language.name != "spark"):
-            made = replace(made, bare=plain.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE))
+            bare = plain.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE)
+            made = replace(made, bare=bare, views=_views_of(plain, asked.views, text.language))
         return Read(made, known_catalog, text.language.name, text.guessed, asked.span)
     except StreamboundError as error:
         raise _about(error, sql, name) from None
     except RecursionError:
         raise _too_deep(name) from None
+
+
+def _views_of(tree: exp.Expr, views: Mapping[str, View | None], language: Language) -> tuple[str, ...]:
+    """The views that a query reads, as WITH of Spark SQL has them, those first that others read."""
+    texts: dict[str, None] = {}
+    for table in tree.find_all(exp.Table):
+        key = language.folded(table.name, bool(table.this.args.get("quoted")))
+        if (view := views.get(key)) is None:
+            continue
+        texts |= dict.fromkeys(_views_of(view.tree, {**views, key: None}, language))
+        columns = ", ".join(column.sql(dialect="spark") for column in view.columns)
+        name = table.this.sql(dialect="spark") + (f"({columns})" if columns else "")
+        query = view.tree.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE)
+        texts[f"{name} AS ({query})"] = None
+    return tuple(texts)
 
 
 def _cut_short(made: Statement) -> bool:

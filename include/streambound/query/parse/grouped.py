@@ -209,7 +209,11 @@ class _Group:
         having = self._having()
         gap = max((window.size for window in self._sessions), default=None)
         longest = max((one.longest for one in self._sessions if one.longest is not None), default=None)
-        operator = Grouping(count, tuple(self._aggregates), (), having, gap, longest)
+        stamps = {self._asked.output(one.stamp or self._names.stamp(one.node)) for one in self._sessions}
+        if len(stamps) > 1:
+            self._names.inliner.refuse("sessions of several timestamps", self._sessions[1].node)
+        moment = next(iter(stamps), None)
+        operator = Grouping(count, tuple(self._aggregates), (), having, gap, longest, moment=moment)
         over = {n: self._asked.over[one] for one, n in self._aggregates.items() if one in self._asked.over}
         computed = any(number >= KEYS for numbers in self._keys.values() for number in numbers)
         by = tuple(self._by) if computed else ()

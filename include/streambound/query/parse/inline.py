@@ -62,6 +62,7 @@ from streambound.query.scope import place_of
 from streambound.query.windows import called as called_window
 from streambound.query.windows import of_snapshot
 
+_UNORDERED = "declare what it is compared with as the timestamp of its stream or view, in the catalog"
 # More members than a person writes: a query of unions of unions would otherwise fill the memory.
 MAX_PARTS = 64
 
@@ -85,6 +86,8 @@ class Inliner:
         self.refused: list[UnsupportedError] = []
         self.open: list[exp.Expr] = []
         self._lenient = 0
+        # Whether a view has the time of its rows from the catalog.
+        self.ordered = False
         # Comparisons that are decided wider than they are written, and whether the clock is read.
         self.relaxed: list[exp.Expr] = []
         self.clock = False
@@ -143,6 +146,7 @@ class Inliner:
             for condition in conditions:
                 if reads_clock(condition) and not bounds_clock(condition, stamps):
                     self.refuse("NOW() but beside a timestamp", condition)
+                    self.refused[-1].fix = _UNORDERED if bounds_clock(condition, None) else None
             if block.distinct and len(block.parts) > 1:
                 self.refuse("NOW() in a UNION", conditions[0])
             tables, conditions = clocked(part.tables, conditions, sorted(stamps))
@@ -554,6 +558,13 @@ class Inliner:
     def declare(self, relation: Relation) -> None:
         """Have a relation in the catalog that this text alone knows."""
         self.catalog = replace(self.catalog, relations=(*self.catalog.relations, relation))
+
+    def order(self, relation: Relation, column: Column) -> None:
+        """Have the rows of a relation come in the order of a column, perhaps one that it has not."""
+        columns = relation.columns if column in relation.columns else (*relation.columns, column)
+        made = replace(relation, columns=columns, timestamp=column.name)
+        relations = (made if one.name == relation.name else one for one in self.catalog.relations)
+        self.catalog, self.ordered = replace(self.catalog, relations=tuple(relations)), True
 
     def relation_of(self, table: exp.Table) -> Relation:
         """The relation of a table in a part."""

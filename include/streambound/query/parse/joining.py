@@ -124,7 +124,7 @@ def _as_of(names: Names, number: int, row: Joined, part: Part, substitution: Sub
     node = names.sources[number].node
     keys: list[tuple[exp.Expr, exp.Expr]] = []
     rest: list[exp.Expr] = list(names.using(number, substitution.parts))
-    times: list[tuple[exp.Expr, exp.Expr, type[exp.Expr]]] = []
+    times: list[tuple[exp.Expr, exp.Expr, type[exp.Expr], exp.Expr | None]] = []
     mine = {table.args["alias"].name for table in part.tables}
     stamp = names.sources[number].node.args.get("version") if isinstance(node, exp.Table) else None
     if stamp is None and not names.ons[number] and not rest:
@@ -141,7 +141,7 @@ def _as_of(names: Names, number: int, row: Joined, part: Part, substitution: Sub
             elif isinstance(one, exp.EQ) and not names.is_time(right):
                 keys.append((left, right))
             elif names.is_time(right):
-                times.append((left, right, _mirrored(one, mine)))
+                times.append((left, right, _mirrored(one, mine), one))
             else:
                 rest.append(names.condition(one))
     if stamp is not None:
@@ -150,21 +150,32 @@ def _as_of(names: Names, number: int, row: Joined, part: Part, substitution: Sub
         # By the present time, whoever's, a row is joined as it arrives.
         left = of if over and not over & mine else names.time_of(row.tables)
         right = names.time_of(part.tables)
-        times.insert(0, (left or exp.Null(), right or exp.Null(), exp.GTE))
-    before = [t for t in times if t[2] in (exp.GTE, exp.GT)] or [
-        (names.time_of(row.tables) or exp.Null(), names.time_of(part.tables) or exp.Null(), exp.GTE)
-    ]
-    left, right, op = before[0] if not times or times[0][2] in (exp.GTE, exp.GT) else times[0]
-    others = [t for t in times if t[2] is not op]
-    tolerance = others[0] if others and times else None
+        times.insert(0, (left or exp.Null(), right or exp.Null(), exp.GTE, None))
+    if not times:
+        times.append(
+            (names.time_of(row.tables) or exp.Null(), names.time_of(part.tables) or exp.Null(), exp.GTE, None)
+        )
+    # A time with an offset says how far away a tuple may be.
+    plain = (t for t in times if not any(isinstance(side.unnest(), (exp.Add, exp.Sub)) for side in t[:2]))
+    chosen = next(plain, times[0])
+    left, right, op, _ = chosen
+    behind = op in (exp.GTE, exp.GT)
+    tolerances = []
+    for time in times:
+        if time is not chosen and (time[2] in (exp.GTE, exp.GT)) is behind and time[3] is not None:
+            rest.append(names.condition(time[3]))
+        elif time is not chosen:
+            tolerances.append(time[2](this=time[0].copy(), expression=time[1].copy()))
+    if len(tolerances) > 1:
+        names.inliner.refuse("an as-of join with several tolerances", node)
     latest = Latest(
         part.tables[0].args["alias"].name,
         tuple(keys),
         left,
         right,
-        op in (exp.GTE, exp.GT),
+        behind,
         op in (exp.GT, exp.LT),
-        None if tolerance is None else exp.Sub(this=tolerance[0], expression=tolerance[1]),
+        tolerances[0] if tolerances else None,
         names.sides[number].endswith("LEFT"),
         node,
         tuple(rest),

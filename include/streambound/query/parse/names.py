@@ -279,21 +279,28 @@ class Names:
         Raises:
             QueryError: it has none.
         """
-        for number, source in enumerate(self.sources):
-            for table in source.parts[0].tables[:1] if source.parts else ():
-                name = self.inliner.relation_of(table).timestamp
-                at = None if name is None else self._column(source, self.inliner.key(name))
-                if at is None and name is not None:
-                    at = self._shows(source, table, name)
-                if at is None and name is not None and self.inliner.language.name in STAMPS:
-                    at = self._kept(number)
-                if at is not None:
-                    return column_of(f"#{number}", str(at))
+        for number in range(len(self.sources)):
+            if (column := self._stamp_of(number)) is not None:
+                return column
         raise QueryError(
             f"{blockers.words(node, self.inliner.text)} is of time, and no stream in FROM has a timestamp",
             place=place_of(node, self.inliner.text),
             fix="declare timestamp of the stream in the catalog",
         )
+
+    def _stamp_of(self, number: int) -> exp.Column | None:
+        """The application timestamp of the rows of a source, if it shows that."""
+        source = self.sources[number]
+        for table in source.parts[0].tables[:1] if source.parts else ():
+            name = self.inliner.relation_of(table).timestamp
+            at = None if name is None else self._column(source, self.inliner.key(name))
+            if at is None and name is not None:
+                at = self._shows(source, table, name)
+            if at is None and name is not None and self.inliner.language.name in STAMPS:
+                at = self._kept(number)
+            if at is not None:
+                return column_of(f"#{number}", str(at))
+        return None
 
     def session_of(self, node: exp.Expr) -> Window | None:
         """The sessions whose start or end a column is, where FROM puts rows into sessions."""
@@ -301,7 +308,8 @@ class Names:
         found = None if at is None else self.sources[at[0]].parts[0].columns[at[1]].value
         if isinstance(found, exp.Anonymous) and str(found.this) in SESSIONS:
             gap, *longest = (int(given.name) for given in found.expressions[1:])
-            return Window("SESSION", None, gap, node, longest=longest[0] if longest else None)
+            stamp = None if at is None else self._stamp_of(at[0])
+            return Window("SESSION", stamp, gap, node, longest=longest[0] if longest else None)
         return None
 
     def edge(self, window: Window, end: bool, node: exp.Expr) -> exp.Expr:

@@ -9,6 +9,7 @@ from math import inf
 from sqlglot import expressions as exp
 
 from streambound.errors import QueryError
+from streambound.query.dialects.grammar import LIMITED
 from streambound.query.expressions import blockers
 from streambound.query.expressions.aggregates import (
     aggregate,
@@ -207,6 +208,19 @@ def _frame(
             raise blockers.blocker("SESSION WITH GAP", node, names.inliner.text)
         _refuse_edges(found, names)
         start, end = (_reach(found, which) for which in ("start", "end"))
+        lengths = (isinstance(found.args.get(which), exp.Expr) for which in ("start", "end"))
+        if (
+            LIMITED not in node.meta
+            and not ordered
+            and str(found.args.get("kind")).upper() != "ROWS"
+            and any(lengths)
+        ):
+            raise QueryError(
+                "a frame by RANGE begins or ends so far from its row, and the rows have no order",
+                place=place_of(node, names.inliner.text),
+                accepted="RANGE beside ORDER BY of one column",
+                fix="add ORDER BY with the time of the rows",
+            )
         if start > end or start == inf or end == -inf:
             raise QueryError(
                 "a frame ends before it begins, so it has no rows",

@@ -41,7 +41,8 @@ class Partners:
 class Latest:
     """An as-of join with the table of that alias; sides and keys in terms of streams.
 
-    ``conditions`` are what else ON asks of the tuple that is looked for.
+    ``conditions`` are what else ON asks of the tuple that is looked for, and ``tolerance`` is a comparison of
+    the same times that says how far it may be away.
     """
 
     alias: str

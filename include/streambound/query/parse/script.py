@@ -14,6 +14,7 @@ from sqlglot.tokenizer_core import Token
 from streambound.errors import QueryError, StreamboundError, UnsupportedError
 from streambound.query.catalog import Catalog, NamedQuery
 from streambound.query.clock import CLOCK
+from streambound.query.dialects.grammar import LIMITED
 from streambound.query.dialects.guess import language_of
 from streambound.query.dialects.reading import Language, parts, statements
 from streambound.query.dialects.statements import Written
@@ -32,6 +33,9 @@ _SEVERAL = "choose one with --query NAME, or put each into a file of its own"
 _DECIDED = "is decided, and cannot be evaluated yet"
 _RELAXED = f"a difference in months, or in boundaries of a unit, {_DECIDED}"
 _NESTED = "a nested column is decided by its path, and cannot be evaluated yet"
+# Its rows are those before WHERE and JOIN; whether one of just so long ago is among them is not said.
+_LIMITED = "OVER with LIMIT DURATION is decided, and cannot be evaluated yet"
+_ORDERED = "the time that the catalog says of a view is decided, and cannot be evaluated yet"
 # Tables of files and topics that a statement names where others name a table.
 _READERS = ("READ_FILES", "READ_KAFKA", "CLOUD_FILES", "READ_KINESIS", "READ_PUBSUB", "READ_PULSAR")
 
@@ -110,6 +114,15 @@ class Script:
             catalog = replace(catalog, relations=(*catalog.relations, CLOCK))
         if known_catalog is not self.catalog:
             return tree, catalog, _NESTED
+        windows = (
+            window
+            for part in (read, *(v.tree for v in views.values()))
+            for window in part.find_all(exp.Window)
+        )
+        if any(LIMITED in window.meta for window in windows):
+            return tree, catalog, _LIMITED
+        if inliner.ordered:
+            return tree, catalog, _ORDERED
         return tree, catalog, _unevaluated(inliner)
 
     def _inlined(self, query: NamedQuery) -> Other:
@@ -123,8 +136,6 @@ class Script:
         )
 
 
-# Each query of a text is asked for by itself, with the text.
-@lru_cache(maxsize=32)
 def _unevaluated(inliner: Inliner) -> str | None:
     """Why what was written out has no answers, although it is decided; None if it has."""
     if inliner.relaxed:
@@ -138,6 +149,8 @@ def _unevaluated(inliner: Inliner) -> str | None:
     return None
 
 
+# Each query of a text is asked for by itself, with the text.
+@lru_cache(maxsize=32)
 def script(sql: str, catalog: Catalog, dialect: str | None) -> Script:
     """A text in a dialect: given, named in its first comments, or guessed.
 

@@ -110,12 +110,14 @@ def _as_of(latest: Latest, scope: Expressions) -> AsOf:
     """An as-of join over attributes.
 
     Raises:
-        UnsupportedError: a key or a time is a constant or an expression over several tuples.
+        UnsupportedError: a key or a time is a constant, or over several tuples, or a time has an offset.
     """
     place = place_of(latest.node, scope.sql)
 
     def attribute(node: exp.Expr) -> Attribute:
-        found_attribute = scope.shifted(node)[0] if not scope.computes(node) else scope.term(node)
+        found_attribute, offset = scope.shifted(node) if not scope.computes(node) else (scope.term(node), 0)
+        if offset:
+            raise UnsupportedError("an as-of join by a time with an offset is not supported yet", place=place)
         if not isinstance(found_attribute, Attribute):
             raise UnsupportedError(f"an as-of join by {found_attribute} is not supported yet", place=place)
         return found_attribute
@@ -125,13 +127,22 @@ def _as_of(latest: Latest, scope: Expressions) -> AsOf:
 
     keys = tuple((attribute(left), attribute(right)) for left, right in latest.keys)
     op = (Op.GT if latest.strict else Op.GE) if latest.before else (Op.LT if latest.strict else Op.LE)
+    times = time(latest.left), time(latest.right)
+
+    def tolerance(node: exp.Expr) -> int:
+        sides = [scope.shifted(side) for side in (node.this, node.expression)]
+        if tuple(side for side, _ in sides) != times:
+            raise UnsupportedError("an as-of join by several times is not supported yet", place=place)
+        (_, mine), (_, theirs) = sides
+        most = theirs - mine if latest.before else mine - theirs
+        return most - isinstance(node, (exp.LT, exp.GT))
+
     return AsOf(
         latest.alias,
         keys,
-        time(latest.left),
-        time(latest.right),
+        *times,
         op,
-        None if latest.tolerance is None else 0,
+        None if latest.tolerance is None else tolerance(latest.tolerance),
         latest.outer,
         place,
     )

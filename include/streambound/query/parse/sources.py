@@ -12,7 +12,8 @@ from streambound.errors import QueryError, UnsupportedError, meant
 from streambound.query.catalog import Catalog, NamedQuery
 from streambound.query.dialects.grammar import span_of
 from streambound.query.expressions import blockers
-from streambound.query.model import Kind, Relation
+from streambound.query.model import Column, Kind, Relation
+from streambound.query.parse.declared import COMPUTED
 from streambound.query.parse.idioms import (
     elements_of,
 )
@@ -32,6 +33,7 @@ from streambound.query.parse.parts import (
 )
 from streambound.query.parse.substitution import Substitution
 from streambound.query.scope import place_of
+from streambound.query.values import Family, parse_type
 from streambound.query.windows import Window, tabled
 
 if TYPE_CHECKING:
@@ -77,7 +79,7 @@ class Sources:
                 self._inliner.beside(query, around)
             return Source(key, table, (), None)
         elif (view := self._view(table, around)) is not None:
-            blocks = self._viewed(view, table, taken)
+            blocks = self._viewed(view, table, taken, hint)
         elif (named_query := self._named_query(table)) is not None:
             blocks = self._registered(named_query, table, taken)
         else:
@@ -151,7 +153,7 @@ class Sources:
         view = around.get(self._inliner.key(table.this)) if plainly_named(table) else None
         return view or around.get(".".join(map(self._inliner.key, table.parts)))
 
-    def _viewed(self, view: View, table: exp.Table, taken: set[str]) -> tuple[Rows, ...]:
+    def _viewed(self, view: View, table: exp.Table, taken: set[str], hint: str | None) -> tuple[Rows, ...]:
         if isinstance(view.tree, exp.Null):
             return ()
         if any(tree is view.tree for tree in self._inliner.open):
@@ -160,10 +162,32 @@ class Sources:
         self._inliner.open.append(view.tree)
         try:
             around = self._inliner.views if view.around is None else view.around
-            blocks = self._inliner.query(view.tree, around, taken, (table.args.get("alias") or table).name)
+            called = hint or (table.args.get("alias") or table).name
+            blocks = self._inliner.query(view.tree, around, taken, called)
         finally:
             self._inliner.open.pop()
-        return self._renamed(blocks, view.columns)
+        return self._ordered(table, self._renamed(blocks, view.columns))
+
+    def _ordered(self, table: exp.Table, blocks: tuple[Rows, ...]) -> tuple[Rows, ...]:
+        """The rows of a view of one stream, in the order of the time that the catalog gives the view."""
+        declared = self._inliner.catalog.find(table.name)
+        stamp = None if declared is None else declared.timestamp
+        part = blocks[0].parts[0] if len(blocks) == 1 and len(blocks[0].parts) == 1 else None
+        if stamp is None or part is None or not blocks[0].plain or len(part.tables) != 1 or part.conditions:
+            return blocks
+        relation = self._inliner.relation_of(part.tables[0])
+        asked = [item for item in part.columns if item.name.lower() == stamp.lower()]
+        if relation.timestamp is not None or relation.kind is not Kind.STREAM or len(asked) != 1:
+            return blocks
+        value = asked[0].value.unnest()
+        plain = [c for c in relation.columns if isinstance(value, exp.Column) and c.name == value.name]
+        if plain and plain[0].type.family is not Family.TIMESTAMP:
+            return blocks
+        column = plain[0] if plain else Column(COMPUTED, parse_type("timestamp"), nullable=False)
+        self._inliner.order(relation, column)
+        made = replace(asked[0], value=column_of(part.tables[0].args["alias"].name, column.name))
+        columns = tuple(made if item is asked[0] else item for item in part.columns)
+        return (replace(blocks[0], parts=(replace(part, columns=columns),)),)
 
     def _named_query(self, table: exp.Table) -> NamedQuery | None:
         """The query of another text that a name is; None where there is a relation of that name."""
