@@ -2,7 +2,8 @@
 ### Can the state of a registered query outgrow memory?
 
 Checks every query in `include/registry/queries`, or the chosen ones, against `streams.yml`: one mapped task
-a query. The verdict, with its reasons, is in the task's log, in its XCom and in the results database.
+a query, and of more than a hundred queries a hundred tasks of several each. The verdict, with its reasons, is
+in the task's log, in its XCom and in the results database.
 
 * An **unbounded** query is a finding: its task succeeds, unless *Fail on unbounded* is switched on.
 * An **invalid** query fails its own task with one error; the others go on, their verdicts are recorded and
@@ -63,13 +64,15 @@ def validate_queries() -> None:
         from streambound_airflow.failures import reported
         from streambound_airflow.parameters import asked
         from streambound_airflow.runs import record_start
-        from streambound_airflow.validation import JOB, chosen_queries
+        from streambound_airflow.validation import JOB, chosen_queries, shared
 
         with reported():
             form = asked(context)
             names = chosen_queries(form["queries"])
             record_start(results(), context["run_id"], JOB, form)
-        return names
+        # Airflow maps over a task's own return value only.
+        context["ti"].xcom_push(key="names", value=names)
+        return shared(names)
 
     @task(trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS, **alerts.callbacks())
     def summarise(names: list[str], **context: Any) -> dict[str, int]:
@@ -85,15 +88,15 @@ def validate_queries() -> None:
     def announce(verdicts: dict[str, int], **context: Any) -> None:
         assets.announce(context, VERDICTS, verdicts)
 
-    names = choose()
+    chosen = choose()
     checked = BoundedMemoryCheckOperator.partial(
         task_id="check",
         criterion="{{ params.criterion }}",
         fail_on_unbounded="{{ params.fail_on_unbounded }}",
-        map_index_template="{{ task.query }}",
-    ).expand(query=names)
+        map_index_template="{{ task.title }}",
+    ).expand(query=chosen)
     # A run whose queries did not all pass ends as failed, after everything has been recorded.
-    verdicts = summarise(names)
+    verdicts = summarise(chosen["names"])
     checked >> [verdicts, EmptyOperator(task_id="all_passed")]
     announce(verdicts)
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from streambound.errors import StorageError, StreamboundError
+from streambound.history.shards import shard_of
 from streambound.spark.application import run_application
 
 
@@ -29,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             run_id=options.run_id,
             recompute=options.recompute,
             publish=not options.checkpoints_only,
+            shard=None if options.shard is None else shard_of(options.shard),
         )
     except StreamboundError as error:
         print(f"evaluate_history: {error}", file=sys.stderr)
@@ -50,6 +52,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--run-id", default="", metavar="ID", help="the run that the summary names")
     found.add_argument("--recompute", action="store_true", help="evaluate all, whatever is checkpointed")
     found.add_argument("--checkpoints-only", action="store_true", help="leave published answers as they are")
+    found.add_argument("--shard", metavar="K/N", help="the K-th of N parts of the queries: N drivers")
     return found
 
 

@@ -22,8 +22,9 @@ class QueryLink(BaseOperatorLink):
     name = "Query"
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        """The query's page, in the UI's frame."""
-        return query_page(str(getattr(operator, "query", "")))
+        """The query's page, in the UI's frame; of several queries the tab of the run."""
+        query = str(getattr(operator, "query", ""))
+        return run_page(ti_key.dag_id, ti_key.run_id) if "\n" in query else query_page(query)
 
 
 class DataDocsLink(BaseOperatorLink):

@@ -34,12 +34,13 @@ class BoundedMemoryCheckOperator(BaseOperator):
     """Decides whether the state of one query can outgrow memory, and records the verdict.
 
     The verdict is recorded in the results database, logged with its reasons under the SQL, and returned as
-    ``streambound check --format json`` prints it. An unbounded query is a finding: the task succeeds
-    unless ``fail_on_unbounded``. A query that cannot be read fails its task, without retries. A
-    ``streambound.toml`` in or above the registry says otherwise: which outcomes fail, dialects, the catalog.
+    ``streambound check --format json`` prints it; of several queries a list of these is. An unbounded query
+    is a finding: the task succeeds unless ``fail_on_unbounded``. A query that cannot be read fails its task,
+    without retries. A ``streambound.toml`` in or above the registry says otherwise: which outcomes fail,
+    dialects, the catalog.
 
     Args:
-        query: the query's name, that of its file in the registry.
+        query: the query's name, that of its file in the registry; or several, a name a line.
         sql: its text; by default the registered file's.
         catalog: the stream catalog; by default the registry's.
         criterion: exact, arasu or schiff_ozcep.
@@ -73,22 +74,31 @@ class BoundedMemoryCheckOperator(BaseOperator):
         self.database_conn_id = database_conn_id
         self._checked: tuple[str, Report] | None = None
 
-    def execute(self, context: Context) -> dict[str, Any]:
-        """The verdict, as JSON."""
+    @property
+    def title(self) -> str:
+        """What is checked, in a few words."""
+        names = self.query.splitlines()
+        return self.query if len(names) < 2 else f"{names[0]} to {names[-1]}, {len(names)} queries"
+
+    def execute(self, context: Context) -> dict[str, Any] | list[dict[str, Any]]:
+        """The verdict, as JSON; of several queries all of them."""
         from streambound.report.verdicts import verdict_text
 
+        names = self.query.splitlines() or [self.query]
         with reported():
             strict = switched_on(self.fail_on_unbounded)
-            sql, report = self._check()
-            self._checked = sql, report
-            results(self.database_conn_id).record_verdicts(
-                context["run_id"], [{**report.to_json(), "sql": sql}], job=self.dag_id
-            )
-        level = logging.INFO if report.verdict == "bounded" else logging.WARNING
-        for line in verdict_text(report, sql).splitlines():
-            self.log.log(level, "%s", line)
-        self._judge(context, report, strict)
-        return report.to_json()
+            checked = [self._check(name) for name in names]
+            self._checked = checked[0] if len(checked) == 1 else None
+            bodies = [{**report.to_json(), "sql": sql} for sql, report in checked]
+            results(self.database_conn_id).record_verdicts(context["run_id"], bodies, job=self.dag_id)
+        for sql, report in checked:
+            level = logging.INFO if report.verdict == "bounded" else logging.WARNING
+            for line in verdict_text(report, sql).splitlines():
+                self.log.log(level, "%s", line)
+        told = [report.to_json() for _, report in checked]
+        found = told[0] if len(told) == 1 else told
+        self._judge(context, [report for _, report in checked], strict, found)
+        return found
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage[Any, Any] | None:
         """What the query reads, and the verdict; called by Airflow's OpenLineage provider alone."""
@@ -99,7 +109,7 @@ class BoundedMemoryCheckOperator(BaseOperator):
         database = results(self.database_conn_id).url
         return of_check(*self._checked, catalog_of(self.catalog), database)
 
-    def _check(self) -> tuple[str, Report]:
+    def _check(self, name: str) -> tuple[str, Report]:
         from streambound.compiler import CRITERIA, check, invalid
 
         if self.criterion not in CRITERIA:
@@ -107,23 +117,27 @@ class BoundedMemoryCheckOperator(BaseOperator):
                 f"criterion {self.criterion!r} is not known; accepted: {', '.join(CRITERIA)}"
             )
         catalog = catalog_of(self.catalog)
-        query = _registered(self.query, self.sql)
+        query = _registered(name, self.sql)
         if query.error is not None:
             return "", invalid(query.name, self.criterion, query.error)
         return query.sql, check(query.sql, catalog, query.name, self.criterion, dialect=query.dialect)
 
-    def _judge(self, context: Context, report: Report, strict: bool) -> None:
+    def _judge(self, context: Context, reports: Sequence[Report], strict: bool, found: Any) -> None:
         from streambound_airflow.validation import failing
 
-        if report.outcome not in failing(strict):
+        codes = failing(strict)
+        failed = [report for report in reports if report.outcome in codes]
+        if not failed:
             return
         # A failed task returns nothing, and the verdict is wanted all the same.
-        context["ti"].xcom_push(key="return_value", value=report.to_json())
-        if report.error is not None:
-            raise AirflowFailException(str(report.error)) from None
-        raise AirflowFailException(
-            f"{self.query} is {report.verdict}: {report.reasons[0].message if report.reasons else ''}"
-        )
+        context["ti"].xcom_push(key="return_value", value=found)
+        raise AirflowFailException("\n".join(map(_failure, failed))) from None
+
+
+def _failure(report: Report) -> str:
+    if report.error is not None:
+        return str(report.error)
+    return f"{report.query} is {report.verdict}: {report.reasons[0].message if report.reasons else ''}"
 
 
 class StreamQualityOperator(BaseOperator):

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from streambound.results import Results
 
 JOB = "validate_queries"
+# So many tasks check a registry at most: more queries are shared among them.
+TASKS = 100
 log = logging.getLogger(__name__)
 
 
@@ -29,6 +31,18 @@ def chosen_queries(wanted: Sequence[str] | None) -> list[str]:
 
     registry = load_registry(settings.registry())
     return sorted({query.name for query in registry.chosen(wanted or ())})
+
+
+def shared(names: Sequence[str]) -> list[str]:
+    """What each mapped task checks, a name a line: one query, or several where there are many.
+
+    >>> [len(share.splitlines()) for share in shared([f"q{number}" for number in range(250)])][::41]
+    [3, 3, 3]
+    >>> shared(["p", "q"])
+    ['p', 'q']
+    """
+    size = max(1, -(-len(names) // TASKS))
+    return ["\n".join(names[at : at + size]) for at in range(0, len(names), size)]
 
 
 def conclude(store: Results, run_id: str, queries: Sequence[str], strict: bool) -> dict[str, int]:

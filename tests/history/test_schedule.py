@@ -15,16 +15,20 @@ from streambound.tasks.summarise import Task
 
 def step(number: int, tasks: int) -> Step:
     name = f"{number:04}"
-    read = tuple(Task(f"S{i}", name, (), 0, frozenset("q")) for i in range(tasks))
-    return Step(name, ("q",), read)
+    alone = tuple(Task(f"S{i}", name, (), 0, frozenset("qr")) for i in range(tasks))
+    read = (Task("S", name, (), 0, frozenset("qr"), shares=alone),) if tasks > 3 else alone
+    return Step(name, ("q", "r"), read)
 
 
-@given(st.lists(st.integers(0, 5), max_size=40), st.integers(1, 8))
-def test_waves_keep_the_order_and_their_size(sizes: list[int], most: int) -> None:
+@given(st.lists(st.integers(0, 5), max_size=40), st.integers(1, 8), st.integers(1, 16))
+def test_waves_keep_the_order_and_their_size(sizes: list[int], most: int, summaries: int) -> None:
     given = [step(number, size) for number, size in enumerate(sizes)]
-    found = list(waves(given, most))
+    found = list(waves(given, most, summaries))
     assert [one for wave in found for one in wave] == given
-    assert all(len(tasks_of(wave)) <= most or len(wave) == 1 for wave in found)
+    for wave in found:
+        tasks = tasks_of(wave)
+        made = sum(len(share.queries) for task in tasks for share in task.each)
+        assert (len(tasks) <= most and made <= summaries) or len(wave) == 1
 
 
 @given(st.integers(1, 100_000), st.integers(WORTH, WAVE), st.integers(0, 2_000))

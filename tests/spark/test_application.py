@@ -69,6 +69,17 @@ def test_chosen_queries(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "4 of 4 partitions read" in capsys.readouterr().out
 
 
+def test_two_drivers_evaluate_all_queries_between_them(home: Path) -> None:
+    run(home)
+    whole, parts = summary(home), dict[str, Any]()
+    for shard in ("1/2", "2/2"):
+        run(home, "--shard", shard)
+        mine = summary(home)
+        assert len(mine) in (2, 3) and not mine.keys() & parts.keys() - {"run_id"}
+        parts |= mine
+    assert parts.keys() == whole.keys() and parts["q3"]["digest"] == whole["q3"]["digest"]
+
+
 def test_an_invalid_query_fails_alone(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(home) == 2
     assert summary(home)["typo"]["error"] and summary(home)["q3"]["digest"]
@@ -89,6 +100,7 @@ def test_partitions_are_kept_out_and_named(home: Path) -> None:
         (["--queries", "nothing"], "no query is registered as nothing"),
         (["--from", "2", "--to", "1"], "the range ends at 1 but starts at 2"),
         (["--exclude", "absent.json"], "absent.json: cannot be read"),
+        (["--shard", "3/2"], "'3/2' is no shard"),
     ],
 )
 def test_bad_arguments(

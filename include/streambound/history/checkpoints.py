@@ -29,8 +29,8 @@ from streambound.tasks.summarise import Summary
 
 # Segments and states of so many partitions are loaded at once.
 LOADED = 64
-# What is not committed yet, in bytes of segments and states.
-PENDING_BYTES = 32 << 20
+# What is not committed yet, in bytes of segments and states: of one query, and of all.
+PENDING_BYTES, ALL_PENDING_BYTES = 32 << 20, 256 << 20
 
 
 class Damaged(Exception):
@@ -58,6 +58,8 @@ class Checkpoints:
         self.job, self.plan, self.folder, self.table, self.scope = job, job.plan, folder, table, scope
         self.rows: dict[str, Checkpoint] = {}
         self._pending: list[Checkpoint] = []
+        # What waits to be committed, in bytes of segments and states.
+        self.pending_bytes = 0
         self._loaded: dict[str, Checkpoint] = {}
         self._unflushed: list[Path] = []
         # By partition, the answer files that are as they were written; and what is told of the others.
@@ -298,7 +300,8 @@ class Checkpoints:
         if self.table is None:
             return
         self._pending.append(replace(row, answers=self.holder.token))
-        if sum(len(p.segment or b"") + len(p.state or b"") for p in self._pending) > PENDING_BYTES:
+        self.pending_bytes += len(row.segment or b"") + len(row.state or b"")
+        if self.pending_bytes > PENDING_BYTES:
             self.commit()
 
     def commit(self) -> None:
@@ -318,7 +321,7 @@ class Checkpoints:
         self._hold(
             replace(self.holder, version=self.table.version, unsettled=self.holder.unsettled - settled)
         )
-        self._pending = []
+        self._pending, self.pending_bytes = [], 0
 
     def _hold(self, holder: Holder) -> None:
         self.holder = holder

@@ -23,7 +23,7 @@ from streambound.compiler import judge
 from streambound.durable import drop_drafts
 from streambound.errors import DataError, QueryError, StorageError, StreamboundError
 from streambound.history.answer import HistoryAnswer, answer_sentence
-from streambound.history.checkpoints import Checkpoints, Damaged
+from streambound.history.checkpoints import ALL_PENDING_BYTES, Checkpoints, Damaged
 from streambound.history.executor import Executor, Progress, ReadSoFar, silent
 from streambound.history.fold import Fold, uncollected
 from streambound.history.k_memory import Memory
@@ -33,14 +33,14 @@ from streambound.history.prepare import (
     Job,
     Registered,
     beside,
-    cogroups_of,
     draft_of,
     misfits,
     prepare,
-    readings_of,
+    scans_of,
 )
 from streambound.history.schedule import (
     SMALL_WAVE,
+    SUMMARIES,
     WAVE,
     WORTH,
     Step,
@@ -230,27 +230,34 @@ def _evaluate(
         progress(f"{name}: {error.one_line()}")
     waiting = until(all_steps, {name: partition for name, (partition, _) in unfit.items()})
     tasks = tasks_of(waiting)
-    names, streams = {task.stream for task in tasks}, {stream for task in tasks for stream in task.streams}
-    made = readings_of(jobs, folder) | cogroups_of(jobs)
-    readings = {name: found for name, found in made.items() if name in names}
+    streams = {stream for task in tasks for stream in task.streams}
+    readings = scans_of(jobs, folder, tasks)
     total = sum(len(task.streams) for task in tasks)
     over = f"{emit.counted(total, 'partition')} of {emit.counted(len(streams), 'stream')}"
     progress(f"{emit.counted(len(jobs), 'query')} over {over}")
-    read, damaged = 0, set[str]()
+    read, taken, damaged = 0, 0, set[str]()
     most = WAVE if all(fold.publish for fold in folds.values()) else SMALL_WAVE
     few = len(tasks) <= WORTH or any(map(executor.scans, readings.values()))
     size = wave_size(len(tasks), most, 0 if few else executor.cores())
-    in_waves = size < len(tasks)
+    cut = list(waves(waiting, size, SUMMARIES))
+    in_waves = len(cut) > 1
 
     def summarised(wave: Iterable[Step], ended: Event) -> list[Summary]:
         tasks = tasks_of(wave)
         return executor.summaries(tasks, readings, progress, memory_mb, in_waves=in_waves, ended=ended)
 
-    with closing(ahead(waves(waiting, size), summarised)) as found:
+    with closing(ahead(cut, summarised)) as found:
         for wave, summaries in found:
             with uncollected():
                 _take_wave(folds, wave, summaries, damaged)
             summaries.clear()
+            # A commit costs a query as much as some partitions: waves that many queries make small share one.
+            taken += (here := len(tasks_of(wave)))
+            pending = sum(fold.checkpoints.pending_bytes for fold in folds.values())
+            if taken + here > size or pending > ALL_PENDING_BYTES:
+                taken = 0
+                for fold in (fold for name, fold in folds.items() if name not in damaged):
+                    fold.commit()
             read += sum(len(task.streams) for task in tasks_of(wave))
             progress(ReadSoFar(read, total))
             for fold in folds.values():
@@ -269,16 +276,13 @@ def _take_wave(
         at.setdefault((summary.stream, summary.partition, summary.query), []).append(summary)
     for step in wave:
         for query in step.queries:
-            mine = (stream for task in step.tasks if query in task.queries for stream in task.streams)
+            mine = (share.stream for task in step.tasks for share in task.each if query in share.queries)
             found = (at.get((stream, step.partition, query), ()) for stream in mine)
             try:
                 if query not in damaged:
                     folds[query].take(step.partition, chain.from_iterable(found))
             except Damaged:
                 damaged.add(query)
-    for name, fold in folds.items():
-        if name not in damaged:
-            fold.commit()
 
 
 def _without(query: Registered, found: Draft | StreamboundError, catalog: Catalog) -> HistoryAnswer:

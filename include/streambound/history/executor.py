@@ -9,9 +9,9 @@ from threading import Event
 from typing import Protocol
 
 from streambound.storage.partitions import Listing
-from streambound.tasks.cogroup import CoGroup
 from streambound.tasks.emit import counted
-from streambound.tasks.summarise import StreamScan, Summary, Task
+from streambound.tasks.groups import Reading
+from streambound.tasks.summarise import Summary, Task
 
 # Is told, in a sentence, what has been done.
 Progress = Callable[[str], None]
@@ -52,13 +52,13 @@ class Executor(Protocol):
             folder: where they are copied to.
         """
 
-    def scans(self, reading: StreamScan | CoGroup) -> bool:
+    def scans(self, reading: Reading) -> bool:
         """Whether each wave of tasks costs a scan more, so that waves are to be few."""
 
     def summaries(
         self,
         tasks: Sequence[Task],
-        readings: Mapping[str, StreamScan | CoGroup],
+        readings: Mapping[str, Reading],
         progress: Progress,
         memory_mb: int,
         *,

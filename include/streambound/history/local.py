@@ -26,9 +26,8 @@ from streambound.history.executor import Progress
 from streambound.query.model import Relation
 from streambound.storage.partitions import Listing, Partition, find_partitions
 from streambound.tasks import emit
-from streambound.tasks.cogroup import CoGroup
-from streambound.tasks.groups import GROUPS_PER_CORE, Group, cost, grouped, summarise_group
-from streambound.tasks.summarise import StreamScan, Summary, Task
+from streambound.tasks.groups import GROUPS_PER_CORE, Group, Reading, cost, grouped, summarise_group
+from streambound.tasks.summarise import Summary, Task
 
 # While workers start, this process would have read about as much.
 SMALL_BYTES = 64 << 20
@@ -36,7 +35,7 @@ SMALL_BYTES = 64 << 20
 POLL_SECONDS, TELL_SECONDS = 0.2, 2.0
 MEMORY = "give the machine more memory, or write smaller partitions, and run it again"
 
-Readings = Mapping[str, StreamScan | CoGroup]
+Readings = Mapping[str, Reading]
 
 
 @dataclass
@@ -64,7 +63,7 @@ class LocalExecutor:
         """What lists histories; those that only Spark reads are refused by name."""
         return _listed
 
-    def scans(self, reading: StreamScan | CoGroup) -> bool:
+    def scans(self, reading: Reading) -> bool:
         """Never: each task reads its own files."""
         return False
 

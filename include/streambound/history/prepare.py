@@ -35,7 +35,8 @@ from streambound.storage.partitions import (
 from streambound.synopsis.flow import Node
 from streambound.synopsis.flow_planner import flow
 from streambound.synopsis.statement import PlannedPart, not_evaluated, planned_parts
-from streambound.tasks.cogroup import CoGroup, SegmentCoGroup, WindowCoGroup, cogroup_name, cogroup_of
+from streambound.tasks.cogroup import CoGroup, SegmentCoGroup, SharedScan, WindowCoGroup, cogroup_of
+from streambound.tasks.groups import Reading
 from streambound.tasks.plans import StatementPlan, memory_statement_plan, statement_plan, timeless
 from streambound.tasks.readers import Reader, Static, statement_readers
 from streambound.tasks.summarise import StreamScan, Task
@@ -292,8 +293,9 @@ def misfits(jobs: Mapping[str, Job], tasks: Iterable[Task]) -> dict[str, tuple[s
     """The queries that have to read files that do not fit the catalog: the first such partition, and why."""
     found: dict[str, tuple[str, StreamboundError]] = {}
     for task in tasks:
-        for stream, files in task.files_by_stream or ((task.stream, task.files),):
-            statements = {name: _planned(jobs[name]) for name in task.queries - set(found)}
+        for share in task.each:
+            stream, files = share.stream, share.files
+            statements = {name: _planned(jobs[name]) for name in share.queries - set(found)}
             relations = {name: r for name, s in statements.items() for r in s.scanned if r.name == stream}
             relation = next(iter(relations.values()), None)
             if relation is None or (relation.history is not None and not relation.history.direct):
@@ -351,13 +353,10 @@ def _partitions(
     return key, partitions, tuple(missing)
 
 
-def cogroups_of(jobs: Iterable[Job]) -> dict[str, CoGroup]:
-    """What is done with partitions of all streams of a query together, by the name of the reading."""
-    return {cogroup_name(job.name): CoGroup(job.name, job.cogroup) for job in jobs if job.cogroup is not None}
-
-
 def readings_of(jobs: Iterable[Job], output: Path, markers: bool = False) -> dict[str, StreamScan]:
-    """What is done with the partitions of each stream, by its name; for queries that read each alone.
+    """What is done with the partitions of each stream, by its name, for queries that read it alone.
+
+    Streams that are read only together with others have no readers.
 
     ``markers`` if answers are asked for at each timestamp (see ``readers.statement_readers``).
     """
@@ -365,14 +364,37 @@ def readings_of(jobs: Iterable[Job], output: Path, markers: bool = False) -> dic
     about: dict[str, tuple[Relation, str | None]] = {}
     for job in jobs:
         assert job.plan is not None
-        if job.cogroup is not None:
-            continue
         for relation in _relations(job.plan.statement, static=False):
             known = about.get(relation.name)
             whole = relation if known is None else known[0].with_computed(relation)
             about[relation.name] = (whole, job.key)
+            readers.setdefault(relation.name, [])
+        if job.cogroup is not None:
+            continue
         for stream, reader in statement_readers(job.plan, output / job.name, job.static_files, markers):
-            readers.setdefault(stream, []).append(reader)
+            readers[stream].append(reader)
     return {
         stream: StreamScan(*about[stream], tuple(found_readers)) for stream, found_readers in readers.items()
     }
+
+
+def scans_of(jobs: Iterable[Job], output: Path, tasks: Sequence[Task]) -> dict[str, Reading]:
+    """What tasks do with what they read, by the names of their streams or of several together."""
+    needed = {query for task in tasks for query in task.queries}
+    reading, found = [job for job in jobs if job.name in needed], dict[str, Reading]()
+    alone = readings_of(reading, output)
+    cogroups = {job.name: CoGroup(job.name, job.cogroup) for job in reading if job.cogroup is not None}
+    # In order of their streams, so that each stream is needed for a while only.
+    names = sorted(cogroups, key=lambda name: sorted(cogroups[name].relations))
+    streams: dict[str, set[str]] = {}
+    queries: dict[str, set[str]] = {}
+    for task in tasks:
+        if not task.shares:
+            found[task.stream] = alone[task.stream]
+            continue
+        streams.setdefault(task.stream, set()).update(task.streams)
+        queries.setdefault(task.stream, set()).update(task.queries)
+    for scan, read in streams.items():
+        own = {name: cogroups[name] for name in names if name in queries[scan]}
+        found[scan] = SharedScan({stream: alone[stream] for stream in sorted(read)}, own)
+    return found

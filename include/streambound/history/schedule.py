@@ -7,14 +7,15 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from math import inf
 from threading import Event
 from typing import TypeVar
 
 from streambound.history.actions import Action
 from streambound.history.checkpoints import Checkpoints
 from streambound.storage.partitions import Partition
-from streambound.tasks.cogroup import cogroup_name
+from streambound.tasks.cogroup import scan_name
 from streambound.tasks.summarise import Task
 
 # Summaries of about three times as many partitions at most are in the driver's memory at once.
@@ -25,6 +26,10 @@ SMALL_WAVE = 250
 WAVES, WORTH = 4, 32
 # Waves that tasks compute at once: where one runs out of tasks the next keeps the cores busy.
 AHEAD = 2
+# So many summaries where many queries read the same: what counts is what they hold, not the tasks.
+SUMMARIES = 6_000
+# Streams that are read together have so many bytes a partition, unless a query needs more of them at once.
+TOGETHER = 64 << 20
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")
@@ -53,57 +58,116 @@ def until(waiting: Iterable[Step], ends: Mapping[str, str]) -> list[Step]:
     """The steps, for some queries only until a partition, which is left out."""
     found = []
     for step in waiting:
-        gone = {name for name in step.queries if name in ends and step.partition >= ends[name]}
-        kept = (replace(task, queries=task.queries - gone) for task in step.tasks)
+        gone = frozenset(name for name in step.queries if name in ends and step.partition >= ends[name])
+        kept = (task.without(gone) for task in step.tasks)
         tasks = tuple(task for task in kept if task.queries)
         if queries := tuple(name for name in step.queries if name not in gone):
             found.append(Step(step.partition, queries, tasks))
     return found
 
 
+# By stream its files, their size, and what queries need of them.
+Needs = dict[str, tuple[tuple[str, ...], int, dict[str, Action]]]
+
+
 def _reads(books: Mapping[str, Checkpoints]) -> dict[tuple[str, str], list[Task]]:
-    parts: dict[tuple[str, str, str], Partition] = {}
-    needs: dict[tuple[str, str, str], dict[str, Action]] = {}
-    apart = {name: book for name, book in books.items() if book.job.cogroup is None}
-    for name, book in apart.items():
-        for stream in book.actions.relations:
-            for part in book.job.partitions[stream]:
-                need = book.actions[stream, part.name]
-                if need in (Action.READ, Action.COMPARE):
-                    at = (book.job.key or "", part.name, stream)
-                    parts[at] = part
-                    needs.setdefault(at, {})[name] = need
-    found: dict[tuple[str, str], list[Task]] = {}
-    for at, wanted in needs.items():
-        found.setdefault(at[:2], []).append(_task(at[2], parts[at], wanted))
+    needs = _needs(books)
+    sizes: dict[str, float] = {}
+    for own in needs.values():
+        for stream, (_, size, _) in own.items():
+            sizes[stream] = max(size, sizes.get(stream, 0))
+    together: dict[str, frozenset[str]] = {}
     for name, book in books.items():
         if book.job.cogroup is not None:
+            together[name] = frozenset(book.actions.relations)
+            # What only Spark reads has no size, and is not read with more than it has to be.
+            for stream, relation in book.actions.relations.items():
+                if relation.history is not None and not relation.history.direct:
+                    sizes[stream] = inf
+    scans = shared_scans(together, sizes)
+    by_query = {name: scan_name(next(s for s in scans if own <= s)) for name, own in together.items()}
+    by_stream = {stream: scan_name(scan) for scan in reversed(scans) for stream in scan}
+    return {at: list(_tasks(at[1], own, by_query, by_stream)) for at, own in needs.items()}
+
+
+def _needs(books: Mapping[str, Checkpoints]) -> dict[tuple[str, str], Needs]:
+    found: dict[tuple[str, str], Needs] = {}
+
+    def need(name: str, stream: str, part: Partition, action: Action) -> None:
+        own = found.setdefault((books[name].job.key or "", part.name), {})
+        if stream not in own:
+            files = tuple(map(str, part.files))
+            own[stream] = files, _size(files), {}
+        own[stream][2][name] = action
+
+    for name, book in books.items():
+        parts = {s: {part.name: part for part in book.job.partitions[s]} for s in book.actions.relations}
+        if book.job.cogroup is not None:
             for partition in book.names:
-                if task := _joint_task(name, book, partition):
-                    found.setdefault((book.job.key or "", partition), []).append(task)
+                for stream in book.actions.together(partition):
+                    need(name, stream, parts[stream][partition], Action.READ)
+            continue
+        for stream, own in parts.items():
+            for part in own.values():
+                if (action := book.actions[stream, part.name]) in (Action.READ, Action.COMPARE):
+                    need(name, stream, part, action)
     return found
 
 
-def _joint_task(name: str, book: Checkpoints, partition: str) -> Task | None:
-    """A partition of all streams of a query, if any has to be read."""
-    streams = book.actions.together(partition)
-    if not streams:
-        return None
-    by_stream = tuple((s, _files(p)) for s in streams for p in book.job.partitions[s] if p.name == partition)
-    files = tuple(file for _, mine in by_stream for file in mine)
-    return Task(
-        cogroup_name(name), partition, files, _size(files), frozenset((name,)), files_by_stream=by_stream
-    )
+def shared_scans(queries: Mapping[str, frozenset[str]], sizes: Mapping[str, float]) -> list[frozenset[str]]:
+    """The streams that are read together, so that each is read once for queries that need several at once.
+
+    Streams of more than ``TOGETHER`` bytes a partition are put together only as far as a query needs it: then
+    a stream may be read by several scans.
+
+    Args:
+        queries: by name, the streams that a query needs together.
+        sizes: by name, the bytes of a stream's largest partition.
+
+    >>> apart = {"p": frozenset("ST"), "q": frozenset("TU"), "r": frozenset("T"), "s": frozenset("VW")}
+    >>> [sorted(streams) for streams in shared_scans(apart, dict.fromkeys("STUVW", 1))]
+    [['S', 'T', 'U'], ['V', 'W']]
+    >>> [sorted(streams) for streams in shared_scans(apart, dict.fromkeys("STUVW", TOGETHER))]
+    [['S', 'T'], ['T', 'U'], ['V', 'W']]
+    """
+    found: list[frozenset[str]] = []
+    for name in sorted(queries, key=lambda name: (-len(queries[name]), name)):
+        mine = queries[name]
+        if any(mine <= own for own in found):
+            continue
+        for own in [own for own in found if own & mine]:
+            if sum(sizes.get(stream, 0) for stream in own | mine) <= TOGETHER:
+                found.remove(own)
+                mine |= own
+        found.append(mine)
+    return found
 
 
-def _task(stream: str, part: Partition, wanted: Mapping[str, Action]) -> Task:
-    files = _files(part)
-    aside = frozenset(query for query, need in wanted.items() if need is Action.COMPARE)
-    return Task(stream, part.name, files, _size(files), frozenset(wanted), aside)
+def _tasks(
+    partition: str, needs: Needs, together: Mapping[str, str], streams: Mapping[str, str]
+) -> Iterator[Task]:
+    """The tasks of a partition: of streams alone, and of scans of several.
 
-
-def _files(part: Partition) -> tuple[str, ...]:
-    return tuple(map(str, part.files))
+    Args:
+        together: by the queries that need several streams at once, the name of their scan.
+        streams: by stream, that of the scan in which those take part who read it alone.
+    """
+    shares: dict[str, list[Task]] = {}
+    for stream, (files, size, wanted) in sorted(needs.items()):
+        by_scan: dict[str, dict[str, Action]] = {}
+        for name, action in wanted.items():
+            by_scan.setdefault(together.get(name) or streams.get(stream, ""), {})[name] = action
+        for scan, actions in by_scan.items():
+            aside = frozenset(name for name, action in actions.items() if action is Action.COMPARE)
+            share = Task(stream, partition, files, size, frozenset(actions), aside)
+            shares.setdefault(scan, []).append(share)
+    for scan, own in shares.items():
+        queries = frozenset[str]().union(*(share.queries for share in own))
+        if queries.isdisjoint(together):
+            yield from own
+        else:
+            every = tuple(file for share in own for file in share.files)
+            yield Task(scan, partition, every, sum(s.size for s in own), queries, shares=tuple(own))
 
 
 def _size(files: Iterable[str]) -> int:
@@ -131,16 +195,17 @@ def wave_size(tasks: int, most: int, cores: int) -> int:
     return max(cores, min(most, max(WORTH, -(-tasks // WAVES)) if cores else most))
 
 
-def waves(waiting: Iterable[Step], most: int = WAVE) -> Iterator[list[Step]]:
-    """The steps, in groups of at most about so many tasks."""
+def waves(waiting: Iterable[Step], most: int, summaries: int) -> Iterator[list[Step]]:
+    """The steps, in groups of at most about so many tasks, and summaries."""
     wave: list[Step] = []
-    tasks = 0
+    tasks = made = 0
     for step in waiting:
-        if wave and tasks + len(step.tasks) > most:
+        own = sum(len(share.queries) for task in step.tasks for share in task.each)
+        if wave and (tasks + len(step.tasks) > most or made + own > summaries):
             yield wave
-            wave, tasks = [], 0
+            wave, tasks, made = [], 0, 0
         wave.append(step)
-        tasks += len(step.tasks)
+        tasks, made = tasks + len(step.tasks), made + own
     if wave:
         yield wave
 

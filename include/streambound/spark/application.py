@@ -16,6 +16,7 @@ from streambound.history.answer import HistoryAnswer
 from streambound.history.evaluate import evaluate_history
 from streambound.history.executor import ReadSoFar
 from streambound.history.k_memory import Memory
+from streambound.history.shards import Shard
 from streambound.projects.registry import load_registry
 from streambound.query.registry import RegisteredQuery
 from streambound.spark.executor import spark_executor
@@ -33,6 +34,7 @@ def run_application(
     run_id: str = "",
     recompute: bool = False,
     publish: bool = True,
+    shard: Shard | None = None,
 ) -> int:
     """Evaluate the registered queries of the given names (all if none), and return the exit code.
 
@@ -47,12 +49,15 @@ def run_application(
         summary: where to write what was done, as JSON, with the ``run_id``.
         recompute: evaluate everything, whatever is checkpointed.
         publish: put the final answers in their places; else only the checkpoints move on.
+        shard: evaluate this part of the queries; other drivers, at the same time, the others.
 
     Raises:
         StreamboundError: nothing could be evaluated.
     """
     registry = load_registry(settings.registry())
     queries = registry.chosen(name.strip() for name in names)
+    if shard is not None:
+        queries = shard.chosen(queries, registry.catalog)
     excluded = read_excluded(exclude)
     memory, refused = memories(queries)
     checkpoints = settings.checkpoints_of(output)

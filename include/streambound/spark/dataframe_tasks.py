@@ -34,21 +34,21 @@ from streambound.spark.spool import ROWS, STREAM, Source, Spool
 from streambound.spark.workers import settle
 from streambound.storage.partitions import Partition
 from streambound.synopsis.plan import StreamSynopsis
-from streambound.tasks.cogroup import CoGroup
-from streambound.tasks.groups import GROUPS_PER_CORE, failed
+from streambound.tasks.cogroup import SharedScan
+from streambound.tasks.groups import GROUPS_PER_CORE, Reading, failed
 from streambound.tasks.scratch import scratch
-from streambound.tasks.summarise import StreamScan, Summary, Task
+from streambound.tasks.summarise import Summary, Task
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def by_spark(reading: StreamScan | CoGroup) -> bool:
+def by_spark(reading: Reading) -> bool:
     """Whether Spark reads one of the streams."""
     return bool(sources_of(reading))
 
 
-def sources_of(reading: StreamScan | CoGroup) -> tuple[Source, ...]:
+def sources_of(reading: Reading) -> tuple[Source, ...]:
     """The streams that only Spark reads."""
     sources: list[Source] = []
     for relation, columns, synopses in _streams(reading):
@@ -62,17 +62,23 @@ def sources_of(reading: StreamScan | CoGroup) -> tuple[Source, ...]:
     return tuple(sources)
 
 
-def _streams(reading: StreamScan | CoGroup) -> Iterator[tuple[Relation, list[str], list[StreamSynopsis]]]:
-    if isinstance(reading, StreamScan):
-        columns = sorted({name for reader in reading.readers for name in reader.columns})
-        yield reading.relation, columns, [reader.synopsis for reader in reading.readers]
-        return
-    for stream, relation in reading.relations.items():
-        yield relation, sorted(reading.plan.columns(stream)), reading.synopses(stream)
+def _streams(reading: Reading) -> Iterator[tuple[Relation, list[str], list[StreamSynopsis]]]:
+    if isinstance(reading, SharedScan):
+        scans, cogroups = list(reading.scans.values()), list(reading.cogroups.values())
+    else:
+        scans, cogroups = [reading], []
+    for scan in scans:
+        stream = scan.relation.name
+        own = [cogroup for cogroup in cogroups if stream in cogroup.relations]
+        columns = {name for reader in scan.readers for name in reader.columns}
+        synopses = [reader.synopsis for reader in scan.readers]
+        columns = columns.union(*(cogroup.plan.columns(stream) for cogroup in own))
+        synopses += [synopsis for cogroup in own for synopsis in cogroup.synopses(stream)]
+        yield scan.relation, sorted(columns), synopses
 
 
 def run_dataframe_tasks(
-    session: SparkSession, tasks: Sequence[Task], readings: Mapping[str, StreamScan | CoGroup], memory_mb: int
+    session: SparkSession, tasks: Sequence[Task], readings: Mapping[str, Reading], memory_mb: int
 ) -> list[Summary]:
     """The summaries of tasks with a stream that only Spark reads, a Spark job for each reading.
 
@@ -94,7 +100,7 @@ def run_dataframe_tasks(
 
 
 def _read(
-    session: SparkSession, tasks: Sequence[Task], name: str, reading: StreamScan | CoGroup, memory_mb: int
+    session: SparkSession, tasks: Sequence[Task], name: str, reading: Reading, memory_mb: int
 ) -> list[Summary]:
     sources = sources_of(reading)
     with spark_jobs():
@@ -139,13 +145,13 @@ def _of_source(session: SparkSession, source: Source, tasks: Sequence[Task]) -> 
 
 
 def _parts(task: Task, stream: str) -> Iterator[Partition]:
-    files = dict(task.files_by_stream).get(stream) if task.files_by_stream else task.files
-    if files is not None and stream in task.streams:
-        yield Partition(task.partition, tuple(map(Path, files)))
+    for share in task.each:
+        if share.stream == stream:
+            yield Partition(task.partition, tuple(map(Path, share.files)))
 
 
 def _mapper(
-    tasks: Mapping[str, Task], name: str, reading: StreamScan | CoGroup, memory_mb: int
+    tasks: Mapping[str, Task], name: str, reading: Reading, memory_mb: int
 ) -> Callable[[tuple[pa.Scalar, ...], Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     sources = sources_of(reading)
 
@@ -171,7 +177,7 @@ def _mapper(
 
 
 def _unasked(
-    tasks: Mapping[str, Task], part: str, reading: StreamScan | CoGroup, sources: Sequence[Source]
+    tasks: Mapping[str, Task], part: str, reading: Reading, sources: Sequence[Source]
 ) -> Iterator[Summary]:
     """What is said of rows whose partition is none of the tasks'."""
     error = DataError(

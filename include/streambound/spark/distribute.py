@@ -20,10 +20,9 @@ from streambound.history.executor import Progress
 from streambound.spark.ended import translated_errors
 from streambound.spark.workers import settle
 from streambound.tasks import emit
-from streambound.tasks.cogroup import CoGroup
 from streambound.tasks.engine import MEMORY_MB
-from streambound.tasks.groups import GROUPS_PER_CORE, Group, grouped, summarise_group
-from streambound.tasks.summarise import StreamScan, Summary, Task, error_of, error_text
+from streambound.tasks.groups import GROUPS_PER_CORE, Group, Reading, grouped, summarise_group
+from streambound.tasks.summarise import Summary, Task, error_of, error_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,7 +54,7 @@ SCHEMA = ", ".join(f"`{field.name}` {_SPARK_TYPES[field.type]}" for field in FIE
 def run_tasks(
     session: SparkSession,
     tasks: Sequence[Task],
-    readings: Mapping[str, StreamScan | CoGroup],
+    readings: Mapping[str, Reading],
     progress: Progress,
     memory_mb: int = MEMORY_MB,
     groups_per_core: int = GROUPS_PER_CORE,
@@ -135,7 +134,7 @@ def cores(session: SparkSession) -> int:
 
 
 def _mapper(
-    groups: list[Group], readings: dict[str, StreamScan | CoGroup], memory_mb: int
+    groups: list[Group], readings: dict[str, Reading], memory_mb: int
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def mapped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -147,7 +146,7 @@ def _mapper(
 
 
 def summaries_of(
-    group: Iterable[Sequence[Task]], readings: Mapping[str, StreamScan | CoGroup], memory_mb: int
+    group: Iterable[Sequence[Task]], readings: Mapping[str, Reading], memory_mb: int
 ) -> Iterator[pa.RecordBatch]:
     """A record batch (see FIELDS) for each batch of partitions.
 

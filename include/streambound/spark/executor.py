@@ -15,9 +15,8 @@ from streambound.spark.distribute import GROUPS_OF_WAVES, cores, run_tasks
 from streambound.spark.frames import listing, staging
 from streambound.spark.session import session
 from streambound.storage.partitions import Listing
-from streambound.tasks.cogroup import CoGroup
-from streambound.tasks.groups import GROUPS_PER_CORE
-from streambound.tasks.summarise import StreamScan, Summary, Task
+from streambound.tasks.groups import GROUPS_PER_CORE, Reading
+from streambound.tasks.summarise import Summary, Task
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,14 +36,14 @@ class SparkExecutor:
         """What lists histories, whoever reads them (see ``frames.listing``)."""
         return listing(self.session, staging(exit_stack, folder))
 
-    def scans(self, reading: StreamScan | CoGroup) -> bool:
+    def scans(self, reading: Reading) -> bool:
         """Whether only Spark reads one of the streams: it does so anew in each job."""
         return by_spark(reading)
 
     def summaries(
         self,
         tasks: Sequence[Task],
-        readings: Mapping[str, StreamScan | CoGroup],
+        readings: Mapping[str, Reading],
         progress: Progress,
         memory_mb: int,
         *,

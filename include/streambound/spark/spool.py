@@ -94,10 +94,10 @@ class Spool:
     def task(self, task: Task) -> Task:
         """The task with the spooled files in place of what only Spark reads."""
         spooled = {s.relation.name: (str(self.paths[s.number]),) for s in self.sources}
-        if not task.files_by_stream:
+        if not task.shares:
             return replace(task, files=spooled[task.stream])
-        by_stream = tuple((stream, spooled.get(stream, files)) for stream, files in task.files_by_stream)
-        return replace(task, files_by_stream=by_stream)
+        shares = (replace(share, files=spooled.get(share.stream, share.files)) for share in task.shares)
+        return replace(task, shares=tuple(shares))
 
     def about_source(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """A row of a summary, about what Spark read instead of about the spooled file."""

@@ -1,14 +1,16 @@
-"""What a task does for a query whose partitions are summarised over all its streams together.
+"""What a task does for queries whose partitions are summarised over all their streams together.
 
 The tuples of a partition meet in one task as arrays, and leave it as a summary: tables (``SegmentCoGroup``),
 or what lies at its edges (``WindowCoGroup``). With it goes a digest of what counted of each occurrence, by
-which rewritten files with the same rows are told.
+which rewritten files with the same rows are told. Queries that have streams in common are served by one scan
+of these (``SharedScan``), and so is who reads one of them alone.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
@@ -18,7 +20,7 @@ import pyarrow as pa
 
 from streambound.errors import StreamboundError
 from streambound.query.model import Query, Relation
-from streambound.storage.files import footers, require_alike
+from streambound.storage.files import footers
 from streambound.synopsis.plan import Plan as CompactPlan
 from streambound.synopsis.plan import StreamSynopsis
 from streambound.synopsis.segments import SegmentPlan, dump_segment, segment_plan
@@ -28,10 +30,21 @@ from streambound.tasks.edges import dump_edges, summaries
 from streambound.tasks.encoding import content_of, moments_of
 from streambound.tasks.engine import Engine
 from streambound.tasks.plans import StatementPlan
-from streambound.tasks.promises import faults, promised
+from streambound.tasks.readers import Reader
 from streambound.tasks.segments import Arriving, partitioned
 from streambound.tasks.statements import tuple_statement
-from streambound.tasks.summarise import Summary, Task
+from streambound.tasks.summarise import (
+    Faults,
+    Found,
+    StreamScan,
+    Summary,
+    Task,
+    failed_reader,
+    named,
+    passes_of,
+    scanned,
+    served,
+)
 from streambound.tasks.windows import WindowPart, WindowPlan, tuples_statement, window_plan
 
 # What stands for all occurrences together in the segment of a partition; no alias is empty.
@@ -89,43 +102,183 @@ class CoGroup:
         return [synopsis for relation, synopsis in self.plan.occurrences.values() if relation.name == stream]
 
 
-def cogroup_name(query: str) -> str:
-    """The name under which a query is read; no stream is called so."""
-    return f"{query}: all streams"
+@dataclass(frozen=True)
+class SharedScan:
+    """Streams that are read together: once for who reads each alone, and for the cogroups, by query."""
+
+    scans: Mapping[str, StreamScan]
+    cogroups: Mapping[str, CoGroup]
+
+    def by(self, task: Task) -> SharedScan:
+        """With those that a task is for."""
+        cogroups = {name: cogroup for name, cogroup in self.cogroups.items() if name in task.queries}
+        return SharedScan({one.stream: self.scans[one.stream].by(one) for one in task.shares}, cogroups)
+
+    def reading(self, share: Task) -> list[CoGroup]:
+        """The cogroups that take in a stream."""
+        return [cogroup for name, cogroup in self.cogroups.items() if name in share.queries]
+
+    def columns(self, share: Task) -> list[str]:
+        """What is read of a stream."""
+        scan = self.scans[share.stream]
+        own = (cogroup.plan.columns(share.stream) for cogroup in self.reading(share))
+        return sorted(scan.relation.read(scan.columns.union(*own)))
+
+    def passes(self, share: Task) -> int:
+        """How often a stream's rows are gone over."""
+        own = (len(cogroup.keys(share.stream)) for cogroup in self.reading(share))
+        return passes_of(self.scans[share.stream]) + sum(own)
+
+    def failed(self, task: Task, error: StreamboundError) -> Iterator[Summary]:
+        """What is said of a task that came to nothing."""
+        for share in task.shares:
+            for reader in self.scans[share.stream].readers:
+                yield failed_reader(reader, replace(share, partition=task.partition), error)
+        for cogroup in self.cogroups.values():
+            yield from _failed(cogroup, task, error)
 
 
-def summarise_cogroup(session: Engine, cogroup: CoGroup, batch: Sequence[Task]) -> Iterator[Summary]:
+def scan_name(streams: Iterable[str]) -> str:
+    """The name of a scan of several streams; no stream is called so."""
+    return f"{', '.join(sorted(streams))}: together"
+
+
+def summarise_shared(session: Engine, shared: SharedScan, batch: Sequence[Task]) -> Iterator[Summary]:
     """The summaries of some partitions; what fails together is tried one by one."""
-    try:
-        yield from list(_summaries(session, cogroup, batch))
-    except StreamboundError as error:
-        if len(batch) > 1:
-            for task in batch:
-                yield from summarise_cogroup(session, cogroup, [task])
-            return
+    tables = _Tables(session, shared, batch)
+    if len(batch) > 1 and tables.faulty:
+        for task in batch:
+            yield from summarise_shared(session, shared, [task])
+        return
+    failed: dict[str, StreamboundError] = {}
+    with tables:
+        for name, cogroup in shared.cogroups.items():
+            try:
+                yield from list(_summaries(session, cogroup, batch, tables))
+            except StreamboundError as error:
+                failed[name] = error
+        tables.finish()
+    yield from tables.done
+    if len(batch) == 1:
         (task,) = batch
-        for stream, _ in task.files_by_stream:
-            for key in cogroup.keys(stream):
-                yield Summary(cogroup.query, key, stream, task.partition, error=error)
+        for share in task.shares:
+            for reader, why in tables.failed[share.stream]:
+                yield failed_reader(reader, share, why.about(named(share)))
+        for name, why in failed.items():
+            yield from _failed(shared.cogroups[name], task, why)
+    elif failed or any(tables.failed.values()):
+        scans = {
+            stream: replace(scan, readers=tuple(reader for reader, _ in tables.failed[stream]))
+            for stream, scan in shared.scans.items()
+        }
+        again = SharedScan(scans, {name: shared.cogroups[name] for name in failed})
+        for task in batch:
+            yield from summarise_shared(session, again, [task])
 
 
-def _summaries(session: Engine, cogroup: CoGroup, batch: Sequence[Task]) -> Iterator[Summary]:
-    made = cogroup.plan.begin(session, len(batch))
-    rows: list[dict[str, int]] = [{} for _ in batch]
-    for stream, relation in cogroup.relations.items():
-        there = [number for number, task in enumerate(batch) if stream in task.streams]
-        if not there:
-            continue
+def _failed(cogroup: CoGroup, task: Task, error: StreamboundError) -> Iterator[Summary]:
+    for share in task.shares:
+        if cogroup.query in share.queries:
+            for key in cogroup.keys(share.stream):
+                yield Summary(cogroup.query, key, share.stream, task.partition, error=error)
+
+
+class _Tables:
+    """The streams of a batch as tables, each from its first use to its last.
+
+    When a stream is there, who reads it alone is served: ``done``, or ``failed`` by stream.
+    """
+
+    def __init__(self, session: Engine, shared: SharedScan, batch: Sequence[Task]) -> None:
+        self.session, self.shared = session, shared
+        by_stream = zip(*(task.shares for task in batch), strict=True)
+        self.shares = {shares[0].stream: shares for shares in by_stream}
+        self.uses = {stream: len(shared.reading(own[0])) for stream, own in self.shares.items()}
+        self.done: list[Summary] = []
+        self.failed: dict[str, list[tuple[Reader, StreamboundError]]] = {stream: [] for stream in self.shares}
+        self._found: dict[str, Found] = {}
+        self._errors: dict[str, StreamboundError] = {}
+        self._faults: dict[str, list[Faults]] = {}
+        self._open: dict[str, ExitStack] = {}
+        for stream, own in self.shares.items():
+            relation, columns = shared.scans[stream].relation, shared.columns(own[0])
+            try:
+                self._found[stream] = [(task, footers(relation, columns, task.files)) for task in own]
+            except StreamboundError as error:
+                self._fail(stream, error)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        for stack in self._open.values():
+            stack.close()
+
+    @property
+    def faulty(self) -> bool:
+        """Whether the footers of some files show that not all can be read."""
+        heads = (head for found in self._found.values() for _, head in found)
+        return bool(self._errors) or any(head.faults for head in heads)
+
+    @contextmanager
+    def used(self, stream: str) -> Iterator[tuple[Found, list[Faults]]]:
+        """A stream as ``tuples``, and what is wrong with its columns in each partition.
+
+        Raises:
+            StreamboundError: it cannot be read.
+        """
+        self._begin(stream)
+        with self.session.as_tuples(_stored(stream)):
+            yield self._found[stream], self._faults[stream]
+        self.uses[stream] -= 1
+        if not self.uses[stream]:
+            self._open[stream].close()
+
+    def finish(self) -> None:
+        """Serve who reads streams alone of which there was no use."""
+        for stream, scan in self.shared.scans.items():
+            if scan.readers and stream not in self._faults:
+                with suppress(StreamboundError):
+                    self._begin(stream)
+                    self._open[stream].close()
+
+    def _begin(self, stream: str) -> None:
+        if stream in self._errors:
+            raise self._errors[stream]
+        if stream in self._faults:
+            return
+        scan, share = self.shared.scans[stream], self.shares[stream][0]
+        about = (scan.relation, self.shared.columns(share), self._found[stream], self.shared.passes(share))
+        stack = self._open[stream] = ExitStack()
         try:
-            found = _read(session, cogroup, relation, [batch[number] for number in there], there, made)
+            self._faults[stream] = stack.enter_context(scanned(self.session, _stored(stream), *about))
         except StreamboundError as error:
-            raise error.about(f"stream {stream}, partition {batch[there[0]].partition}") from None
-        for number, count in zip(there, found, strict=True):
-            rows[number][stream] = count
+            self._fail(stream, error.about(named(share)))
+            raise
+        about_rows = (self._found[stream], self._faults[stream])
+        done, failed = served(self.session, _stored(stream), scan, *about_rows)
+        self.done += done
+        self.failed[stream] = [(scan.readers[at], error) for at, error in failed.items()]
+
+    def _fail(self, stream: str, error: StreamboundError) -> None:
+        self._errors[stream] = error
+        self.failed[stream] = [(reader, error) for reader in self.shared.scans[stream].readers]
+
+
+def _stored(stream: str) -> str:
+    return f"streambound stored {stream}"
+
+
+def _summaries(
+    session: Engine, cogroup: CoGroup, batch: Sequence[Task], tables: _Tables
+) -> Iterator[Summary]:
+    made = cogroup.plan.begin(session, len(batch))
+    streams = [share.stream for share in batch[0].shares if cogroup.query in share.queries]
+    rows = {stream: _take(session, cogroup, stream, tables, made) for stream in streams}
     for number, (task, summary) in enumerate(zip(batch, made.summaries(), strict=True)):
         shares = [
-            Summary(cogroup.query, key, stream, task.partition, rows[number][stream], content.encode())
-            for stream in task.streams
+            Summary(cogroup.query, key, stream, task.partition, rows[stream][number], content.encode())
+            for stream in streams
             for key in cogroup.keys(stream)
             for content in (json.dumps(made.content(key, number)),)
         ]
@@ -133,30 +286,19 @@ def _summaries(session: Engine, cogroup: CoGroup, batch: Sequence[Task]) -> Iter
         yield replace(shares[0], alias=COGROUP, table=summary)
 
 
-def _read(
-    session: Engine,
-    cogroup: CoGroup,
-    relation: Relation,
-    tasks: Sequence[Task],
-    numbers: Sequence[int],
-    made: Summarising,
-) -> list[int]:
+def _take(session: Engine, cogroup: CoGroup, stream: str, tables: _Tables, made: Summarising) -> list[int]:
     """Take in what counts of a stream's occurrences; returns the rows of each partition."""
-    columns = sorted(relation.read(cogroup.plan.columns(relation.name)))
-    files = [dict(task.files_by_stream)[relation.name] for task in tasks]
-    heads = [footers(relation, columns, mine) for mine in files]
-    for fault in (fault for head in heads for fault in head.faults.values()):
-        raise fault
-    require_alike(relation, heads)
-    keys, checked = cogroup.keys(relation.name), promised(relation, columns)
-    with session.tuples(relation, columns, files, copied=len(keys) + checked > 1):
-        broken = faults(session, relation, columns, files)
-        for task, wrong in zip(tasks, broken, strict=True):
-            for error in wrong.values():
-                raise error.about(f"stream {relation.name}, partition {task.partition}")
-        for key in keys:
-            made.take(key, session.table(cogroup.plan.statement(key)), numbers)
-    return [head.rows for head in heads]
+    with tables.used(stream) as (found, faults):
+        columns = cogroup.relations[stream].read(cogroup.plan.columns(stream))
+        try:
+            for own in faults:
+                for fault in (own[name] for name in columns if name in own):
+                    raise fault
+            for key in cogroup.keys(stream):
+                made.take(key, session.table(cogroup.plan.statement(key)), range(len(found)))
+        except StreamboundError as error:
+            raise error.about(named(found[0][0])) from None
+    return [head.rows for _, head in found]
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from streambound.tasks.statements import PART, TUPLES
 
 FILES = "files"
 GIVEN = "streambound given"
+STORED = "streambound stored"
 FETCHED = 10_000
 MEMORY_MB = 1024
 
@@ -60,13 +61,39 @@ class Engine:
         Raises:
             DataError: a file cannot be read.
         """
+        with self.stored(STORED, relation, columns, parts, copied), self.as_tuples(STORED):
+            yield
+
+    @contextmanager
+    def stored(
+        self,
+        name: str,
+        relation: Relation,
+        columns: Sequence[str],
+        parts: Sequence[Sequence[str]],
+        copied: bool,
+    ) -> Iterator[None]:
+        """The same under a name of its own: several streams at once.
+
+        Raises:
+            DataError: a file cannot be read.
+        """
         body = _ordered_columns(relation, columns, scan([file for files in parts for file in files]))
         body = body.select(exp.alias_(_part(parts), PART, quoted=True))
-        self._define(TUPLES, relation, body, copied)
+        self._define(name, relation, body, copied)
         try:
             yield
         finally:
-            self.connection.execute(f"DROP {'TABLE' if copied else 'VIEW'} {TUPLES}")
+            self.connection.execute(f"DROP {'TABLE' if copied else 'VIEW'} {_named(name)}")
+
+    @contextmanager
+    def as_tuples(self, name: str) -> Iterator[None]:
+        """What is ``stored`` under a name, as ``tuples``."""
+        self.connection.execute(f"CREATE VIEW {TUPLES} AS FROM {_named(name)}")
+        try:
+            yield
+        finally:
+            self.connection.execute(f"DROP VIEW {TUPLES}")
 
     @contextmanager
     def batch(self, relation: Relation, given: pa.RecordBatch) -> Iterator[None]:
@@ -103,7 +130,7 @@ class Engine:
         """Make the rows of a static relation known under a name, once for who computes the same of them."""
         if self._statics.get(name) != relation.computed:
             if name in self._statics:
-                self.connection.execute(f"DROP TABLE {ordered.table(name).sql(dialect=ordered.DIALECT)}")
+                self.connection.execute(f"DROP TABLE {_named(name)}")
             columns = [column.name for column in (*relation.own, *relation.computed)]
             self._define(name, relation, _ordered_columns(relation, columns, scan(files)), copied=True)
             self._statics[name] = relation.computed
@@ -160,6 +187,10 @@ class Engine:
         finally:
             for name in names:
                 self.connection.unregister(name)
+
+
+def _named(name: str) -> str:
+    return ordered.table(name).sql(dialect=ordered.DIALECT)
 
 
 def _ordered_columns(relation: Relation, columns: Sequence[str], source: exp.Expr) -> exp.Select:

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 
 from streambound.errors import StorageError, StreamboundError
-from streambound.tasks.cogroup import CoGroup, summarise_cogroup
+from streambound.tasks.cogroup import SharedScan, summarise_shared
 from streambound.tasks.engine import Engine, opened
-from streambound.tasks.summarise import StreamScan, Summary, Task, summarise
+from streambound.tasks.summarise import StreamScan, Summary, Task, failed_reader, summarise
 
 # More groups than cores even out what sizes in bytes do not tell.
 GROUPS_PER_CORE = 4
@@ -23,6 +23,7 @@ BATCH_PARTITIONS = 128
 OPENING = 100_000
 
 Group = list[list[Task]]
+Reading = StreamScan | SharedScan
 
 
 def grouped(tasks: Sequence[Task], wanted: int) -> list[Group]:
@@ -37,10 +38,10 @@ def cost(tasks: Iterable[Task]) -> int:
 
 
 def batched(tasks: Iterable[Task], target: int) -> list[list[Task]]:
-    """Partitions of one stream, for the same queries, of at most about ``target`` bytes where small."""
-    found: dict[tuple[str, frozenset[str], frozenset[str]], list[list[Task]]] = {}
+    """Partitions of one scan, for the same queries, of at most about ``target`` bytes where small."""
+    found: dict[tuple[object, ...], list[list[Task]]] = {}
     for task in sorted(tasks, key=lambda t: (t.stream, t.partition)):
-        mine = found.setdefault((task.stream, task.queries, task.aside), [])
+        mine = found.setdefault(task.kind, [])
         limit = min(target, BATCH_BYTES)
         if mine and len(mine[-1]) < BATCH_PARTITIONS and cost([*mine[-1], task]) <= limit:
             mine[-1].append(task)
@@ -61,7 +62,7 @@ def balanced(batches: Iterable[list[Task]], groups: int) -> list[Group]:
 
 
 def summarise_group(
-    group: Iterable[Sequence[Task]], readings: Mapping[str, StreamScan | CoGroup], memory_mb: int
+    group: Iterable[Sequence[Task]], readings: Mapping[str, Reading], memory_mb: int
 ) -> Iterator[Iterator[Summary]]:
     """For each batch of partitions its summaries, all by one engine."""
     with ExitStack() as exit_stack:
@@ -74,18 +75,14 @@ def summarise_group(
             yield _summaries(engine, readings[batch[0].stream], batch)
 
 
-def failed(reading: StreamScan | CoGroup, task: Task, error: StreamboundError) -> Iterator[Summary]:
+def failed(reading: Reading, task: Task, error: StreamboundError) -> Iterator[Summary]:
     """The summaries of a task that came to nothing."""
-    if isinstance(reading, StreamScan):
-        for reader in reading.by(task).readers:
-            yield Summary(reader.query.name, reader.alias, task.stream, task.partition, error=error)
-        return
-    for stream in task.streams:
-        for alias in reading.keys(stream):
-            yield Summary(reading.query, alias, stream, task.partition, error=error)
+    if isinstance(reading, SharedScan):
+        return reading.by(task).failed(task, error)
+    return (failed_reader(reader, task, error) for reader in reading.by(task).readers)
 
 
-def _summaries(engine: Engine, reading: StreamScan | CoGroup, batch: Sequence[Task]) -> Iterator[Summary]:
-    if isinstance(reading, CoGroup):
-        return summarise_cogroup(engine, reading, batch)
+def _summaries(engine: Engine, reading: Reading, batch: Sequence[Task]) -> Iterator[Summary]:
+    if isinstance(reading, SharedScan):
+        return summarise_shared(engine, reading.by(batch[0]), batch)
     return summarise(engine, reading.by(batch[0]), batch)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby, pairwise
@@ -31,7 +31,7 @@ from streambound.synopsis.state import Layout, Table
 from streambound.tasks import emit
 from streambound.tasks.columns import by_part
 from streambound.tasks.counts import dump_counts
-from streambound.tasks.engine import Engine, translated
+from streambound.tasks.engine import STORED, Engine, translated
 from streambound.tasks.ordered import encoded
 from streambound.tasks.promises import faults as promise_faults
 from streambound.tasks.promises import promised
@@ -48,6 +48,11 @@ class StreamScan:
     relation: Relation
     key: str | None
     readers: tuple[Reader, ...]
+
+    @property
+    def columns(self) -> set[str]:
+        """What is read of each row."""
+        return set(self.relation.read(name for reader in self.readers for name in reader.columns))
 
     def by(self, task: Task) -> StreamScan:
         """With the readers that a task is for."""
@@ -66,8 +71,8 @@ class Task:
     """A partition of a stream: its name, files, and their size in bytes.
 
     ``queries`` are those that read it; the answers of those ``aside`` are not to take the place of earlier
-    ones. A query that is summarised over all its streams together has their ``files_by_stream`` in one task;
-    ``stream`` is the name of the scan then.
+    ones. Where several streams are read together, each is a task among the ``shares`` of one, whose
+    ``stream`` is the name of the scan.
     """
 
     stream: str
@@ -76,12 +81,30 @@ class Task:
     size: int
     queries: frozenset[str]
     aside: frozenset[str] = frozenset()
-    files_by_stream: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    shares: tuple[Task, ...] = ()
+
+    @property
+    def each(self) -> tuple[Task, ...]:
+        """A task for each stream that it reads."""
+        return self.shares or (self,)
 
     @property
     def streams(self) -> tuple[str, ...]:
         """The streams that it reads."""
-        return tuple(stream for stream, _ in self.files_by_stream) or (self.stream,)
+        return tuple(task.stream for task in self.each)
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """What tasks of one batch have in common: what they read, and for whom."""
+        return (self.stream, self.queries, self.aside, *(share.kind for share in self.shares))
+
+    def without(self, queries: frozenset[str]) -> Task:
+        """The same for fewer queries."""
+        if not queries & self.queries:
+            return self
+        shares = (share.without(queries) for share in self.shares)
+        kept = tuple(share for share in shares if share.queries)
+        return replace(self, queries=self.queries - queries, shares=kept)
 
 
 @dataclass(frozen=True)
@@ -101,13 +124,13 @@ class Summary:
 
 def summarise(session: Engine, reading: StreamScan, batch: Sequence[Task]) -> Iterator[Summary]:
     """The summaries of some partitions of a stream for every reader of it."""
-    columns = sorted(reading.relation.read(name for reader in reading.readers for name in reader.columns))
+    columns = sorted(reading.columns)
     sound: list[tuple[Task, Footers]] = []
     for task in batch:
         try:
             found_footers = footers(reading.relation, columns, task.files)
         except StreamboundError as error:
-            yield from (_failed(reader, task, error) for reader in reading.readers)
+            yield from (failed_reader(reader, task, error) for reader in reading.readers)
             continue
         if found_footers.faults:
             yield from _guarded(session, reading, columns, [(task, found_footers)])
@@ -133,11 +156,12 @@ def _guarded(session: Engine, reading: StreamScan, columns: Sequence[str], found
         return done + [s for one in found for s in _guarded(session, again, columns, [one])]
     (task, _) = found[0]
     return done + [
-        _failed(reading.readers[i], task, error.about(_named(task))) for i, error in failed.items()
+        failed_reader(reading.readers[i], task, error.about(named(task))) for i, error in failed.items()
     ]
 
 
-def _named(task: Task) -> str:
+def named(task: Task) -> str:
+    """A partition in words."""
     return f"stream {task.stream}, partition {task.partition}"
 
 
@@ -145,28 +169,54 @@ def _summaries(
     session: Engine, reading: StreamScan, columns: Sequence[str], found: Found
 ) -> tuple[list[Summary], dict[int, StreamboundError]]:
     """The summaries of readers that succeed, and the errors of those that do not, by position."""
-    relation, done, failed = reading.relation, list[Summary](), dict[int, StreamboundError]()
+    with scanned(session, STORED, reading.relation, columns, found, passes_of(reading)) as faults:
+        return served(session, STORED, reading, found, faults)
+
+
+# By column, what is wrong with it in a partition.
+Faults = Mapping[str, StreamboundError]
+
+
+def passes_of(reading: StreamScan) -> int:
+    """How often the readers of a stream go over its rows."""
+    return sum(len(reader.statements) for reader in reading.readers)
+
+
+@contextmanager
+def scanned(
+    session: Engine, name: str, relation: Relation, columns: Sequence[str], found: Found, passes: int
+) -> Iterator[list[Faults]]:
+    """Partitions of a stream under a name, read once for so many ``passes``; gives their faults.
+
+    Raises:
+        StreamboundError: they cannot be read.
+    """
     require_alike(relation, [footer for _, footer in found])
     faulty = found[0][1].faults.keys()
     sound = [name for name in columns if not faulty & {name, *relation.stored((name,))}]
-    checked = promised(relation, sound)
-    passes = sum(len(reader.statements) for reader in reading.readers) + checked
     files = [task.files for task, _ in found]
-    with session.tuples(relation, sound, files, copied=passes > 1):
-        broken = promise_faults(session, relation, sound, files)
-        faults = [
-            {**head.faults, **{name: error.about(_named(task)) for name, error in own.items()}}
+    copied = passes + promised(relation, sound) > 1
+    with session.stored(name, relation, sound, files, copied):
+        with session.as_tuples(name):
+            broken = promise_faults(session, relation, sound, files)
+        yield [
+            {**head.faults, **{name: error.about(named(task)) for name, error in own.items()}}
             for (task, head), own in zip(found, broken, strict=True)
         ]
+
+
+def served(
+    session: Engine, name: str, reading: StreamScan, found: Found, faults: Sequence[Faults]
+) -> tuple[list[Summary], dict[int, StreamboundError]]:
+    """The summaries of readers that succeed, and the errors of the others, over what a name stands for."""
+    done, failed = list[Summary](), dict[int, StreamboundError]()
+    with session.as_tuples(name):
         for index, reader in enumerate(reading.readers):
             try:
                 done += _of_reader(session, reading, reader, found, faults)
             except StreamboundError as error:
                 failed[index] = error
     return done, failed
-
-
-Faults = Mapping[str, StreamboundError]
 
 
 def _of_reader(
@@ -207,7 +257,8 @@ def partition_tables(session: Engine, reader: Reader, parts: int) -> list[bytes]
     return [dumps(table) for table in summary_tables(session, reader, parts)]
 
 
-def _failed(reader: Reader, task: Task, error: StreamboundError) -> Summary:
+def failed_reader(reader: Reader, task: Task, error: StreamboundError) -> Summary:
+    """What is said of a reader that came to nothing."""
     return Summary(reader.query.name, reader.alias, task.stream, task.partition, error=error)
 
 
