@@ -44,6 +44,7 @@ LONGEST = (
     "tests/e2e/test_pipeline.py",
     "tests/dags",
     "tests/crash/test_crash.py",
+    "tests/history/test_registered.py",
     "tests/platform/test_airflow_local.py",
     "tests/platform/test_cluster.py",
     "tests/platform/test_release.py",
