@@ -1,5 +1,5 @@
 .POSIX:
-.PHONY: demo cluster-demo cluster-test helm-check check test lint heavy live statements rewrites flink wild properties fuzz api-fuzz crash backfill bench bench-check docs playground playground-test up down status lock setup setup-tests wheel release sbom audit
+.PHONY: demo cluster-demo cluster-test helm-check check test lint heavy live statements rewrites flink wild random properties fuzz api-fuzz crash backfill bench bench-check docs playground playground-test up down status lock setup setup-tests wheel release sbom audit
 
 PY = .venv/bin/python
 
@@ -77,6 +77,12 @@ var/flink/$(FLINK):
 # Public streaming queries in their own dialects: how many get a verdict, and how many of those are right.
 wild: setup
 	@$(PY) -m tests.query.wild
+
+# Every random test with 100 examples that are new each time, where `check` takes 50 that stay the same. A failure
+# prints its example; SEED=5 makes a run that can be repeated.
+random: setup-tests
+	@seed='$(SEED)'; exec $(PY) -m pytest -n logical --maxprocesses 4 -m "hypothesis and not heavy" \
+	  --hypothesis-profile=fresh $${seed:+--hypothesis-seed=$$seed}
 
 # The theorems by name (docs/theory.md) on random queries and streams, at least 2,000 of each kind with these
 # seeds: criteria = enumeration, plan = definition within its units, witnesses verify. `check` runs a sample.

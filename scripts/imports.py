@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -65,11 +66,12 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def imports(path: Path) -> Iterator[str]:
+@cache
+def imports(path: Path) -> tuple[str, ...]:
     """The modules that a file imports, wherever in it; the project has no relative imports."""
-    for node in ast.walk(parsed(path)):
-        assert not (isinstance(node, ast.ImportFrom) and node.level), f"{path}: relative import"
-        yield from named(node)
+    nodes = list(ast.walk(parsed(path)))
+    assert not any(isinstance(node, ast.ImportFrom) and node.level for node in nodes), f"{path}: relative"
+    return tuple(name for node in nodes for name in named(node))
 
 
 def on_loading(nodes: Iterable[ast.AST]) -> Iterator[str]:

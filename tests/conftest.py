@@ -1,19 +1,23 @@
-"""Hypothesis profiles: a sample by default, ``--hypothesis-profile=heavy`` for thousands of examples."""
+"""Hypothesis profiles: a sample by default, ``--hypothesis-profile=heavy`` for thousands of examples.
+
+And the parts in which several processes of pytest-xdist take the tests: the longest first.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Generator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 # Many random queries are unbounded and are drawn again: that is no defect of the strategy.
 CHECKS = [HealthCheck.filter_too_much, HealthCheck.too_slow, HealthCheck.data_too_large]
-# The ordinary run tells of a change, so its examples are the same each time; new ones are drawn by the others
-# (``make heavy``, ``make properties``, ``make fuzz``), or by ``--hypothesis-profile=fresh``.
+# The ordinary run tells of a change, so its examples are few and the same each time; more and new ones are
+# drawn by the others (``make random``, ``make heavy``, ``make properties``, ``make fuzz``).
 settings.register_profile(
-    "sample", max_examples=100, deadline=None, suppress_health_check=CHECKS, derandomize=True
+    "sample", max_examples=50, deadline=None, suppress_health_check=CHECKS, derandomize=True
 )
 settings.register_profile("fresh", max_examples=100, deadline=None, suppress_health_check=CHECKS)
 settings.register_profile("heavy", max_examples=3000, deadline=None, suppress_health_check=CHECKS)
@@ -33,3 +37,46 @@ def pytest_runtest_call() -> Generator[None, None, None]:
                 os.environ[name] = before[name]
             else:
                 del os.environ[name]
+
+
+# Files of some minutes each: begun last, they would leave all processes but one without work.
+LONGEST = (
+    "tests/e2e/test_pipeline.py",
+    "tests/dags",
+    "tests/crash/test_crash.py",
+    "tests/history/test_registered.py",
+    "tests/platform/test_airflow_local.py",
+    "tests/platform/test_cluster.py",
+    "tests/platform/test_release.py",
+    "tests/spark/test_live_query.py",
+    "tests/engines/test_spark.py",
+)
+# Folders whose files share what takes long to start: all of Airflow's API, a year of flights.
+TOGETHER = ("tests/dags", "tests/demo")
+
+
+def unit(nodeid: str) -> str:
+    """What one process takes as a whole: a file, or a folder of TOGETHER."""
+    file = nodeid.split("::")[0]
+    folder = file.rpartition("/")[0]
+    return folder if folder in TOGETHER else file
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):
+        items.sort(
+            key=lambda item: LONGEST.index(at) if (at := unit(item.nodeid)) in LONGEST else len(LONGEST)
+        )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Units(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return unit(nodeid)
+
+    # By the number of their tests the longest files would come last.
+    config.option.loadscopereorder = False
+    return Units(config, log)

@@ -30,7 +30,7 @@ from streambound.synopsis.plan import Plan
 ORDER = " AND S.ts <= T.ts"
 STREAMS = ("S", "T", "U")
 # Most of what is drawn is not what is asked for.
-FEWER = settings(max_examples=settings().max_examples // 10)
+FEWER = settings(max_examples=settings().max_examples // 5)
 
 
 def of(sql: str, **numbers: int) -> tuple[str, int | None]:

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.spark
 ROOT = Path(__file__).resolve().parents[2]
 # How many moments of each kind; an age is one of the JVM's.
 MOMENTS = {"driver": 8, "jvm": 6, "worker": 8, "task": 8, "family": 8, "age": 14}
-SAMPLE = ("driver-0", "worker-0", "task-0", "age-0")
+SAMPLE = ("driver-0", "worker-0", "task-0")
 LIVE = [f"{victim}-{number}" for victim in ("driver", "jvm", "worker", "family") for number in range(2)]
 LIVE_SAMPLE = ("jvm-0",)
 STREAMS = """streams:

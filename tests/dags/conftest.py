@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sqlite3
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -71,16 +73,29 @@ def small_registry(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def mounted(airflow_home: Path) -> Any:
+def migrated(airflow_home: Path) -> Path:
+    """A copy of Airflow's database as it is once its tables are there."""
+    from airflow.utils.db import initdb
+
+    initdb()
+    copy = airflow_home / "migrated.db"
+    with (
+        closing(sqlite3.connect(airflow_home / "airflow.db")) as there,
+        closing(sqlite3.connect(copy)) as new,
+    ):
+        there.backup(new)
+    return copy
+
+
+@pytest.fixture(scope="session")
+def mounted(migrated: Path) -> Any:
     """An application with ours mounted as Airflow mounts it, behind Airflow's own authentication."""
     from airflow.api_fastapi.app import init_auth_manager
-    from airflow.utils.db import initdb
     from fastapi import FastAPI
 
     from streambound_airflow.pages.application import application
     from streambound_airflow.places import PREFIX
 
-    initdb()
     root = FastAPI()
     root.mount(PREFIX, application())
     init_auth_manager(root)

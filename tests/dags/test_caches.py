@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from itertools import product
@@ -242,7 +243,7 @@ DAYS = [f"2026-03-{day:02}" for day in range(1, 8)]
 
 
 @pytest.fixture
-def keys_that_come_again(working_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def keys_that_come_again(working_folder: Path, migrated: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A week of two streams in which a few of sixty keys are frequent, a query over them, and its verdict."""
     registry = working_folder / "registry"
     (registry / "queries").mkdir(parents=True)
@@ -260,6 +261,7 @@ def keys_that_come_again(working_folder: Path, monkeypatch: pytest.MonkeyPatch) 
             pq.write_table(pa.table({"at": times, "A": keys}), folder / "part-00000.parquet")
     monkeypatch.setenv("STREAMBOUND_REGISTRY", str(registry))
     # The night parses the DAGs over this registry into its database, which is not the other tests'.
+    shutil.copy(migrated, working_folder / "airflow.db")
     monkeypatch.setenv("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", f"sqlite:///{working_folder}/airflow.db")
     spark = {"conn_type": "spark", "host": "local[2]", "extra": {"deploy-mode": "client"}}
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(spark))
@@ -282,7 +284,6 @@ EVERYTHING = {"sizes": [5, 10, 100, 500], "policies": list(POLICIES), "days": 28
 
 def night_of(form: dict[str, Any], *submit: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """A night of both DAGs by themselves: how each ended."""
-    run("-m", "airflow", "db", "migrate")
     nights = str(Path(__file__).with_name("nights.py"))
     printed = run(nights, *submit, "benchmark_caches", json.dumps(form), "evaluate_history", "{}")
     benchmarked, evaluated = json.loads(printed.splitlines()[-1])

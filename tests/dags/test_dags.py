@@ -32,8 +32,7 @@ def run(*command: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def parsed(airflow_home: Path) -> dict[str, Any]:
-    run("-m", "airflow", "db", "migrate")
+def parsed(migrated: Path) -> dict[str, Any]:
     printed = run(str(Path(__file__).with_name("probe.py")), str(ROOT / "dags"))
     found: dict[str, Any] = json.loads(printed.splitlines()[-1])
     return found

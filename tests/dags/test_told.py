@@ -16,7 +16,7 @@ __all__ = ["store", "webhook"]
 
 
 def test_a_run_sends_its_findings_and_its_lineage_and_ends_as_it_would_have(
-    webhook: Webhook, working_folder: Path, registry: Path, store: Results
+    webhook: Webhook, migrated: Path, working_folder: Path, registry: Path, store: Results
 ) -> None:
     """A verdict turns, an invalid query fails its task; the provider's own listener sends the lineage."""
     sql = (registry / "queries" / "unbounded.sql").read_text()
@@ -26,7 +26,6 @@ def test_a_run_sends_its_findings_and_its_lineage_and_ends_as_it_would_have(
     store.record_verdicts("yesterday", before)
     events = working_folder / "events.jsonl"
     transport = {"type": "file", "log_file_path": str(events), "append": True}
-    python("-m", "airflow", "db", "migrate")
     nights, conf = (
         str(Path(__file__).with_name("nights.py")),
         json.dumps({"queries": [*QUERIES, "typo"], "announce": False}),

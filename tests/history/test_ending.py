@@ -71,7 +71,7 @@ def case_of(shape: str, types: str) -> Case:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@settings(max_examples=max(settings.default.max_examples // 10, 1))
+@settings(max_examples=max(settings.default.max_examples // 5, 1))
 @given(data=st.data())
 def test_answers_and_states_are_those_of_one_machine(shape: str, data: st.DataObject) -> None:
     """Over two nights, whatever is cut into partitions."""

@@ -103,7 +103,7 @@ def test_random_statements(types: tuple[str, ...], data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("sql", [*UNITED, *ENDING])
-@settings(max_examples=settings.default.max_examples // 8)
+@settings(max_examples=settings.default.max_examples // 4)
 @given(data=st.data())
 def test_timestamps(sql: str, data: st.DataObject) -> None:
     case = timed_case(sql)
@@ -111,7 +111,7 @@ def test_timestamps(sql: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("sql", [UNITED[1], UNITED[4], UNITED[7], ENDING[1], ENDING[4]])
-@settings(max_examples=settings.default.max_examples // 16)
+@settings(max_examples=settings.default.max_examples // 8)
 @given(data=st.data())
 def test_any_cut_into_partitions_and_nights(sql: str, data: st.DataObject) -> None:
     """Each night a partition; the answers and boundaries are those of one evaluation, whatever the cut."""

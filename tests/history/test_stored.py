@@ -108,7 +108,7 @@ GROUPED = [
 
 
 @pytest.mark.parametrize("sql", GROUPED)
-@settings(max_examples=settings.default.max_examples // 10)
+@settings(max_examples=settings.default.max_examples // 5)
 @given(data=st.data())
 def test_what_is_taken_back_is_no_answer(sql: str, data: st.DataObject) -> None:
     streams = {name: {"columns": {"A": "int", "B": "int"}} for name in "ST"}

@@ -87,7 +87,7 @@ def stored(step: Step, plan: StatementPlan, now: int) -> int:
 
 
 @pytest.mark.parametrize("shape", SHAPES | CHANGING)
-@settings(max_examples=settings.default.max_examples // 16)
+@settings(max_examples=settings.default.max_examples // 8)
 @given(data=st.data())
 def test_what_waits_and_what_is_held_stays_within_the_units(shape: str, data: st.DataObject) -> None:
     small = st.integers(0, 4)

@@ -63,7 +63,7 @@ def placed(case: Case, statics: dict[str, Rows], folder: Path) -> Any:
 
 
 @pytest.mark.parametrize("types", MIXES, ids=lambda types: "-".join(types) or "plain")
-@settings(max_examples=settings.default.max_examples // 8)
+@settings(max_examples=settings.default.max_examples // 4)
 @given(data=st.data())
 def test_timed_answers_are_those_of_the_definition(types: tuple[str, ...], data: st.DataObject) -> None:
     case, rows, statics = timed(data, types)
@@ -87,7 +87,7 @@ def assert_bounded(here: Here) -> None:
 
 
 @pytest.mark.parametrize("types", MIXES[1:], ids="-".join)
-@settings(max_examples=settings.default.max_examples // 8)
+@settings(max_examples=settings.default.max_examples // 4)
 @given(data=st.data())
 def test_untimed_answers_are_those_of_the_definition(types: tuple[str, ...], data: st.DataObject) -> None:
     case, rows, statics = untimed(data, types)
@@ -186,7 +186,7 @@ def test_a_timeless_stream_and_an_unbounded_query_are_refused(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("sql", [*UNITED, *ENDING])
-@settings(max_examples=settings.default.max_examples // 16)
+@settings(max_examples=settings.default.max_examples // 8)
 @given(data=st.data())
 def test_statements_and_streams_that_end(sql: str, data: st.DataObject) -> None:
     case = timed_case(sql)

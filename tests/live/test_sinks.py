@@ -45,7 +45,7 @@ def answers(rows: list[tuple[Any, ...]]) -> pa.Table:
 
 
 @pytest.mark.parametrize("key", [(), ("user id",), ("user id", "n")], ids=len)
-@settings(max_examples=settings.default.max_examples // 10)
+@settings(max_examples=settings.default.max_examples // 5)
 @given(told=st.lists(ROWS, min_size=1, max_size=3), again=st.lists(st.integers(0, 2), min_size=3, max_size=3))
 def test_a_delta_table_is_the_fold_of_the_changes(
     key: tuple[str, ...], told: list[list[tuple[Any, ...]]], again: list[int]

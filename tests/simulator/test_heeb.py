@@ -39,7 +39,7 @@ lifetimes = st.one_of(alphas.map(exp), st.integers(1, 12).map(lambda steps: Life
 
 
 @pytest.mark.theorem
-@settings(max_examples=150)
+@settings(max_examples=settings.default.max_examples * 3 // 2)
 @given(
     model=any_model,
     lifetime=lifetimes,
@@ -58,7 +58,7 @@ def test_theorem_5_tables_equal_the_definition(
         assert made.at(step, value) == pytest.approx(said, abs=CLOSE)
 
 
-@settings(max_examples=150)
+@settings(max_examples=settings.default.max_examples * 3 // 2)
 @given(
     model=st.one_of(any_model, knowns),
     lifetime=lifetimes,

@@ -8,6 +8,7 @@ import os
 from collections import Counter
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import count, islice
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -49,9 +50,10 @@ pytestmark = pytest.mark.spark
 ONE_BY_ONE = Pace(files=1)
 
 
-def seeds(first: int, number: int) -> list[int]:
-    """Seeds of bounded queries that step through time, over streams with answers."""
-    return [seed for seed in range(first, first + 40 * number) if drawn(seed) is not None][:number]
+def case_of(first: int, number: int) -> tuple[int, tuple[Case, Rows, dict[str, Rows]]]:
+    """From a seed on, the nth with a bounded query that steps through time, over streams with answers."""
+    cases = ((seed, found) for seed in count(first) if (found := drawn(seed)) is not None)
+    return next(islice(cases, number, None))
 
 
 def drawn(seed: int) -> tuple[Case, Rows, dict[str, Rows]] | None:
@@ -76,14 +78,12 @@ def arrive(case: Case, catalog: Catalog, rows: Rows, seed: int, first: int = 0) 
 
 
 @pytest.mark.parametrize(
-    "seed", [*seeds(0, 1), *(pytest.param(s, marks=pytest.mark.heavy) for s in seeds(1000, 20))]
+    ("first", "number"), [(0, 0), *(pytest.param(1000, n, marks=pytest.mark.heavy) for n in range(20))]
 )
 def test_timed_answers_at_every_marker(
-    seed: int, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    first: int, number: int, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = drawn(seed)
-    assert found is not None
-    case, rows, statics = found
+    seed, (case, rows, statics) = case_of(first, number)
     for name, listed in statics.items():
         histories.write(case.query.occurrence(name).relation, listed, tmp_path, None)
     catalog, query = flat(case.catalog, tmp_path), Registered("q", case.sql)

@@ -102,7 +102,7 @@ def cut(data: st.DataObject, arriving: list[Batch]) -> list[list[Batch]]:
 
 @pytest.mark.parametrize("delayed", [False, True])
 @pytest.mark.parametrize("types", MIXES, ids=lambda types: "-".join(types) or "plain")
-@settings(max_examples=settings.default.max_examples // 10)
+@settings(max_examples=settings.default.max_examples // 5)
 @given(data=st.data())
 def test_segments_give_what_one_pass_gives(
     types: tuple[str, ...], delayed: bool, data: st.DataObject
@@ -123,7 +123,7 @@ def test_segments_give_what_one_pass_gives(
 
 
 @pytest.mark.parametrize("types", MIXES, ids=lambda types: "-".join(types) or "plain")
-@settings(max_examples=settings.default.max_examples // 8)
+@settings(max_examples=settings.default.max_examples // 4)
 @given(data=st.data())
 def test_summaries_compose(types: tuple[str, ...], data: st.DataObject) -> None:
     """summary(a + b) = composed(summary(a), summary(b)), whatever the cut and the brackets."""
