@@ -42,7 +42,7 @@ from streambound.history.evaluate import evaluate_history
 from streambound.history.local import LocalExecutor
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.registry import RegisteredQuery
-from streambound.tasks import engine
+from streambound.tasks import embedded_engine
 
 QUERIES, STREAMS, AREA = 500, 50, 5
 AIM_DECIDED, AIM_MEMORY, AIM_PARSED = 10.0, 1.25, 0.1
@@ -156,7 +156,7 @@ def logged_reads() -> Iterator[Callable[[], dict[str, int]]]:
 
     The log is that of the connection which one task leaves to the next: of an executor in this process.
     """
-    with engine.opened() as session:
+    with embedded_engine.opened() as session:
         connection = session.connection
         connection.execute("CALL enable_logging('FileSystem', storage = 'memory')")
 

@@ -35,7 +35,7 @@ from streambound.history.local import LocalExecutor
 from streambound.history.schedule import AHEAD, SUMMARIES
 from streambound.query.registry import RegisteredQuery
 from streambound.storage.files import footers
-from streambound.tasks.engine import STORED, opened
+from streambound.tasks.embedded_engine import STORED, opened
 from streambound.tasks.summarise import Summary, Task, scanned
 
 HOURS, STREAMS, QUERIES = 87_660, 1_000, 5_000

@@ -33,7 +33,7 @@ from typing import Any
 
 from airflow.sdk import AssetOrTimeSchedule, CronTriggerTimetable, TriggerRule, dag, task
 
-from streambound.approximate.nightly import offered
+from streambound.approximate.nightly import defaults
 from streambound.approximate.policies import POLICIES
 from streambound_airflow import alerts, assets, forms
 from streambound_airflow.assets import ANSWERS, CACHE_CHOICES, HISTORIES
@@ -57,20 +57,20 @@ NIGHTLY = CronTriggerTimetable("0 3 * * *", timezone="UTC", run_immediately=time
         "streams": forms.several(
             forms.stream_names(), "Streams", "Only queries that read one of these; any if none is chosen."
         ),
-        "sizes": forms.sizes(list(offered.SIZES)),
+        "sizes": forms.sizes(list(defaults.SIZES)),
         "policies": forms.several(
             list(POLICIES), "Policies", "Policies that take part; all of them if none is chosen."
         ),
         "days": forms.whole(
-            offered.DAYS, "Days", "How many of the newest days of history are looked at.", (2, 3_660)
+            defaults.DAYS, "Days", "How many of the newest days of history are looked at.", (2, 3_660)
         ),
         "held_out": forms.whole(
-            offered.HELD_OUT,
+            defaults.HELD_OUT,
             "Held out",
             "How many of these, the last, policies are judged by; fewer than Days.",
             (1, 3_659),
         ),
-        "runs": forms.whole(offered.RUNS, "Runs", "How often a policy runs that draws lots.", (1, 1_000)),
+        "runs": forms.whole(defaults.RUNS, "Runs", "How often a policy runs that draws lots.", (1, 1_000)),
         "to": forms.day("To", "Last UTC day that is looked at; empty for the history's last."),
         "announce": forms.announce("evaluate_history, for all queries"),
     },

@@ -174,7 +174,7 @@ def run_all(api: AirflowClient, say: Clock, days: int | None = None) -> bool:
     Args:
         days: only the first days of the year.
     """
-    from streambound.approximate.nightly.offered import DAYS
+    from streambound.approximate.nightly.defaults import DAYS
 
     since = datetime.now(UTC).isoformat()
     first, *others = steps_of(days)

@@ -13,8 +13,8 @@ from textwrap import fill
 
 from streambound.compiler import compile, on_engine
 from streambound.engines import ENGINES, of_dialect
-from streambound.engines.kept import OnEngine, engine
 from streambound.engines.model import Engine, Fact, Growth, Keeps, Rule
+from streambound.engines.state import OnEngine, engine
 from streambound.errors import StreamboundError
 from streambound.query.parse.corpus import CorpusLine, read_corpus
 

@@ -21,12 +21,12 @@ from typing import Any
 
 import streambound
 from scripts.imports import ROOT
-from streambound.boundedness.codes import CODES
+from streambound.boundedness.reason_codes import REASON_CODES
 from streambound.cli import _parser
 from streambound.query import catalog, histories, sources
 from streambound.query.model import TICKS, Kind
 from streambound.query.type_names import ACCEPTED
-from streambound.report.codes import errors, meaning
+from streambound.report.code_pages import errors, meaning
 
 FOLDER = ROOT / "docs" / "reference"
 SCHEMA = FOLDER / "streams.schema.json"
@@ -286,7 +286,10 @@ def codes_page() -> str:
     """Every code with its sentence."""
     lines = [MADE, "", "# Codes in one table", ""]
     lines += _wrapped("Each code has a page with an example and a fix ([overview](../codes/README.md)).")
-    fixes = {**{code: CODES[code].fix for code in CODES}, **dict.fromkeys(errors(), "see its message")}
+    fixes = {
+        **{code: REASON_CODES[code].fix for code in REASON_CODES},
+        **dict.fromkeys(errors(), "see its message"),
+    }
     rows = [(f"[{code}](../codes/{code}.md)", meaning(code), fix) for code, fix in fixes.items()]
     return "\n".join([*lines, "", *_table([("code", "what was found", "what to do"), *rows]), ""])
 

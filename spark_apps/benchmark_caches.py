@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from streambound.approximate.nightly.offered import DAYS, HELD_OUT, RUNS, SIZES
+from streambound.approximate.nightly.defaults import DAYS, HELD_OUT, RUNS, SIZES
 from streambound.errors import StorageError, StreamboundError
 from streambound.spark.cache_application import run_benchmark
 

@@ -18,10 +18,10 @@ from streambound.evaluation.frames import events_of, rows_of
 from streambound.notebook import Checked, Compiled, Run
 from streambound.notebook import run as over_frames
 from streambound.query.catalog import Catalog, catalog_from_mapping, load_catalog
+from streambound.query.column_types import shown
 from streambound.query.modes import MODES
 from streambound.query.parse import statement
 from streambound.query.parse.corpus import CorpusLine
-from streambound.query.values import shown
 
 if TYPE_CHECKING:
     from streambound.simulator.experiments.simulation import Outcome
@@ -112,9 +112,9 @@ def run(
     Raises:
         StreamboundError: the query is not bounded, or the data do not fit the catalog.
     """
-    known = load_catalog(Path(catalog)) if isinstance(catalog, (str, Path)) else catalog
-    _require(known is None or isinstance(known, (Catalog, Mapping)), "catalog", known, "a catalog")
-    return over_frames(sql, tables, known, mode=mode, dialect=dialect)
+    loaded = load_catalog(Path(catalog)) if isinstance(catalog, (str, Path)) else catalog
+    _require(loaded is None or isinstance(loaded, (Catalog, Mapping)), "catalog", loaded, "a catalog")
+    return over_frames(sql, tables, loaded, mode=mode, dialect=dialect)
 
 
 def evaluate(
@@ -159,8 +159,8 @@ def witness(sql: str, catalog: Catalog, size: int) -> Witness:
         StreamboundError: it cannot be read.
     """
     _require(isinstance(size, int), "size", size, "a whole number of slots")
-    found_statement = statement(sql, catalog, "query")
-    return statement_witness(found_statement, decide(found_statement), size)
+    query = statement(sql, catalog, "query")
+    return statement_witness(query, decide(query), size)
 
 
 def verify(sql: str, catalog: Catalog, witness: Witness) -> Verification:

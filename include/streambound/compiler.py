@@ -20,17 +20,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from streambound.boundedness.causes import Cause, causes
-from streambound.boundedness.codes import CODES
-from streambound.boundedness.present import reads_present
+from streambound.boundedness.current_time import reads_present
+from streambound.boundedness.reason_codes import REASON_CODES
 from streambound.boundedness.statements import Decision, decide
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.errors import DataError, PlanError, QueryError, StreamboundError, UnsupportedError, meant
 from streambound.query.catalog import Catalog
+from streambound.query.column_types import Family, Value, shown
 from streambound.query.expressions.independence import assumptions, derives, independent
 from streambound.query.model import Attribute, Kind, NullTest, Query
 from streambound.query.parse import read
 from streambound.query.statement import Statement
-from streambound.query.values import Family, Value, shown
 from streambound.storage.partitions import one_key
 from streambound.synopsis.flow import Node, formula_of, units_of
 from streambound.synopsis.flow_planner import flow
@@ -42,8 +42,8 @@ from streambound.synopsis.statement import PlannedPart, planned_parts, require_f
 if TYPE_CHECKING:
     from streambound.certificate import suggestions as rechecked
     from streambound.certificate.suggestions import Suggestion
-    from streambound.engines.kept import OnEngine
     from streambound.engines.model import Fact
+    from streambound.engines.state import OnEngine
 
 # Of these a witness can decide; its construction is the same at every size, so a small one is replayed.
 OPEN_CODES = ("disjunction", "union-member", "self-join", "search-limit")
@@ -155,10 +155,10 @@ def published(query: Query | None) -> dict[str, Verdict]:
     return {key: verdict for key, verdict in said.items() if verdict.outcome is not Outcome.UNKNOWN}
 
 
-def decided(found_parsed: Parsed, criterion: str = "exact", compared: bool = False) -> Decided:
+def decided(reading: Parsed, criterion: str = "exact", compared: bool = False) -> Decided:
     """The verdict of a criterion; if ``compared``, with what the published criteria say."""
-    decision = decide(found_parsed.statement)
-    said = published(found_parsed.query) if compared or criterion != "exact" else {}
+    decision = decide(reading.statement)
+    said = published(reading.query) if compared or criterion != "exact" else {}
     if criterion == "exact":
         verdict = _beside(decision.verdict, said)
     else:
@@ -167,9 +167,7 @@ def decided(found_parsed: Parsed, criterion: str = "exact", compared: bool = Fal
         verdict = next(mine, None) or _silent(criterion)
         if verdict.outcome is Outcome.NO_VERDICT:
             verdict = replace(verdict, outcome=Outcome.UNKNOWN)
-    return Decided(
-        **vars(found_parsed), criterion=criterion, decision=decision, verdict=verdict, published=said
-    )
+    return Decided(**vars(reading), criterion=criterion, decision=decision, verdict=verdict, published=said)
 
 
 def _beside(verdict: Verdict, published: Mapping[str, Verdict]) -> Verdict:
@@ -219,22 +217,22 @@ def in_mode(job: Decided, mode: str | None) -> Decided:
 
 def planned(job: Decided) -> Planned:
     """The compact plan of each part of a bounded query; a formula where static values decide its size."""
-    known_planned = Planned(**vars(job))
+    planned_job = Planned(**vars(job))
     if not job.verdict.bounded:
-        return known_planned
+        return planned_job
     if (why := unplanned(job)) is not None:
-        return replace(known_planned, unplanned=why)
+        return replace(planned_job, unplanned=why)
     if job.statement.plain and not job.decision.operators:
         if sized := [query for query in job.parts if _sized_by_statics(query)]:
             named = dict.fromkeys(str(a) for query in sized for a in query.mentioned if query.is_static(a))
             return replace(
-                known_planned, units_formula=f"keys x classes of the static values of {', '.join(named)}"
+                planned_job, units_formula=f"keys x classes of the static values of {', '.join(named)}"
             )
         # Without tables of its parts it may have a plan as operations.
         with suppress(PlanError):
             parts = planned_parts(job.decision.parts)
             sizes = sizing([part.plan for part in parts])
-            return replace(known_planned, planned_parts=parts, units_formula=sizes)
+            return replace(planned_job, planned_parts=parts, units_formula=sizes)
     try:
         if job.statement.final:
             require_final(job.name, job.verdict)
@@ -242,10 +240,10 @@ def planned(job: Decided) -> Planned:
     except PlanError as error:
         if not _planned_with_statics(job.statement):
             # Bounded, but beyond a named limit of the planner: the verdict stands without a size.
-            return replace(known_planned, unplanned=error.message)
+            return replace(planned_job, unplanned=error.message)
         names = ", ".join(dict.fromkeys(o.relation.name for o in job.statement.statics))
-        return replace(known_planned, units_formula=f"keys x classes of the static values of {names}")
-    return replace(known_planned, node=node, units_formula=formula_of(node))
+        return replace(planned_job, units_formula=f"keys x classes of the static values of {names}")
+    return replace(planned_job, node=node, units_formula=formula_of(node))
 
 
 def unplanned(job: Decided) -> str | None:
@@ -388,8 +386,8 @@ def _with_views(sql: str, views: Sequence[str]) -> str:
 def _size(job: Decided) -> rechecked.Size:
     from streambound.certificate import suggestions as rechecked
 
-    found_planned = planned(job)
-    return rechecked.Size(found_planned.units, found_planned.units_formula, found_planned.unplanned)
+    plan = planned(job)
+    return rechecked.Size(plan.units, plan.units_formula, plan.unplanned)
 
 
 @dataclass(frozen=True)
@@ -430,7 +428,7 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """The object that ``check --format json`` prints."""
-        found: dict[str, Any] = {
+        body: dict[str, Any] = {
             "query": self.query,
             "verdict": self.verdict,
             "final": self.final,
@@ -447,16 +445,14 @@ class Report:
         further["refused"] = self.refused
         further |= {"dialect": self.dialect, "guessed": self.guessed}
         if isinstance(self.error, UnsupportedError):
-            found["blockers"] = [
-                _blocker_json(unsupported_error) for unsupported_error in self.error.blockers
-            ]
+            body["blockers"] = [_blocker_json(unsupported_error) for unsupported_error in self.error.blockers]
         if self.causes:
-            found["causes"] = [_cause_json(cause) for cause in self.causes]
+            body["causes"] = [_cause_json(cause) for cause in self.causes]
         if self.assumes:
-            found["assumes"] = list(self.assumes)
+            body["assumes"] = list(self.assumes)
         if self.engine is not None:
-            found["engine"] = self.engine.to_json()
-        return {**found, **{key: text for key, text in further.items() if text is not None}}
+            body["engine"] = self.engine.to_json()
+        return {**body, **{key: text for key, text in further.items() if text is not None}}
 
 
 def _blocker_json(unsupported_error: UnsupportedError) -> dict[str, Any]:
@@ -480,9 +476,9 @@ def _cause_json(cause: Cause) -> dict[str, Any]:
 def _reason_json(reason: Reason, projection: str | None) -> dict[str, Any]:
     where = None if reason.place is None else {"line": reason.place.line, "column": reason.place.column}
     attributes = [str(attribute) for attribute in reason.attributes]
-    found = {"code": reason.code, "message": reason.message, "attributes": attributes, "where": where}
-    further = {"criterion": CODES[reason.code].criterion(projection), "branch": reason.branch}
-    return {**found, **{key: text for key, text in further.items() if text}}
+    body = {"code": reason.code, "message": reason.message, "attributes": attributes, "where": where}
+    further = {"criterion": REASON_CODES[reason.code].criterion(projection), "branch": reason.branch}
+    return {**body, **{key: text for key, text in further.items() if text}}
 
 
 def _refused(statement: Statement) -> str | None:
@@ -502,7 +498,7 @@ def check(
     dialect: str | None = None,
     query: str | None = None,
     engine: str | None = None,
-    known: frozenset[Fact] = frozenset(),
+    facts: frozenset[Fact] = frozenset(),
 ) -> Report:
     """The verdict on a query, and why; bad SQL is a verdict, not an exception.
 
@@ -511,38 +507,38 @@ def check(
         dialect: that of the text; without it what its first comments say, or a guess.
         query: which one, of a text of several; its name is then ``name/query``.
         engine: with what that one keeps; without it that of a line ``-- for: NAME`` in the text.
-        known: what an engine knows of the query beyond its text (see ``engines.kept``).
+        facts: what an engine knows of the query beyond its text (see ``engines.state``).
     """
     name = name if query is None else f"{name}/{query}"
     try:
         job = compile(sql, catalog, name, criterion, compared=True, dialect=dialect, query=query)
-        on = on_engine(job, engine, known=known)
+        on = on_engine(job, engine, facts=facts)
     except StreamboundError as error:
         return invalid(name, criterion, error)
     return replace(reported(job, suggest), engine=on)
 
 
 def on_engine(
-    job: Parsed, given: str | None, otherwise: str | None = None, known: frozenset[Fact] = frozenset()
+    job: Parsed, given: str | None, otherwise: str | None = None, facts: frozenset[Fact] = frozenset()
 ) -> OnEngine | None:
     """What an engine keeps of a query as it is written; None where none is meant (see ``engine_for``).
 
     Args:
-        known: see ``kept``.
+        facts: see ``state_of``.
 
     Raises:
         QueryError: there is no such engine.
     """
     if given is None and otherwise is None and "for" not in dict(job.statement.metadata):
         return None
-    from streambound.engines.kept import engine_for, kept
     from streambound.engines.sorting import sorting
+    from streambound.engines.state import engine_for, state_of
 
     engine = engine_for(job.sql, given, otherwise)
     if engine is None:
         return None
     order = sorting(job.statement, job.sql, job.span, job.dialect)
-    return kept(job.statement, engine, known, () if order is None else (order,))
+    return state_of(job.statement, engine, facts, () if order is None else (order,))
 
 
 def invalid(name: str, criterion: str, error: StreamboundError) -> Report:
@@ -577,9 +573,9 @@ def _causes(job: Decided) -> tuple[Cause, ...]:
     if job.criterion != "exact":
         return ()
     mine = (part for part in job.decision.deciding if part.verdict.reasons == job.verdict.reasons)
-    found_part = next(mine, None)
+    first_part = next(mine, None)
     lacking = (
-        () if found_part is None else causes(found_part.query, found_part.verdict, partial(_reread, job))
+        () if first_part is None else causes(first_part.query, first_part.verdict, partial(_reread, job))
     )
     return tuple(replace(cause, fix=_said(job, cause.fix, cause.added)) for cause in lacking)
 

@@ -85,7 +85,7 @@ class StreamboundError(Exception):
         return "\n".join(lines)
 
 
-def alike(word: str, known: Iterable[str], likeness: float = 0.6, most: int = 1) -> list[str]:
+def alike(word: str, candidates: Iterable[str], likeness: float = 0.6, most: int = 1) -> list[str]:
     """The known words that a misspelt one is like, whatever their case, the most like first; may be none.
 
     Args:
@@ -96,15 +96,15 @@ def alike(word: str, known: Iterable[str], likeness: float = 0.6, most: int = 1)
     ['departures']
     """
     by_case: dict[str, str] = {}
-    for one in known:
-        by_case.setdefault(one.casefold(), one)
-    return [by_case[found] for found in get_close_matches(word.casefold(), by_case, most, likeness)]
+    for item in candidates:
+        by_case.setdefault(item.casefold(), item)
+    return [by_case[match] for match in get_close_matches(word.casefold(), by_case, most, likeness)]
 
 
-def meant(word: str, known: Iterable[str], otherwise: str | None = None) -> str | None:
+def meant(word: str, candidates: Iterable[str], otherwise: str | None = None) -> str | None:
     """The fix for a word that is none of the known ones: what was probably meant, or else ``otherwise``."""
-    found = alike(word, known)
-    return f"did you mean {found[0]}?" if found else otherwise
+    similar = alike(word, candidates)
+    return f"did you mean {similar[0]}?" if similar else otherwise
 
 
 # Characters of a line that are quoted.
@@ -189,10 +189,10 @@ class UnsupportedError(QueryError):
 
 
 def unknown_column(
-    message: str, name: str, place: Place | None, known: Iterable[str], fix: str | None
+    message: str, name: str, place: Place | None, columns: Iterable[str], fix: str | None
 ) -> QueryError:
     """The error of a column that is not known."""
-    error = QueryError(message, place=place, accepted=", ".join(known), fix=fix)
+    error = QueryError(message, place=place, accepted=", ".join(columns), fix=fix)
     error.unknown = name
     return error
 
@@ -211,11 +211,9 @@ def together(unsupported_errors: Iterable[UnsupportedError]) -> UnsupportedError
         for unsupported_error in unsupported_errors
         for e in unsupported_error.blockers
     }
-    first, *others = sorted(
-        flat.values(), key=lambda e: (e.place.line, e.place.column) if e.place else (0, 0)
-    )
-    first.others = tuple(others)
-    for error in others:
+    first, *rest = sorted(flat.values(), key=lambda e: (e.place.line, e.place.column) if e.place else (0, 0))
+    first.others = tuple(rest)
+    for error in rest:
         error.others = ()
     return first
 

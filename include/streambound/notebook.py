@@ -72,8 +72,8 @@ class Run:
 
     def to_pandas(self) -> pd.DataFrame:
         """The answer as a data frame of pandas."""
-        found: pd.DataFrame = self.answer.to_pandas()
-        return found
+        frame: pd.DataFrame = self.answer.to_pandas()
+        return frame
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self.answer.__arrow_c_stream__(requested_schema)
@@ -98,29 +98,29 @@ def run(
     from streambound.tasks.emit import answer_table
 
     given = _tables(tables)
-    known_catalog = catalog if isinstance(catalog, Catalog) else described(given, catalog or {})
-    job = planned(in_mode(judge(sql, known_catalog, dialect=dialect), mode))
+    used_catalog = catalog if isinstance(catalog, Catalog) else described(given, catalog or {})
+    job = planned(in_mode(judge(sql, used_catalog, dialect=dialect), mode))
     query = job.statement
     fixed = {relation.name for relation in query.scanned if relation.kind is Kind.STATIC}
     static = encode_static(
-        query, rows_of({name: given[name] for name in fixed if name in given}, known_catalog)
+        query, rows_of({name: given[name] for name in fixed if name in given}, used_catalog)
     )
     arriving = events_of(
-        query, {name: rows for name, rows in given.items() if name not in fixed}, known_catalog
+        query, {name: rows for name, rows in given.items() if name not in fixed}, used_catalog
     )
     evaluation = statement_pass(query, static)
     total: Counter[tuple[Any, ...]] = Counter(evaluation.initial)
-    told = answers(query, None, evaluation.initial)
+    answered = answers(query, None, evaluation.initial)
     state = []
     for batch in batches(query, arriving):
         new = evaluation.step(batch)
         total.update(new)
-        told += answers(query, batch.marker, new)
+        answered += answers(query, batch.marker, new)
         state.append((batch.marker, evaluation.tree.stored))
     left = {row: count for row, count in total.items() if count}
     return Run(
         job,
-        _marked(answer_table(query, told), told),
+        _marked(answer_table(query, answered), answered),
         answer_table(query, answers(query, None, left)),
         tuple(state),
         evaluation.peak_units,
@@ -169,8 +169,8 @@ def _tables(given: Any) -> dict[str, Any]:
     }
 
 
-def _marked(table: pa.Table, told: Sequence[Answer]) -> pa.Table:
+def _marked(table: pa.Table, answered: Sequence[Answer]) -> pa.Table:
     """The answers with the marker at which each was told."""
     import pyarrow as pa
 
-    return table.append_column("marker", pa.array([answer.marker for answer in told]))
+    return table.append_column("marker", pa.array([answer.marker for answer in answered]))

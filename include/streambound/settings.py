@@ -87,10 +87,10 @@ def _origin() -> dict[str, Any] | None:
 
     try:
         noted = metadata.distribution("streambound").read_text("direct_url.json")
-        found = json.loads(noted or "null")
+        origin = json.loads(noted or "null")
     except (metadata.PackageNotFoundError, ValueError):
         return None
-    return found if isinstance(found, dict) and isinstance(found.get("url"), str) else None
+    return origin if isinstance(origin, dict) and isinstance(origin.get("url"), str) else None
 
 
 def home() -> Path:

@@ -31,7 +31,7 @@ def choose(params: Mapping[str, Any]) -> list[str]:
         DataError: what the form says contradicts itself, or names what there is not.
         StreamboundError: a query that is named cannot be benchmarked.
     """
-    from streambound.history.recent import plan_for
+    from streambound.history.recent_past import plan_for
     from streambound.projects.registry import load_registry
     from streambound.spark.cache_benchmark import Wanted
 
@@ -198,15 +198,15 @@ def _contender(policy: str, alpha: float | None) -> str:
 
 
 def _tell(night: Mapping[str, Any]) -> None:
+    from streambound.approximate.nightly.accuracy import Accuracy
     from streambound.approximate.nightly.benchmark import Fit
-    from streambound.approximate.nightly.compared import Compared
 
     name, possible = night["query"], max(night["possible"], 1)
     for size in night["sizes"]:
         kept, optimum = (f"{size[what] / possible:.1%}" for what in ("kept", "optimum"))
         at, policy = f"{name}, k = {size['size']}", size["choice"]["policy"]
         log.info("%s: %s keeps %s (optimum %s): %s", at, policy, kept, optimum, size["why"])
-        estimate = Compared.of_json(size["estimate"])
+        estimate = Accuracy.of_json(size["estimate"])
         told = log.info if estimate.holds else log.warning
         told("%s: over the held-out days alone a pass %s", at, estimate.sentence())
     for fit in map(Fit.of_json, night["drifts"]):

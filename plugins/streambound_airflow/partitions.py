@@ -10,7 +10,7 @@ from streambound.errors import DataError
 if TYPE_CHECKING:
     from streambound.query.catalog import Catalog
     from streambound.query.model import Relation
-    from streambound.storage.partitions import Range
+    from streambound.storage.partitions import PartitionRange
 
 
 def in_range(relation: Relation, first: str | None, last: str | None) -> list[str]:
@@ -26,15 +26,15 @@ def in_range(relation: Relation, first: str | None, last: str | None) -> list[st
     return [partition.name for partition in partitions_in(relation, days(first, last))]
 
 
-def days(first: str | None, last: str | None) -> Range:
+def days(first: str | None, last: str | None) -> PartitionRange:
     """The days from the first to the last, as a form or a request gives them; empty for an open end.
 
     Raises:
         DataError: an end is no day, or the range ends before it starts.
     """
-    from streambound.storage.partitions import Range
+    from streambound.storage.partitions import PartitionRange
 
-    chosen = Range(first or None, last or None)
+    chosen = PartitionRange(first or None, last or None)
     chosen.days()
     return chosen
 
@@ -61,7 +61,7 @@ def require_days(
     raise DataError(f"there is nothing to read {chosen}", accepted="; ".join(told), fix="choose other days")
 
 
-def _outside(relation: Relation | None, chosen: Range) -> str | None:
+def _outside(relation: Relation | None, chosen: PartitionRange) -> str | None:
     """The days that a stream has, if none of them is in the range."""
     from streambound.storage.partitions import DAYS, present_partitions
 

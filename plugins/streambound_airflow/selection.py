@@ -105,7 +105,7 @@ def _why_not(query: RegisteredQuery, verdict: VerdictRecord | None) -> str | Non
 
 
 def _has_memory(query: RegisteredQuery) -> bool:
-    from streambound.approximate.requested import CACHE_SIZE
+    from streambound.approximate.requested_size import CACHE_SIZE
     from streambound.query.registry import metadata
 
     return CACHE_SIZE in dict(metadata(query.sql))

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from streambound.approximate.models.distribution import Distribution, normal, uniform
-from streambound.approximate.models.independent import Known, Stationary, Trend
-from streambound.approximate.models.markov import Autoregression, Chain, Walk, ar1
+from streambound.approximate.models.independent import Deterministic, Stationary, Trend
+from streambound.approximate.models.markov import Autoregression, Chain, RandomWalk, ar1
 from streambound.approximate.models.model import Model
 
 noises = st.one_of(
@@ -17,12 +17,12 @@ noises = st.one_of(
         lambda counts: Distribution(-2, (np.array(counts) + 0.01) / (np.array(counts) + 0.01).sum())
     ),
 )
-knowns = st.lists(st.integers(-3, 3), min_size=1, max_size=30).map(lambda v: Known(np.array(v)))
+knowns = st.lists(st.integers(-3, 3), min_size=1, max_size=30).map(lambda v: Deterministic(np.array(v)))
 stationaries = noises.map(Stationary)
 trends = st.builds(
     Trend, st.sampled_from([1, 1, 2, -1, 0, 0.5, 0.3, -1.7]), st.sampled_from([0, -1, 2.5]), noises
 )
-walks = st.builds(Walk, st.integers(-2, 2), noises, st.integers(-2, 2))
+walks = st.builds(RandomWalk, st.integers(-2, 2), noises, st.integers(-2, 2))
 
 
 @st.composite

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.nightly.benchmark import Contender, Judged
 from streambound.approximate.nightly.night import Night, OfSize
+from streambound.approximate.selected_policy import SelectedPolicy
 
 RESULTS = 1_000
 WIDTH = 7
@@ -15,7 +15,7 @@ WIDTH = 7
 def of_size(size: int, optimum: int, kept: Mapping[str, int], chosen: str) -> OfSize:
     """A size at which each policy kept so many of 1,000 results on four held-out days."""
     judged = tuple(Judged(Contender(policy), size, n, n / 4, 1.5) for policy, n in kept.items())
-    choice = PolicyChoice(chosen, why=f"{chosen} was chosen")
+    choice = SelectedPolicy(chosen, why=f"{chosen} was chosen")
     return OfSize(size, WIDTH * size, optimum, judged, choice, kept[chosen], Contender(chosen))
 
 

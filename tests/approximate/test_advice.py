@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.approximate.nights import RESULTS, USUAL, night, of_size
 
-from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.keys import learn
+from streambound.approximate.nightly.accuracy import Accuracy
 from streambound.approximate.nightly.advice import Reaches, advice
 from streambound.approximate.nightly.benchmark import Contender, Fit, Judged
-from streambound.approximate.nightly.compared import Compared
 from streambound.approximate.nightly.night import Night
+from streambound.approximate.selected_policy import SelectedPolicy
 from streambound.errors import DataError, QueryError
 
 
@@ -63,7 +63,7 @@ def test_why_names_what_keeps_more_and_of_heeb_the_best() -> None:
 
 def test_a_night_is_read_back_also_one_that_an_earlier_release_wrote() -> None:
     models = (learn(["[1]", "[2]"], 0.5), learn(["[1]"], 0.5))
-    sizes = (replace(USUAL[0], estimate=Compared(5, 10, 9.5, 0.5)), *USUAL[1:])
+    sizes = (replace(USUAL[0], estimate=Accuracy(5, 10, 9.5, 0.5)), *USUAL[1:])
     found = replace(night(*sizes), models=models, drifts=(Fit("S", "shares", -1.0, -2.0),))
     body = json.loads(json.dumps(found.to_json()))
     assert Night.of_json(body) == found and found.known_models == models
@@ -72,7 +72,7 @@ def test_a_night_is_read_back_also_one_that_an_earlier_release_wrote() -> None:
         del size["estimate"], size["why"], size["ahead"]
     older = Night.of_json(body)
     assert older.sizes == USUAL and older.models is None and older.known_models is None
-    chosen = replace(USUAL[1], choice=PolicyChoice("prob", models=models))
+    chosen = replace(USUAL[1], choice=SelectedPolicy("prob", models=models))
     assert replace(older, sizes=(USUAL[0], chosen)).known_models == models
 
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.evaluation import Tuple
 from streambound.approximate.nightly.benchmark import (
     Case,
@@ -27,6 +26,7 @@ from streambound.approximate.nightly.drift import drifts
 from streambound.approximate.nightly.night import Night, OfSize
 from streambound.approximate.plan import memory_plan
 from streambound.approximate.policies import POLICIES
+from streambound.approximate.selected_policy import SelectedPolicy
 from streambound.errors import DataError
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import statement
@@ -125,7 +125,7 @@ def test_a_trend_that_changes_is_a_drift_and_refitting_ends_it() -> None:
 def test_a_drift_is_looked_for_on_the_days_since() -> None:
     before = case(moving(4_800, 0.5))
     models = learned(before.plan, before.rows)
-    choice = PolicyChoice("heeb", 5.0, models)
+    choice = SelectedPolicy("heeb", 5.0, models)
     size = OfSize(10, 30, 1, (), choice, 1)
     night = Night("q", "", "", DAYS[:8], 3, len(before.rows), 1, (size,), ())
     # Of ten days two are new.

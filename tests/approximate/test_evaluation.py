@@ -10,15 +10,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.equijoin import cacheable, equijoin
 from streambound.approximate.evaluation import MemoryPass, key_text
-from streambound.approximate.exact import exact_results
+from streambound.approximate.exact_count import exact_results
 from streambound.approximate.kernels.ceiling import ceiling
 from streambound.approximate.keys import learn
 from streambound.approximate.plan import MemoryPlan, memory_plan
 from streambound.approximate.policies import POLICIES
 from streambound.approximate.sample import OfKey
+from streambound.approximate.selected_policy import SelectedPolicy
 from streambound.approximate.serial import dump, load
 from streambound.errors import DataError, PlanError, QueryError
 from streambound.evaluation.events import Batch, batches
@@ -66,7 +66,7 @@ def events(draw: st.DrawFn, most: int = 14) -> list[dict[str, Any]]:
     return found
 
 
-def choices(arriving: list[Batch], join: MemoryPlan) -> st.SearchStrategy[PolicyChoice]:
+def choices(arriving: list[Batch], join: MemoryPlan) -> st.SearchStrategy[SelectedPolicy]:
     texts: list[list[str]] = [[], []]
     numbers: list[list[int]] = [[], []]
     for batch in arriving:
@@ -78,7 +78,7 @@ def choices(arriving: list[Batch], join: MemoryPlan) -> st.SearchStrategy[Policy
                     numbers[side].append(len(numbers[side]))
     models = tuple(learn(keys, 0.5) for keys in texts)
     return st.builds(
-        lambda policy, seed: PolicyChoice(policy, 3.0, (models[0], models[1]), 1.0, seed),
+        lambda policy, seed: SelectedPolicy(policy, 3.0, (models[0], models[1]), 1.0, seed),
         st.sampled_from(sorted(POLICIES)),
         st.integers(0, 3),
     )
@@ -181,7 +181,7 @@ def test_a_stream_joined_with_itself(given_: list[dict[str, Any]], size: int, ti
 def test_exact_results_are_those_of_the_definition(query: Statement, given_: list[dict[str, Any]]) -> None:
     arriving = list(batches(query, given_))
     plan = plan_for(query, 1)
-    engine = MemoryPass(MemoryPlan(plan.join, plan.streams, 20, PolicyChoice("fifo")))
+    engine = MemoryPass(MemoryPlan(plan.join, plan.streams, 20, SelectedPolicy("fifo")))
     rows = [row for batch in arriving for row in engine.accepted(batch)]
     assert exact_results(plan, rows) == total(reference(query, arriving, {})).total()
 
@@ -189,7 +189,7 @@ def test_exact_results_are_those_of_the_definition(query: Statement, given_: lis
 def test_the_estimate_is_close_where_keys_are_sampled() -> None:
     query = statement("SELECT 1 FROM S, T WHERE S.A = T.A AND S.ts < T.ts", CATALOG, "q")
     plan = memory_plan(query, 10)
-    plan = MemoryPlan(plan.join, plan.streams, 10, PolicyChoice(), sampled=300)
+    plan = MemoryPlan(plan.join, plan.streams, 10, SelectedPolicy(), sampled=300)
     engine = MemoryPass(plan)
     given_ = [{"stream": "ST"[at % 2], "ts": at, "A": at * 7919 % 1999} for at in range(20_000)]
     for _ in engine.run(batches(query, given_)):
@@ -210,7 +210,7 @@ def test_a_sample_without_results_tells_nothing() -> None:
     """All results are of one key that is not sampled: 0 would pass for a count, and the answer for whole."""
     query = statement("SELECT 1 FROM S, T WHERE S.A = T.A AND S.ts < T.ts", CATALOG, "q")
     plan = memory_plan(query, 10)
-    engine = MemoryPass(MemoryPlan(plan.join, plan.streams, 10, PolicyChoice(), sampled=20))
+    engine = MemoryPass(MemoryPlan(plan.join, plan.streams, 10, SelectedPolicy(), sampled=20))
     engine.sample.restore(1, {})
     heavy = next(a for a in range(-1, -99, -1) if not engine.sample.sampled(key_text((a,))))
     given_ = [{"stream": "ST"[at % 2], "ts": at, "A": heavy if at % 10 < 2 else at} for at in range(400)]
@@ -281,10 +281,10 @@ def test_a_memory_of_nothing_and_unknown_policies_are_refused() -> None:
     with pytest.raises(QueryError, match="the memory is 0 tuples"):
         memory_plan(query, 0)
     with pytest.raises(DataError, match="the policy is 'best'"):
-        PolicyChoice("best")
+        SelectedPolicy("best")
     for policy in (each.name for each in POLICIES.values() if each.learned):
         with pytest.raises(DataError, match="no benchmark has looked"):
-            PolicyChoice(policy)
+            SelectedPolicy(policy)
 
 
 @given(query=statements(), given_=events())
@@ -299,8 +299,8 @@ def test_tuples_that_time_bars_are_never_cached(query: Statement, given_: list[d
 
 
 def test_a_choice_is_read_back_as_it_was() -> None:
-    choice = PolicyChoice(
+    choice = SelectedPolicy(
         "heeb", 12.5, (learn(["[1]", "[1]", "[2]"], 0.25), learn([], 0.75)), 60.0, 1, "it is best"
     )
-    assert PolicyChoice.of_json(choice.to_json()).digest == choice.digest
-    assert PolicyChoice.of_json(json.loads(json.dumps(choice.to_json()))) == choice
+    assert SelectedPolicy.of_json(choice.to_json()).digest == choice.digest
+    assert SelectedPolicy.of_json(json.loads(json.dumps(choice.to_json()))) == choice

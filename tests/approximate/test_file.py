@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from streambound.approximate.models.file import read_models
-from streambound.approximate.models.independent import Known, Stationary, Trend
-from streambound.approximate.models.markov import Autoregression, Walk
+from streambound.approximate.models.independent import Deterministic, Stationary, Trend
+from streambound.approximate.models.markov import Autoregression, RandomWalk
 from streambound.errors import DataError
 
 MODELS = """
@@ -24,7 +24,7 @@ def test_models_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "models.yml"
     path.write_text(MODELS)
     found = read_models(path)
-    assert [type(each) for each in found] == [Trend, Walk, Autoregression, Stationary, Known]
+    assert [type(each) for each in found] == [Trend, RandomWalk, Autoregression, Stationary, Deterministic]
     assert found[0].noise.high == 10 and found[1].origin == 5
     assert found[3].distribution.probability.tolist() == [0.5, 0, 0, 0.5]
 

@@ -11,7 +11,7 @@ from tests.simulator.test_known_values import melbourne
 from streambound.approximate.models.distribution import Distribution, normal, uniform
 from streambound.approximate.models.fitting import KINDS, diagnostics, fit
 from streambound.approximate.models.independent import Stationary, Trend
-from streambound.approximate.models.markov import Autoregression, Walk, ar1
+from streambound.approximate.models.markov import Autoregression, RandomWalk, ar1
 from streambound.errors import DataError
 
 SEASON = 20 * np.sin(2 * np.pi * np.arange(25) / 25)
@@ -19,7 +19,7 @@ TRUE = {
     "stationary": Stationary(Distribution(0, np.array([0.5, 0.2, 0.2, 0.1]))),
     "uniform-trend": Trend(1, -1, uniform(10)),
     "normal-trend": Trend(0.5, 3, normal(3.3, 10)),
-    "walk": Walk(1, normal(1.0)),
+    "walk": RandomWalk(1, normal(1.0)),
     "ar1": ar1(6.0, 0.8, 4.0),
     "seasonal-ar": Autoregression(0.4, 2.0, SEASON),
 }
@@ -43,7 +43,7 @@ def test_parameters_are_near() -> None:
     assert isinstance(level, Trend)
     assert (level.slope, level.intercept, level.noise.low, level.noise.high) == (1, -1, -10, 10)
     walk = KINDS["walk"](TRUE["walk"].sample(800, draws))
-    assert isinstance(walk, Walk) and walk.drift == 1
+    assert isinstance(walk, RandomWalk) and walk.drift == 1
 
 
 def test_the_papers_model_of_melbourne() -> None:

@@ -12,7 +12,7 @@ from tests.approximate.models import any_model, chains, stationaries, trends
 
 from streambound.approximate.models.distribution import Distribution, normal, uniform
 from streambound.approximate.models.independent import Stationary, Trend
-from streambound.approximate.models.markov import Autoregression, Chain, Walk, ar1, chain_from
+from streambound.approximate.models.markov import Autoregression, Chain, RandomWalk, ar1, chain_from
 from streambound.approximate.models.model import Model
 from streambound.errors import DataError
 from streambound.simulator.configurations import CONFIGURATIONS
@@ -67,7 +67,7 @@ def test_gains_are_sums_over_all_courses(model: Model, value: int, steps: int, s
     "model",
     [
         Trend(0.5, 3, uniform(3)),
-        Walk(1, normal(1.5)),
+        RandomWalk(1, normal(1.5)),
         ar1(2.0, 0.7, 2.0),
         Autoregression(0.5, 1.5, np.array([0.0, 5.0, 10.0, 5.0])),
         Stationary(Distribution(1, np.array([0.5, 0.25, 0.0, 0.0, 0.25]))),

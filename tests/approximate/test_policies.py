@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from tests.approximate.test_online import CHANCES, EVER, given_of, knowing
 from tests.simulator.definitions import by_score, joined_streams
 
-from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.kernels.candidate import Candidate, Facts, facts_of
 from streambound.approximate.kernels.online import play
 from streambound.approximate.nightly.benchmark import ALPHAS, contenders
 from streambound.approximate.policies import POLICIES, Policy
+from streambound.approximate.selected_policy import SelectedPolicy
 from streambound.errors import DataError
 from streambound.simulator.contract import Memory
 from streambound.simulator.policies import NAMED
@@ -61,7 +61,7 @@ def added(monkeypatch: pytest.MonkeyPatch) -> Policy:
 
 def test_a_new_policy_is_one_function_and_one_name(added: Policy) -> None:
     assert [each.policy for each in contenders(["fifo", "rate"])] == ["fifo", "rate"]
-    assert PolicyChoice("rate").policy == "rate" and not added.learned
+    assert SelectedPolicy("rate").policy == "rate" and not added.learned
     tuples = [(0, 0, 0), (0, 1, 1), (1, 0, 2), (0, 2, 3)]
     # The tuple of step 0 was used once in two steps, the others never, in none.
     played = play(given_of(tuples, -EVER, EVER), added.worth, 3, knowing(CHANCES))

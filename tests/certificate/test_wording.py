@@ -7,7 +7,7 @@ import pytest
 from streambound.certificate.wording import Spot, Wording
 from streambound.compiler import Report, check
 from streambound.query.catalog import Catalog
-from streambound.query.dialects.reading import LANGUAGES
+from streambound.query.dialects.languages import LANGUAGES
 
 STREAM = {
     "flink": "CREATE TABLE {0} (id BIGINT, `At` TIMESTAMP(3), WATERMARK FOR `At` AS `At`)"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from streambound.checkpoint.answer_files import AnswerFile
 from streambound.checkpoint.boundary import Checkpoint, Late, Tally
 from streambound.checkpoint.inputs import Input
-from streambound.checkpoint.kept import Kept
 from streambound.synopsis.serial import digest
 
 
@@ -24,7 +24,7 @@ def checkpoint(partition: str, state: bytes = b"{}", fingerprint: str = "f") -> 
         rows=2**40,
         new=Tally(1, 10**30, 2**255),
         total=Tally(0, 10**37, 3),
-        file=Kept("digest", "123:4"),
+        file=AnswerFile("digest", "123:4"),
         answers="token",
         segment=segment,
         state=state,

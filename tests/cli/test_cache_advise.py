@@ -10,12 +10,12 @@ import pytest
 from tests.approximate.nights import USUAL, night
 
 from streambound import settings
+from streambound.approximate.nightly.accuracy import Accuracy
 from streambound.approximate.nightly.benchmark import Fit
-from streambound.approximate.nightly.compared import Compared
 from streambound.approximate.nightly.night import Night, path_of, write
 from streambound.checkpoint.fingerprint import fingerprint
 from streambound.cli import main
-from streambound.history.recent import plan_for
+from streambound.history.recent_past import plan_for
 from streambound.projects.registry import load_registry
 
 CATALOG = """streams:
@@ -67,7 +67,7 @@ def test_a_size_that_was_tried(home: Path, capsys: pytest.CaptureFixture[str]) -
 
 def test_estimates_and_drifts(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = benchmarked()
-    sizes = (replace(found.sizes[0], estimate=Compared(40, 100, 90.0, 5.0)),)
+    sizes = (replace(found.sizes[0], estimate=Accuracy(40, 100, 90.0, 5.0)),)
     write(settings.caches_root(), replace(found, sizes=sizes, drifts=(Fit("S", "trend", -3.0, -3.75),)))
     assert advise("q", "0.45") == 0
     text = capsys.readouterr().out

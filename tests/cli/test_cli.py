@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from streambound.cli import check, main
-from streambound.examination.asking import Examiner, Unanswered
+from streambound.examination.examiner import Examiner, Unanswered
 
 CATALOG = "streams:\n  S: {A: int, B: int, C: int}\n  T: {D: int, E: int}\n"
 BOUNDED = "SELECT A FROM S WHERE A > 10"

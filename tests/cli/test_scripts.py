@@ -12,7 +12,7 @@ from streambound.cli import main
 from streambound.compiler import check
 from streambound.errors import CatalogError
 from streambound.query.catalog import Catalog, catalog_from_mapping
-from streambound.query.dialects.reading import LANGUAGES
+from streambound.query.dialects.languages import LANGUAGES
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"### (\w+)\n\n```sql\n(.*?)```\n\n(.*?)\.\n", GUIDE, re.DOTALL)

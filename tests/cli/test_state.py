@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from streambound import settings
-from streambound.checkpoint import fingerprint, kept
+from streambound.checkpoint import answer_files, fingerprint
 from streambound.checkpoint.inspection import CHANGED_PLAN, DAMAGED
 from streambound.cli import main
 from streambound.history.evaluate import evaluate_history
@@ -178,7 +178,7 @@ def test_verify_reads_also_what_nobody_seems_to_have_touched(
     def untouched(path: Path | str) -> str:
         return "untouched" if os.path.exists(path) else ""
 
-    monkeypatch.setattr(kept, "identity_of", untouched)
+    monkeypatch.setattr(answer_files, "identity_of", untouched)
     monkeypatch.setattr(emit, "identity_of", untouched)
     evaluate()
     file = home / "answers" / "few" / f"date={DAYS[1]}" / "part-00000.parquet"

@@ -13,9 +13,9 @@ from tests.strategies import cases
 
 from streambound.constraints.space import BOOLEANS, Space, domain_of
 from streambound.query.catalog import catalog_from_mapping
+from streambound.query.column_types import NAN, Family
 from streambound.query.model import Constant, Domain, Query
 from streambound.query.parse import parse
-from streambound.query.values import NAN, Family
 
 TYPES = ("int", "double", "string", "decimal(3,1)", "date", "timestamp", "boolean")
 

@@ -13,7 +13,7 @@ from streambound.constraints.closure import Difference
 from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
 from streambound.constraints.zones import Zone, on_a_grid, zones
-from streambound.query.values import Family
+from streambound.query.column_types import Family
 
 A, B = named("F.A"), named("F.B")
 

@@ -22,8 +22,8 @@ from tests.approximate.nights import USUAL
 from tests.approximate.nights import night as made_night
 
 from streambound import settings
+from streambound.approximate.nightly.accuracy import Accuracy
 from streambound.approximate.nightly.benchmark import Fit
-from streambound.approximate.nightly.compared import Compared
 from streambound.approximate.nightly.night import write
 from streambound.approximate.policies import POLICIES
 from streambound.errors import DataError, PlanError, QueryError, StreamboundError
@@ -124,7 +124,7 @@ def night(query: str, **changed: Any) -> dict[str, Any]:
         "judged": [judged("lru", 5), judged("heeb", 6, 1.0), judged("heeb", 7, 4.0)],
         "choice": {"policy": "heeb", "alpha": 20.0, "why": "it won"},
         "why": "it won; no policy keeps more",
-        "estimate": Compared(6, 9, 8.0, 0.5).to_json(),
+        "estimate": Accuracy(6, 9, 8.0, 0.5).to_json(),
     }
     body = {"query": query, "days": ["2013-01-01", "2013-01-02"], "possible": 10, "drifted": False}
     return {**body, "sizes": [{**size, **changed}], "drifts": [Fit("S", "trend", -3.0, -4.0).to_json()]}

@@ -24,11 +24,11 @@ from tests.e2e.browser import visitor
 from tests.strategies import Case, cases, statements, timed_cases
 
 from streambound import settings as places
-from streambound.approximate.nightly.offered import SIZES
+from streambound.approximate.nightly.defaults import SIZES
 from streambound.compiler import check, compile
 from streambound.errors import StreamboundError
 from streambound.examination.__main__ import _uncached
-from streambound.history.recent import plan_for
+from streambound.history.recent_past import plan_for
 from streambound.query.catalog import load_catalog
 from streambound.query.registry import read_query
 from streambound.results import Results

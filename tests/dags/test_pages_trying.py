@@ -11,7 +11,7 @@ import pytest
 from tests.dags.test_pages import Seen, decide, page
 
 from streambound.engines import ENGINES
-from streambound.query.dialects.reading import LANGUAGES
+from streambound.query.dialects.languages import LANGUAGES
 from streambound.results import Results
 from streambound_airflow.pages import trying
 from streambound_airflow.pages.documents import STATIC

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streambound.editor.texts import Found, Span, edited, python_file, sql_file
+from streambound.editor.texts import DocumentTexts, Span, edited, python_file, sql_file
 
 PREFIXES = ("", "u", "r", "R")
 QUOTES = ("'", '"', "'''", '"""')
@@ -16,7 +16,7 @@ QUOTES = ("'", '"', "'''", '"""')
 CHARACTERS = st.sampled_from([*"aS1 \t\n.,<=()'\"\\`{}%é€😀\x0b\x0c\u2028\x85"])
 
 
-def read(document: str) -> Found:
+def read(document: str) -> DocumentTexts:
     found = python_file(document)
     assert found is not None
     return found

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from streambound.compiler import parsed
-from streambound.engines.kept import OnEngine, engine, in_modes, kept
 from streambound.engines.model import Fact
 from streambound.engines.sorting import sorting
+from streambound.engines.state import OnEngine, engine, in_modes, state_of
 from streambound.query.catalog import Catalog, catalog_from_mapping
 
 _S = {"id": "int", "A": "int", "B": "int", "B5": "int", "K": "int", "ts": "timestamp"}
@@ -30,7 +30,7 @@ RANGE = "S.ts BETWEEN T.ts AND T.ts + INTERVAL '1' HOUR"
 
 def on(name: str, sql: str, dialect: str = "spark", *known: Fact) -> OnEngine:
     """What an engine is said to keep of a query."""
-    return kept(parsed(sql, _CATALOG, dialect=dialect).statement, engine(name), frozenset(known))
+    return state_of(parsed(sql, _CATALOG, dialect=dialect).statement, engine(name), frozenset(known))
 
 
 def in_every_mode(name: str, sql: str, *known: Fact, catalog: Catalog = _CATALOG) -> dict[str, OnEngine]:

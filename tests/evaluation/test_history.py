@@ -25,7 +25,7 @@ from streambound.query.model import History
 from streambound.query.parse import statement
 from streambound.storage.partitions import (
     INGESTED,
-    Range,
+    PartitionRange,
     choose_partitions,
     day_of,
     find_partitions,
@@ -217,16 +217,16 @@ def test_what_a_day_is() -> None:
 
 
 def test_days_do_not_choose_from_other_keys_and_names_do() -> None:
-    assert Range("2013-01-01", "2013-01-31").holds("part", "00000")
-    assert Range("2013-01-01").holds(None, "all")
-    assert [name for name in ("1", "2", "3") if Range("2", "").holds("part", name)] == ["2", "3"]
+    assert PartitionRange("2013-01-01", "2013-01-31").holds("part", "00000")
+    assert PartitionRange("2013-01-01").holds(None, "all")
+    assert [name for name in ("1", "2", "3") if PartitionRange("2", "").holds("part", name)] == ["2", "3"]
 
 
 def test_what_is_no_day_is_listed_so_that_it_can_be_named_and_kept_out(
     catalog: Catalog, tmp_path: Path
 ) -> None:
     (tmp_path / "S" / "date=junk").mkdir()
-    relation, chosen = catalog.relations[0], Range("2013-01-03")
+    relation, chosen = catalog.relations[0], PartitionRange("2013-01-03")
     assert [part.name for part in partitions_in(relation, chosen)] == ["2013-01-03", "junk"]
     assert [part.name for part in choose_partitions(relation, chosen, ["junk"])] == ["2013-01-03"]
 

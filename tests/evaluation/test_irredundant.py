@@ -13,7 +13,7 @@ from streambound.compiler import compile
 from streambound.evaluation.events import batches
 from streambound.evaluation.flow import FlowPass
 from streambound.evaluation.reference import reference
-from streambound.operators.making import operator_of
+from streambound.operators.factory import operator_of
 from streambound.operators.operator import Row
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import statement

@@ -17,7 +17,7 @@ from streambound.evaluation.flow import statement_pass
 from streambound.evaluation.history import history_batches
 from streambound.history.evaluate import evaluate_history
 from streambound.history.local import LocalExecutor
-from streambound.history.stored import StoredEvaluation, stored
+from streambound.history.stored_relations import StoredEvaluation, stored
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.parse import statement
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.history.test_nights import ALL, DAYS, World
 from tests.spark.nights import left
 
-from streambound.checkpoint.kept import as_written, digest_of_file, identity_of
+from streambound.checkpoint.answer_files import as_written, digest_of_file, identity_of
 from streambound.checkpoint.table import CheckpointTable, address_of
 from streambound.errors import StorageError
 from streambound.history.evaluate import evaluate_history
@@ -73,7 +73,7 @@ def test_a_file_that_was_only_touched_is_read_once_and_stays(
         read.append(str(path))
         return digest_of_file(path)
 
-    monkeypatch.setattr("streambound.checkpoint.kept.digest_of_file", digested)
+    monkeypatch.setattr("streambound.checkpoint.answer_files.digest_of_file", digested)
     world.night()
     assert read == [], "what nobody touched is not read"
     shutil.copy2(file, file.with_name("copy"))

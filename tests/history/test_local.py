@@ -24,11 +24,11 @@ from streambound.errors import StorageError
 from streambound.history.local import LocalExecutor, local_executor
 from streambound.history.prepare import draft, prepare
 from streambound.query.catalog import Catalog, catalog_from_mapping
-from streambound.storage.partitions import Range
+from streambound.storage.partitions import PartitionRange
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.plan import Plan
 from streambound.tasks.cogroup import SegmentCoGroup, WindowCoGroup
-from streambound.tasks.engine import MEMORY_MB
+from streambound.tasks.embedded_engine import MEMORY_MB
 from streambound.tasks.summarise import StreamScan, Task
 
 PARTS = 6
@@ -51,7 +51,7 @@ def catalog(tmp_path: Path) -> Catalog:
 
 def test_the_kinds_are_all_that_tasks_summarise_in_another_way(catalog: Catalog) -> None:
     drafts = [draft(query.name, query.sql, catalog, MEMORY.get(query.name)) for query in KINDS]
-    jobs = [prepare(one, Range(), {}) for one in drafts]
+    jobs = [prepare(one, PartitionRange(), {}) for one in drafts]
     parts = [part.plan for job in jobs if job.plan is not None for part in job.plan.parts]
     assert {type(job.cogroup) for job in jobs} == {SegmentCoGroup, WindowCoGroup, NoneType}
     assert {type(one) for one in parts} == {Plan, EndingPlan, MemoryPlan}
@@ -135,7 +135,7 @@ def test_a_process_without_memory_says_so() -> None:
     task = Task("S", "1", (), 0, frozenset())
     with pytest.raises(StorageError, match="memory ran out while partitions were summarised"):
         LocalExecutor(1).summaries(
-            [task], {"S": reading}, lambda _: None, MEMORY_MB, in_waves=False, ended=threading.Event()
+            [task], {"S": reading}, lambda _: None, MEMORY_MB, in_rounds=False, ended=threading.Event()
         )
 
 

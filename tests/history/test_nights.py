@@ -19,7 +19,7 @@ import pytest
 from tests.spark.histories import Registered
 from tests.spark.nights import digests, from_scratch, left, night
 
-from streambound.checkpoint.holder import read_holder, write_holder
+from streambound.checkpoint.owner import read_owner, write_owner
 from streambound.checkpoint.table import CheckpointTable, address_of
 from streambound.errors import DataError, StorageError
 from streambound.history.evaluate import evaluate_history
@@ -363,9 +363,9 @@ class TestDamage:
         data[len(data) // 2] ^= 1
         changed = {column: bytes(data)}
         table.commit(row.fingerprint, [replace(row, **changed)], [])
-        holder = read_holder(world.home / "answers" / "join")
+        holder = read_owner(world.home / "answers" / "join")
         assert holder is not None
-        write_holder(world.home / "answers" / "join", replace(holder, version=table.version))
+        write_owner(world.home / "answers" / "join", replace(holder, version=table.version))
 
     def test_a_flipped_byte_somewhere(self, world: World) -> None:
         for file in table_files(world, "join")[2:4]:

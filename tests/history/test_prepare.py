@@ -15,7 +15,7 @@ from streambound.history.prepare import draft, prepare
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.model import Relation
 from streambound.storage import partitions
-from streambound.storage.partitions import Range
+from streambound.storage.partitions import PartitionRange
 
 
 def test_partitions_that_are_gone_are_told_without_listing_again(tmp_path: Path) -> None:
@@ -23,7 +23,9 @@ def test_partitions_that_are_gone_are_told_without_listing_again(tmp_path: Path)
     catalog = histories.placed(plain, tmp_path)
     for part in (1, 2, 4, 5):
         histories.write(plain.relations[0], [{"A": 1}], tmp_path, part)
-    job = prepare(draft("q", "SELECT A FROM S WHERE A > 0", catalog), Range("2", "5"), {"S": {"4": "odd"}})
+    job = prepare(
+        draft("q", "SELECT A FROM S WHERE A > 0", catalog), PartitionRange("2", "5"), {"S": {"4": "odd"}}
+    )
     assert job.names == ["2", "5"] and job.names is job.names
     assert [name for name in "0123456" if job.gone(name)] == ["3"]
 

@@ -18,7 +18,7 @@ from streambound.errors import UnsupportedError
 from streambound.history.prepare import draft, prepare
 from streambound.live.start import begun
 from streambound.query.catalog import load_catalog
-from streambound.storage.partitions import Range
+from streambound.storage.partitions import PartitionRange
 
 SQL = "SELECT S.A FROM S, T WHERE S.A = T.A AND T.at BETWEEN S.at AND S.at + INTERVAL 1 HOUR\n"
 START = dt.datetime(1969, 12, 31, tzinfo=dt.UTC)
@@ -149,7 +149,7 @@ def test_promises_that_no_history_is_held_to_are_refused(
 def test_live_refuses_a_rate(folder: Path) -> None:
     _write(folder, {"S": [1, 2], "T": [30]})
     _catalog(folder, {"rows": 3, "per": "hour"})
-    job = prepare(draft("q", SQL, load_catalog(folder / "streams.yml")), Range(), {})
+    job = prepare(draft("q", SQL, load_catalog(folder / "streams.yml")), PartitionRange(), {})
     with pytest.raises(UnsupportedError, match="the rate of S is not counted over files that arrive"):
         begun(folder / "live", job, None, anew=False)
 

@@ -9,7 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streambound.history.schedule import AHEAD, WAVE, WAVES, WORTH, Step, ahead, tasks_of, wave_size, waves
+from streambound.history.schedule import (
+    AHEAD,
+    ROUND,
+    ROUNDS,
+    WORTH,
+    Step,
+    ahead,
+    round_size,
+    rounds,
+    tasks_of,
+)
 from streambound.tasks.summarise import Task
 
 
@@ -23,7 +33,7 @@ def step(number: int, tasks: int) -> Step:
 @given(st.lists(st.integers(0, 5), max_size=40), st.integers(1, 8), st.integers(1, 16))
 def test_waves_keep_the_order_and_their_size(sizes: list[int], most: int, summaries: int) -> None:
     given = [step(number, size) for number, size in enumerate(sizes)]
-    found = list(waves(given, most, summaries))
+    found = list(rounds(given, most, summaries))
     assert [one for wave in found for one in wave] == given
     for wave in found:
         tasks = tasks_of(wave)
@@ -31,14 +41,14 @@ def test_waves_keep_the_order_and_their_size(sizes: list[int], most: int, summar
         assert (len(tasks) <= most and made <= summaries) or len(wave) == 1
 
 
-@given(st.integers(1, 100_000), st.integers(WORTH, WAVE), st.integers(0, 2_000))
+@given(st.integers(1, 100_000), st.integers(WORTH, ROUND), st.integers(0, 2_000))
 def test_a_long_history_is_cut_and_a_short_one_is_not(tasks: int, most: int, cores: int) -> None:
-    size = wave_size(tasks, most, cores)
+    size = round_size(tasks, most, cores)
     assert cores <= size <= max(most, cores)
     if cores == 0 or tasks <= WORTH:
         assert size >= min(tasks, most)
-    elif tasks >= max(WORTH, cores) * WAVES:
-        assert -(-tasks // size) >= WAVES
+    elif tasks >= max(WORTH, cores) * ROUNDS:
+        assert -(-tasks // size) >= ROUNDS
 
 
 def test_the_next_are_made_while_one_is_consumed() -> None:

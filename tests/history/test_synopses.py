@@ -75,8 +75,8 @@ def test_without_checkpoints_there_is_nothing_to_keep(world: World) -> None:
 
 
 def test_a_retry_goes_on_from_what_was_committed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small waves are committed one by one; an outside cause in the third costs the third."""
-    monkeypatch.setattr(evaluate, "SMALL_WAVE", 4)
+    """Small rounds are committed one by one; an outside cause in the third costs the third."""
+    monkeypatch.setattr(evaluate, "SMALL_ROUND", 4)
     calls = iter(range(100))
 
     class Failing(LocalExecutor):
@@ -92,7 +92,7 @@ def test_a_retry_goes_on_from_what_was_committed(world: World, monkeypatch: pyte
     assert found["join"].read_partitions == (DAYS[4], DAYS[5]) and found["join"].started_after == DAYS[3]
     world.night()
     world.equals_one_evaluation()
-    assert schedule.SMALL_WAVE < schedule.WAVE
+    assert schedule.SMALL_ROUND < schedule.ROUND
 
 
 def test_two_runs_at_once_wait_for_each_other(world: World) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streambound.live.waiting import Waiting, merged, waiting_of
-from streambound.query.values import NAN, parse_type
+from streambound.query.column_types import NAN, parse_type
 from streambound.tasks.relations import load_relation, relation_of, rows_of
 
 KINDS = {"S": [parse_type(name) for name in ("int", "bigint", "double", "decimal(5,1)", "string")]}

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from streambound.errors import PlanError
 from streambound.operators.aggregates import Accumulator, accumulator, of_column
 from streambound.operators.operator import Row, ordering
+from streambound.query.column_types import NAN, parse_type
 from streambound.query.operators import Aggregate, Kind
-from streambound.query.values import NAN, parse_type
 from streambound.synopsis.widths import width
 
 INT, DOUBLE, DECIMAL, TEXT, BOOLEAN = map(parse_type, ("int", "double", "decimal(5,2)", "string", "boolean"))

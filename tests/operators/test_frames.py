@@ -12,16 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streambound.errors import PlanError
-from streambound.evaluation.definition_orders import framed
+from streambound.evaluation.definition_orders import with_functions
 from streambound.evaluation.definition_rows import Row as Defined
 from streambound.operators.frames import Frames
 from streambound.operators.framing import Functions
 from streambound.operators.operator import Row
 from streambound.operators.timed_frames import TimedFrames
+from streambound.query.column_types import NAN, parse_type
 from streambound.query.operators import Aggregate, Frame, Framing, Kind, Over, Shown
-from streambound.query.values import NAN, parse_type
 from streambound.synopsis.flow import Times
-from streambound.synopsis.looking import ascending, looks, settles
+from streambound.synopsis.frame_reach import ascending, looks, settles
 
 INT, DOUBLE, TEXT = map(parse_type, ("int", "double", "string"))
 # A time, a key, another one, a number and a word.
@@ -100,7 +100,7 @@ def timed_framings(most: int) -> st.SearchStrategy[Framing]:
 
 def defined(then: Framing, bag: Mapping[Row, int]) -> Counter[Row]:
     every = [Defined(row, row[TIME]) for row, count in bag.items() for _ in range(count)]
-    return Counter(row.values for row in framed(then, every, TYPES))
+    return Counter(row.values for row in with_functions(then, every, TYPES))
 
 
 def added(total: Counter[Row], changes: Mapping[Row, int]) -> None:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from streambound.operators.guards import Guards
 from streambound.operators.operator import Row
+from streambound.query.column_types import parse_type
 from streambound.query.formula import Formula, all_of, any_of
 from streambound.query.model import Attribute, Constant, Filter, Join, NullTest, Op
-from streambound.query.values import parse_type
 from streambound.synopsis.conditions import test_of as holding
 from streambound.synopsis.flow import Guarded, Range, Sought, Times
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from streambound.operators.operator import Row
 from streambound.operators.ranks import Ranks
+from streambound.query.column_types import NAN, parse_type
 from streambound.query.model import Op
 from streambound.query.operators import Ranking, Shown
-from streambound.query.values import NAN, parse_type
 from streambound.synopsis.flow import Times
 from streambound.synopsis.widths import ranked
 

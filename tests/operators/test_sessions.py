@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from streambound.operators.operator import Row
 from streambound.operators.sessions import Sessions
+from streambound.query.column_types import parse_type
 from streambound.query.model import Op
 from streambound.query.operators import Aggregate, Grouping, Having, Kind, Shown
 from streambound.query.operators import Test as Comparison
-from streambound.query.values import parse_type
 from streambound.synopsis.flow import Grouped, Reads, Times
 
 INT, BIGINT, DOUBLE = map(parse_type, ("int", "bigint", "double"))

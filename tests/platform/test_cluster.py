@@ -17,7 +17,7 @@ import pytest
 from scripts.comparison import compared
 from scripts.local_postgres import LocalPostgres
 from scripts.local_spark import LocalSpark
-from streambound.approximate.choice import PolicyChoice
+from streambound.approximate.selected_policy import SelectedPolicy
 from streambound.history.answer import HistoryAnswer
 from streambound.history.evaluate import evaluate_history
 from streambound.history.k_memory import Memory
@@ -93,7 +93,7 @@ def cluster() -> Iterator[LocalSpark]:
 
 def evaluated(spark: SparkSession, catalog: Catalog, folder: Path) -> list[HistoryAnswer]:
     queries = [Query(name, sql) for name, sql in QUERIES.items()]
-    memory = {"memory": Memory(5, choice=PolicyChoice("lfu"))}
+    memory = {"memory": Memory(5, choice=SelectedPolicy("lfu"))}
     answers = evaluate_history(
         SparkExecutor(spark),
         queries,
@@ -130,7 +130,7 @@ def places(spark: SparkSession) -> set[str]:
     def place(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import os
 
-        import streambound.tasks.engine as engine
+        import streambound.tasks.embedded_engine as engine
 
         file = os.path.abspath(engine.__file__)
         for batch in batches:
@@ -151,7 +151,7 @@ def test_a_cluster_answers_as_local_spark_does(
     assert files(tmp_path / "cluster" / "answers") == files(tmp_path / "local" / "answers") != {}
     assert all(one.answer_rows for one in found)
     assert {Path(file).relative_to(cluster.folder).parts[0] for file in archives} == {"worker-1", "worker-2"}
-    assert all(file.endswith("/streambound.zip/streambound/tasks/engine.py") for file in archives)
+    assert all(file.endswith("/streambound.zip/streambound/tasks/embedded_engine.py") for file in archives)
     postgres.create_databases("cluster")
     one = recorded(postgres.url("cluster"), found)
     other = recorded(f"sqlite:///{tmp_path}/results.db", expected)

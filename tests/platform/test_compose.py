@@ -19,7 +19,7 @@ from sqlalchemy.pool import NullPool
 
 from scripts.local_postgres import LocalPostgres
 from streambound.results import Figure, Results
-from streambound.tasks.engine import MEMORY_MB
+from streambound.tasks.embedded_engine import MEMORY_MB
 
 ROOT = Path(__file__).resolve().parents[2]
 USERS = ROOT / "deploy" / "postgres" / "users.sql"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streambound.approximate.nightly.compared import Compared
+from streambound.approximate.nightly.accuracy import Accuracy
 from streambound.quality import QueryQuality, check_cache_benchmarks
 from streambound.results import CacheBenchmark, CacheEstimate, Results
 
@@ -98,7 +98,7 @@ def test_an_estimate_that_does_not_hold_is_named() -> None:
 
 
 def test_an_estimate_that_could_not_be_made_is_no_failure() -> None:
-    told = Compared(4, 8)
+    told = Accuracy(4, 8)
     (none,) = estimates(found("q", 5))
     none = replace(none, estimated=told.estimated, standard_error=told.error, holds=told.holds)
     assert check(found("q", 5), 5, seen=[none])["q"].reasons == ()

@@ -8,7 +8,7 @@ from random import Random
 
 from sqlglot import expressions as exp
 
-from streambound.query.dialects.reading import LANGUAGES
+from streambound.query.dialects.languages import LANGUAGES
 from streambound.query.dialects.tokens import trees
 
 DIALECTS = (

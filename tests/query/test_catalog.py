@@ -18,8 +18,8 @@ from streambound.compiler import check
 from streambound.errors import CatalogError, DataError, QueryError
 from streambound.projects.registry import load_registry
 from streambound.query.catalog import RELATION_KEYS, catalog_from_mapping, load_catalog
+from streambound.query.column_types import NAN, parse_type
 from streambound.query.model import History, Kind, Rate
-from streambound.query.values import NAN, parse_type
 
 LONG = """
 streams:

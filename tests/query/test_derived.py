@@ -13,11 +13,11 @@ from hypothesis.strategies import DrawFn, composite
 from streambound.compiler import check
 from streambound.errors import UnsupportedError
 from streambound.query.catalog import catalog_from_mapping
+from streambound.query.column_types import Family
 from streambound.query.formula import holds as holds_of
 from streambound.query.model import Atom, Attribute, Filter, Join, Membership, Never, NullTest, Term
 from streambound.query.parse import read, statement
 from streambound.query.statement import Statement
-from streambound.query.values import Family
 
 COLUMNS = {"A": "int", "B": "int", "K": "string", "F": "boolean"}
 DOMAINS = ({}, {"A": {"min": 0, "max": 5}}, {"A": {"values": [-2, 1, 4]}, "K": {"values": ["a", "Ab", "b%"]}})

@@ -12,7 +12,7 @@ import pytest
 from streambound.compiler import check, compile
 from streambound.errors import UnsupportedError
 from streambound.query.catalog import catalog_from_mapping
-from streambound.query.dialects.reading import LANGUAGES
+from streambound.query.dialects.languages import LANGUAGES
 from streambound.query.parse import defined, named_queries
 
 FOLDER = Path(__file__).parent / "dialects"

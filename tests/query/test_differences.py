@@ -13,7 +13,7 @@ from sqlglot import expressions as exp
 from streambound.compiler import check
 from streambound.evaluation.corpus import evaluated
 from streambound.query.catalog import catalog_from_mapping
-from streambound.query.dialects.reading import LANGUAGES
+from streambound.query.dialects.languages import LANGUAGES
 from streambound.query.differences import microseconds, plain
 from streambound.query.parse.corpus import CorpusLine
 

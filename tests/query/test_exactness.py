@@ -18,10 +18,10 @@ from streambound.errors import DataError, QueryError
 from streambound.evaluation.events import batches
 from streambound.evaluation.reference import reference
 from streambound.query.catalog import catalog_from_mapping
+from streambound.query.column_types import NAN, Type, parse_type
 from streambound.query.model import Filter, Op
 from streambound.query.parse import parse, statement
 from streambound.query.statement import Statement
-from streambound.query.values import NAN, Type, parse_type
 
 TYPES = ["tinyint", "int", "bigint", "decimal(3,1)", "decimal(15,0)", "decimal(16,0)", "decimal(15,5)"]
 TYPES += ["decimal(20,10)", "decimal(38,0)", "decimal(38,38)", "decimal(38,2)", "float", "double"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streambound.query.catalog import catalog_from_mapping
-from streambound.query.dialects.reading import LANGUAGES
+from streambound.query.dialects.languages import LANGUAGES
 from streambound.query.parse import read
 
 CATALOG = catalog_from_mapping({"s": {"columns": {"a": "int", "b": "string"}}})

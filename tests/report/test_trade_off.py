@@ -9,9 +9,9 @@ import matplotlib.image
 import pytest
 from tests.approximate.nights import USUAL, night, of_size
 
-from streambound.approximate.choice import PolicyChoice
+from streambound.approximate.nightly.accuracy import Accuracy
 from streambound.approximate.nightly.benchmark import Fit
-from streambound.approximate.nightly.compared import Compared
+from streambound.approximate.selected_policy import SelectedPolicy
 from streambound.errors import StorageError
 from streambound.report.cache_tables import kept, trade_off
 from streambound.report.trade_off import draw
@@ -36,7 +36,7 @@ def test_the_picture_names_what_is_on_it(tmp_path: Path) -> None:
 
 
 def test_the_picture_says_what_the_estimate_is_worth(tmp_path: Path) -> None:
-    holds, wrong = Compared(40, 1_000, 900.0, 50.0), Compared(40, 1_000, 700.0, 50.0)
+    holds, wrong = Accuracy(40, 1_000, 900.0, 50.0), Accuracy(40, 1_000, 700.0, 50.0)
     first, *others = USUAL
     draw(night(replace(first, estimate=holds), *others), tmp_path / "q.svg")
     said = "over these days alone: 1,000 results, and the estimate, {} ± 200, {}"
@@ -63,7 +63,7 @@ the -3.00 of its walk"""
 
 def test_the_table_has_every_policy_and_says_where_another_keeps_more() -> None:
     first, *others = USUAL
-    found = night(replace(first, estimate=Compared(5, 10, 10.0)), *others)
+    found = night(replace(first, estimate=Accuracy(5, 10, 10.0)), *others)
     drifted = replace(found, drifts=(Fit("S", "walk", -3.0, -4.0), Fit("T", "walk", -3.0, -3.4)))
     assert trade_off(drifted) == TABLE
     assert "no policy keeps more than the chosen one at any size" in trade_off(night(*USUAL[:2]))
@@ -83,7 +83,7 @@ def test_how_much_of_the_exact_answer_there_is() -> None:
 
 
 def test_a_choice_that_stands_need_not_have_taken_part(tmp_path: Path) -> None:
-    stands = replace(USUAL[0], choice=PolicyChoice("rand"), chosen=None, kept=600)
+    stands = replace(USUAL[0], choice=SelectedPolicy("rand"), chosen=None, kept=600)
     draw(night(stands), tmp_path / "q.svg")
     assert "chosen: rand, 60.0%" in text_of(tmp_path / "q.svg")
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.simulator import closed_forms as forms
 
 from streambound.approximate.models.distribution import Distribution, normal, uniform
-from streambound.approximate.models.independent import Known, Stationary, Trend
-from streambound.approximate.models.markov import Walk
+from streambound.approximate.models.independent import Deterministic, Stationary, Trend
+from streambound.approximate.models.markov import RandomWalk
 from streambound.simulator.ecb import (
     caching_ecb,
     dominated_subset,
@@ -34,7 +34,7 @@ def history(now: int) -> np.ndarray:
 
 @given(known=st.lists(st.integers(0, 3), min_size=1, max_size=STEPS), value=st.integers(0, 3))
 def test_known_sequences_5_1(known: list[int], value: int) -> None:
-    model, future = Known(np.array(known)), np.array(known[1:])
+    model, future = Deterministic(np.array(known)), np.array(known[1:])
     steps = len(future)
     assert (joining_ecb([model], value, [history(0)], steps) == forms.known_joining(value, future)).all()
     assert (caching_ecb(model, value, history(0), steps) == forms.known_caching(value, future)).all()
@@ -106,7 +106,7 @@ def test_left_of_a_normal_trend_the_nearer_dominates_5_4(
 
 @given(drift=st.just(0), deviation=st.floats(0.5, 2), position=values, data=st.data())
 def test_driftless_walk_5_5(drift: int, deviation: float, position: int, data: st.DataObject) -> None:
-    model, past = Walk(drift, normal(deviation)), [np.array([position])]
+    model, past = RandomWalk(drift, normal(deviation)), [np.array([position])]
     found = data.draw(st.lists(st.integers(position - 9, position + 9), min_size=2, max_size=5, unique=True))
     ranked = [found[at] for at in forms.walk_order(np.array(found), position)]
     for make in (lambda v: joining_ecb([model], v, past, 15), lambda v: caching_ecb(model, v, past[0], 15)):

@@ -16,7 +16,7 @@ from tests.approximate.test_models import history_of
 from tests.simulator.definitions import by_score
 
 from streambound.approximate.models.distribution import Distribution, uniform
-from streambound.approximate.models.independent import Known, Stationary, Trend
+from streambound.approximate.models.independent import Deterministic, Stationary, Trend
 from streambound.approximate.models.lifetimes import Lifetime, alpha_for, exp
 from streambound.approximate.models.markov import Autoregression, ar1
 from streambound.approximate.models.model import Independent, Model
@@ -33,7 +33,7 @@ from streambound.simulator.policies.heeb_adaptive import grid
 from streambound.simulator.problems import references, streams
 
 CLOSE = 1e-9
-sequences = st.lists(st.integers(-3, 3), min_size=12, max_size=12).map(lambda v: Known(np.array(v)))
+sequences = st.lists(st.integers(-3, 3), min_size=12, max_size=12).map(lambda v: Deterministic(np.array(v)))
 alphas = st.floats(0.4, 6.0)
 lifetimes = st.one_of(alphas.map(exp), st.integers(1, 12).map(lambda steps: Lifetime("fixed", steps)))
 

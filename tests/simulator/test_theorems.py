@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.simulator.exact import caching_value, joining_value
 
-from streambound.approximate.kernels.flow import best_flow
+from streambound.approximate.kernels.min_cost_flow import best_flow
 from streambound.approximate.models.distribution import Distribution, point, uniform
-from streambound.approximate.models.independent import Known, Stationary, Trend
-from streambound.approximate.models.markov import Walk
+from streambound.approximate.models.independent import Deterministic, Stationary, Trend
+from streambound.approximate.models.markov import RandomWalk
 from streambound.approximate.models.model import Independent, Model
 from streambound.simulator.contract import Memory
 from streambound.simulator.ecb import caching_ecb, dominates, joining_ecb
@@ -175,7 +175,7 @@ def test_farthest_first_is_optimal_for_a_driftless_walk(
 ) -> None:
     """5.5, symmetric unimodal steps."""
     most, less = max(counts), min(counts)
-    model = Walk(0, shares([less, most, less], -1))
+    model = RandomWalk(0, shares([less, most, less], -1))
     found = caching_value(
         model,
         size,
@@ -192,7 +192,7 @@ def test_farthest_first_is_optimal_for_a_driftless_walk(
 def test_flow_expect_of_known_streams_is_opt_offline(window: int | None, known: tuple, size: int) -> None:
     """5.1, looking ahead to the end; with section 7's window too."""
     given_ = streams(*known, window=window)
-    models = tuple(Known(np.array(row)) for row in known)
+    models = tuple(Deterministic(np.array(row)) for row in known)
     found = NAMED["flow-expect"].joining(given_, Memory(size, models=models, look_ahead=5))
     assert found.results.sum() == optima(given_, size)[-1]
     if window is None:

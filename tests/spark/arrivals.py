@@ -22,9 +22,9 @@ from streambound.live.step import END, Step
 from streambound.query.catalog import Catalog
 from streambound.query.model import History, Kind, Query, Relation
 from streambound.query.statement import Statement
+from streambound.spark.live.arrivals import arrival_of, row_of
 from streambound.spark.live.folders import folder_of
-from streambound.spark.live.reading import arrival_of, row_of
-from streambound.storage.partitions import Range
+from streambound.storage.partitions import PartitionRange
 from streambound.tasks.summarise import error_of
 
 Rows = list[dict[str, Any]]
@@ -84,7 +84,7 @@ class Here:
     """A live query whose micro-batches run in this process; states go through their entries."""
 
     def __init__(self, case: Case, catalog: Catalog, folder: Path) -> None:
-        job = prepare(draft("q", case.sql, catalog), Range(), {}, growing=True)
+        job = prepare(draft("q", case.sql, catalog), PartitionRange(), {}, growing=True)
         self.beginning = beginning_of(job, Start(""))
         readings = readings_of([job], folder, markers=True)
         self.mapped = {

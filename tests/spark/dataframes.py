@@ -11,9 +11,9 @@ from sqlglot import expressions as exp
 from sqlglot import parse_one
 from tests.grammar import statement_line
 
+from streambound.query.column_types import Family
 from streambound.query.model import Kind, Relation
 from streambound.query.parse.corpus import CorpusLine
-from streambound.query.values import Family
 
 _COMPARED = {exp.EQ: "__eq__", exp.NEQ: "__ne__", exp.LT: "__lt__", exp.LTE: "__le__"}
 _COMPARED |= {exp.GT: "__gt__", exp.GTE: "__ge__"}

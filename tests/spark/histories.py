@@ -29,7 +29,7 @@ from streambound.synopsis.planner import plan_of as any_plan_of
 from streambound.synopsis.state import Table
 from streambound.synopsis.table_planner import StaticValues
 from streambound.tasks.emit import arrow_type
-from streambound.tasks.ordered import encoded
+from streambound.tasks.encoded_sql import encoded
 
 KEY = "part"
 Rows = Sequence[Mapping[str, Any]]

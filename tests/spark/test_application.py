@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 from spark_apps import evaluate_history as application
 
-from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.nightly.night import Night, OfSize, write
+from streambound.approximate.selected_policy import SelectedPolicy
 from streambound.checkpoint.fingerprint import fingerprint
 from streambound.demo.abstract import Shape, generate
 from streambound.history.local import LocalExecutor
-from streambound.history.recent import plan_for
+from streambound.history.recent_past import plan_for
 from streambound.query.catalog import load_catalog
 
 CATALOG = """
@@ -167,7 +167,7 @@ def test_the_choice_of_the_last_benchmark_is_used(moments: Path) -> None:
     register(moments, "cached", f"-- cache size: 4\n{JOIN}")
     catalog = load_catalog(moments / "registry" / "streams.yml")
     plan = plan_for("cached", JOIN, catalog, 4)
-    chosen = OfSize(4, 28, 9, (), PolicyChoice("fifo", why="it won"), 9)
+    chosen = OfSize(4, 28, 9, (), SelectedPolicy("fifo", why="it won"), 9)
     key = fingerprint(plan.query, plan.streams, {})
     write(moments / "caches", Night("cached", JOIN, key, ("0", "1"), 1, 40, 9, (chosen,), ()))
     assert run(moments, "--queries", "cached") == 0

@@ -31,9 +31,9 @@ from streambound.storage.partitions import Partition
 from streambound.synopsis.plan import Plan
 from streambound.tasks import emit
 from streambound.tasks.counts import dump_counts
-from streambound.tasks.groups import balanced, batched
 from streambound.tasks.plans import PartPlan, StatementPlan
 from streambound.tasks.summarise import Summary, Task, error_of, error_text
+from streambound.tasks.task_groups import balanced, batched
 
 CATALOG = catalog_from_mapping(
     {

@@ -10,8 +10,8 @@ import pytest
 from tests.expressions import COLUMNS, expressions, rows
 
 from streambound.operators.expressions import compiled
+from streambound.query.column_types import NAN, Family, parse_type
 from streambound.query.computing.translate import type_of
-from streambound.query.values import NAN, Family, parse_type
 
 pytestmark = pytest.mark.spark
 KINDS = {name: parse_type(kind) for name, kind in COLUMNS.items()}

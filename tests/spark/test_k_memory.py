@@ -24,9 +24,9 @@ from tests.spark.moments import Rows, cut, expected, last_boundary, write
 from tests.spark.nights import left, night
 from tests.strategies import Case
 
-from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.evaluation import MemoryPass
 from streambound.approximate.nightly.night import read
+from streambound.approximate.selected_policy import SelectedPolicy
 from streambound.boundedness.statements import decide
 from streambound.errors import DataError, PlanError, QueryError
 from streambound.evaluation.events import batches
@@ -62,7 +62,7 @@ def test_answers_are_part_of_the_definitions_and_those_of_one_pass(
     parts = cut(data, rows)
     plan = plan_for(query, size)
     memory = {
-        "q": Memory(size, choice=PolicyChoice(data.draw(st.sampled_from(["fifo", "lru", "lfu", "rand"]))))
+        "q": Memory(size, choice=SelectedPolicy(data.draw(st.sampled_from(["fifo", "lru", "lfu", "rand"]))))
     }
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -78,7 +78,7 @@ def test_answers_are_part_of_the_definitions_and_those_of_one_pass(
     exact = expected(case_of(query), parts, {})
     assert all(rows <= exact[part] for part, rows in found.items()), query.sql
     assert answer.verdict == decide(query).verdict.outcome.value and answer.memory is not None
-    engine = MemoryPass(replace(plan, choice=memory["q"].choice or PolicyChoice()))
+    engine = MemoryPass(replace(plan, choice=memory["q"].choice or SelectedPolicy()))
     for batch in batches(query, [row for part in parts for row in part]):
         engine.step(batch)
     assert answer.memory["results"] == engine.results == sum(found.values(), Counter()).total()
@@ -123,7 +123,7 @@ def test_another_policy_or_size_is_another_state(tmp_path: Path) -> None:
     first = night(registered, catalog, tmp_path, memory={"q": Memory(3)})["q"]
     again = night(registered, catalog, tmp_path, memory={"q": Memory(3)})["q"]
     assert again.read_partitions == () and again.digest == first.digest and again.memory == first.memory
-    for other in (Memory(4), Memory(3, choice=PolicyChoice("lfu"))):
+    for other in (Memory(4), Memory(3, choice=SelectedPolicy("lfu"))):
         assert len(night(registered, catalog, tmp_path, memory={"q": other})["q"].read_partitions) == 10
 
 

@@ -10,9 +10,9 @@ import pytest
 import streambound
 from streambound.errors import StreamboundError
 from streambound.query.catalog import catalog_from_mapping
+from streambound.query.column_types import parse_type
 from streambound.query.model import Constant
 from streambound.query.parse import parse
-from streambound.query.values import parse_type
 
 pytestmark = pytest.mark.spark
 CATALOG = catalog_from_mapping({"S": {"A": "int"}})

@@ -24,7 +24,7 @@ from tests.spark.nights import night
 from tests.strategies import Case
 
 from streambound.boundedness.exact import exact
-from streambound.checkpoint.kept import identity_of
+from streambound.checkpoint.answer_files import identity_of
 from streambound.compiler import compile
 from streambound.errors import DataError, QueryError, StorageError
 from streambound.evaluation.events import encode_static

@@ -15,9 +15,9 @@ from tests.query.test_exactness import LITERALS, NUMBERS, value_of
 from streambound.errors import QueryError
 from streambound.evaluation.history import rows_of
 from streambound.query.catalog import Catalog, catalog_from_mapping
+from streambound.query.column_types import Family, parse_type
 from streambound.query.model import Attribute, Filter, Join, Membership, Op
 from streambound.query.parse import parse
-from streambound.query.values import Family, parse_type
 from streambound.storage.partitions import Partition
 
 if TYPE_CHECKING:

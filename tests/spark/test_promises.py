@@ -27,13 +27,13 @@ from tests.spark.arrivals import write as write_files
 from tests.spark.histories import Registered
 from tests.strategies import Case
 
-from streambound.approximate.choice import PolicyChoice
+from streambound.approximate.selected_policy import SelectedPolicy
 from streambound.cli import main
 from streambound.errors import DataError, UnitsExceeded
 from streambound.evaluation.flow import statement_pass
 from streambound.evaluation.history import history_batches
 from streambound.evaluation.reference import reference
-from streambound.history import stored
+from streambound.history import stored_relations
 from streambound.history.evaluate import evaluate_history
 from streambound.history.executor import Executor
 from streambound.history.k_memory import Memory
@@ -284,7 +284,7 @@ def tables(case: Drawn, folder: Path) -> None:
     for relation in case.catalog.relations:
         rows = [row for part in case.parts for row in part.get(relation.name, [])]
         histories.write_file(relation, dated(case, rows), folder / f"{relation.name}.parquet")
-    reading = stored.StoredEvaluation(stored.stored("q", case.sql, case.catalog, folder))
+    reading = stored_relations.StoredEvaluation(stored_relations.stored("q", case.sql, case.catalog, folder))
     list(reading.run())
     units = reading.query.plan.units
     assert units is None or reading.peak_units <= units
@@ -351,7 +351,7 @@ MEMORY = Shape("SELECT S.A FROM S, T WHERE S.A = T.A", {"S": "A ts", "T": "A ts"
 @settings(max_examples=settings.default.max_examples // 5)
 @given(case=drawn([MEMORY]))
 def test_so_does_a_cache_of_k_tuples(case: Drawn) -> None:
-    memory = Memory(3, None, PolicyChoice("lru"))
+    memory = Memory(3, None, SelectedPolicy("lru"))
     engine = partial(by_history, memory=memory)
     if any("A" in body.get("domains", {}) for body in case.streams.values()):
         # It is bounded then, and evaluated exactly: no timestamp is read.

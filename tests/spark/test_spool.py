@@ -22,8 +22,8 @@ from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.spark import dataframe_tasks, spool
 from streambound.spark.distribute import collected, cores, summary_of
 from streambound.spark.frames import NAME
-from streambound.storage.partitions import Partition, Range
-from streambound.tasks.engine import translated
+from streambound.storage.partitions import Partition, PartitionRange
+from streambound.tasks.embedded_engine import translated
 from streambound.tasks.summarise import StreamScan, Summary, Task
 
 QUERY = Registered("counts", "SELECT S.A FROM S, T WHERE S.A = T.A AND S.A BETWEEN 1 AND 5")
@@ -36,7 +36,7 @@ def reading() -> StreamScan:
     streams = {name: {"columns": {"A": "int"}, "history": history} for name in ("S", "T")}
     catalog: Catalog = catalog_from_mapping(streams)
     parts = (Partition("1", (Path("one.orc"),)),)
-    job = prepare(draft(QUERY.name, QUERY.sql, catalog), Range(), {}, listing=lambda _: parts)
+    job = prepare(draft(QUERY.name, QUERY.sql, catalog), PartitionRange(), {}, listing=lambda _: parts)
     return readings_of([job], Path("out"))["S"]
 
 

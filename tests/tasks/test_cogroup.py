@@ -17,7 +17,7 @@ from streambound.history.local import LocalExecutor
 from streambound.history.prepare import draft, prepare
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
-from streambound.storage.partitions import Range
+from streambound.storage.partitions import PartitionRange
 from streambound.tasks.cogroup import SegmentCoGroup
 
 SQL = (
@@ -82,7 +82,7 @@ def worlds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_the_chain_is_summarised_as_a_whole(worlds: Any) -> None:
     world: World = worlds()
-    assert isinstance(prepare(draft("q", SQL, world.catalog), Range(), {}).cogroup, SegmentCoGroup)
+    assert isinstance(prepare(draft("q", SQL, world.catalog), PartitionRange(), {}).cogroup, SegmentCoGroup)
 
 
 def test_a_new_partition_is_read_alone(worlds: Any) -> None:

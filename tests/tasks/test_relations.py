@@ -21,11 +21,11 @@ from streambound.errors import DataError
 from streambound.evaluation.events import encode
 from streambound.evaluation.onepass import one_pass
 from streambound.query.catalog import catalog_from_mapping
+from streambound.query.column_types import NAN
 from streambound.query.parse import parse
-from streambound.query.values import NAN
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.state import accepted
-from streambound.tasks.engine import opened
+from streambound.tasks.embedded_engine import opened
 from streambound.tasks.readers import Reader, timed_reader
 from streambound.tasks.relations import arrivals, dump_relation, load_relation, relation_of, rows_of
 from streambound.tasks.summarise import partition_tables

@@ -17,15 +17,15 @@ from tests.strategies import Case, cases, events, static
 
 from streambound.evaluation.events import encode
 from streambound.query.catalog import catalog_from_mapping
+from streambound.query.column_types import NAN, parse_type
 from streambound.query.model import Attribute, Op
 from streambound.query.parse import parse
 from streambound.query.ring import BOOLEANS
-from streambound.query.values import NAN, parse_type
 from streambound.synopsis.row_join import Row, RowJoin, excluded, standing
 from streambound.synopsis.serial import dumps
 from streambound.synopsis.state import Table, accepted
-from streambound.tasks import clauses, ordered
-from streambound.tasks.engine import opened
+from streambound.tasks import clauses, encoded_sql
+from streambound.tasks.embedded_engine import opened
 from streambound.tasks.readers import Reader, readers_of
 from streambound.tasks.statements import TUPLES
 from streambound.tasks.summarise import summary_tables
@@ -122,9 +122,9 @@ def test_comparisons_with_constants_are_exact(kind: str, op: Op, value: Any) -> 
     relation = catalog_from_mapping({"S": {"columns": {"A": kind}}}).relations[0]
     rows = [{"A": v} for v in STORED[kind]]
     data = histories.table(relation, rows)
-    found = ordered.column("A", TUPLES)
-    normal = ordered.normal(ordered.column("A", "data"), declared)
-    condition = ordered.compared(found, declared, op, value).sql(dialect="duckdb")
+    found = encoded_sql.column("A", TUPLES)
+    normal = encoded_sql.normal(encoded_sql.column("A", "data"), declared)
+    condition = encoded_sql.compared(found, declared, op, value).sql(dialect="duckdb")
     with duckdb.connect() as connection:
         connection.register("data", data)
         connection.execute(f'CREATE TABLE tuples AS SELECT {normal.sql(dialect="duckdb")} AS "A" FROM data')
@@ -136,7 +136,7 @@ def test_comparisons_with_constants_are_exact(kind: str, op: Op, value: Any) -> 
 @given(st.lists(CONSTANTS, max_size=4))
 def test_members_that_a_type_does_not_have_never_match(values: list[Any]) -> None:
     kind = parse_type("decimal(3,1)")
-    own = ordered.representable(kind, values)
+    own = encoded_sql.representable(kind, values)
     assert all(v in values and Fraction(v) % Fraction(1, 10) == 0 and abs(v) < 100 for v in own)
 
 

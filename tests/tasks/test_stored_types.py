@@ -27,13 +27,13 @@ from streambound.history.evaluate import evaluate_history
 from streambound.history.local import LocalExecutor
 from streambound.quality.metrics import measure
 from streambound.query.catalog import catalog_from_mapping
+from streambound.query.column_types import NAN, parse_type
 from streambound.query.model import Relation
-from streambound.query.values import NAN, parse_type
 from streambound.spark import session
 from streambound.storage.files import footers, parquet_file
 from streambound.storage.partitions import Partition
-from streambound.tasks import ordered
-from streambound.tasks.engine import Query, opened
+from streambound.tasks import encoded_sql
+from streambound.tasks.embedded_engine import EngineQuery, opened
 from streambound.tasks.statements import TUPLES
 
 MOMENT = dt.datetime(2026, 1, 2, 3, 4, 5, tzinfo=dt.UTC)
@@ -191,9 +191,11 @@ def by_batches(described: Relation, file: Path) -> Iterator[Any]:
 
 
 def values_of(engine: Any, described: Relation) -> list[Any]:
-    value = ordered.outward(ordered.column("c", TUPLES), described.column("c").type)
-    text = ordered.exp.select(value).from_(ordered.table(TUPLES)).sql(dialect=ordered.DIALECT)
-    found = [None if cell is None else ordered.encoded(cell) for (cell,) in engine.rows(Query(text))]
+    value = encoded_sql.outward(encoded_sql.column("c", TUPLES), described.column("c").type)
+    text = encoded_sql.exp.select(value).from_(encoded_sql.table(TUPLES)).sql(dialect=encoded_sql.DIALECT)
+    found = [
+        None if cell is None else encoded_sql.encoded(cell) for (cell,) in engine.rows(EngineQuery(text))
+    ]
     return [NAN if isinstance(v, float) and math.isnan(v) else v for v in found]
 
 

@@ -22,7 +22,7 @@ from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
 from streambound.synopsis.plan import Plan
 from streambound.tasks.edges import dump_edges, load_edges, summaries
-from streambound.tasks.engine import opened
+from streambound.tasks.embedded_engine import opened
 from streambound.tasks.plans import StatementPlan, statement_plan
 from streambound.tasks.windows import window_plan
 

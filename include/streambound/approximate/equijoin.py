@@ -65,9 +65,9 @@ def equijoin(statement: Statement) -> Equijoin:
     query = statement.simple
     if query is None:
         raise _refused(statement.name, "it has OR or UNION")
-    others = [o.relation.name for o in query.occurrences if o.relation.kind is not Kind.STREAM]
-    if others:
-        raise _refused(query.name, f"{', '.join(others)} is not an infinite stream")
+    finite = [o.relation.name for o in query.occurrences if o.relation.kind is not Kind.STREAM]
+    if finite:
+        raise _refused(query.name, f"{', '.join(finite)} is not an infinite stream")
     if len(query.streams) != 2:
         raise _refused(query.name, f"it has {len(query.streams)} streams")
     left, right = (o.alias for o in query.streams)
@@ -91,7 +91,7 @@ def cacheable(statement: Statement, size: int, bounded: bool, exact: int | None)
         PlanError: it is no equijoin, or evaluated exactly in as much memory; the reason is named.
     """
     try:
-        found_equijoin = equijoin(statement)
+        candidate = equijoin(statement)
     except PlanError:
         if not bounded:
             raise
@@ -100,7 +100,7 @@ def cacheable(statement: Statement, size: int, bounded: bool, exact: int | None)
             subject=statement.name,
             fix="evaluate it without a memory",
         ) from None
-    most = size * width(synopses(found_equijoin))
+    most = size * width(synopses(candidate))
     if exact is not None and exact <= most:
         raise PlanError(
             f"it fits: its plan keeps at most {exact} units, and {size} tuples take {most}: it is evaluated"
@@ -108,7 +108,7 @@ def cacheable(statement: Statement, size: int, bounded: bool, exact: int | None)
             subject=statement.name,
             fix="evaluate it without a memory, or give it less",
         )
-    return found_equijoin
+    return candidate
 
 
 def synopses(join: Equijoin) -> tuple[StreamSynopsis, StreamSynopsis]:

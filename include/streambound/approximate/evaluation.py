@@ -83,8 +83,8 @@ class MemoryPass:
 
         None if it cannot be told: the sample has no results, or stands for fewer than were found.
         """
-        found_estimate = self.sample.estimate
-        return None if found_estimate is None or found_estimate.results < self.results else found_estimate
+        estimate = self.sample.estimate
+        return None if estimate is None or estimate.results < self.results else estimate
 
     def run(self, batches: Iterable[Batch]) -> Iterator[list[Answer]]:
         """The new answers at each marker; a DISTINCT row may come again at a later one."""
@@ -104,7 +104,7 @@ class MemoryPass:
             accepted = (row for row in batch.tuples.get(name, ()) if accepts(synopsis, row))
             values = (tuple(row[a.column] for a in synopsis.carried) for row in accepted)
             # In canonical order: which tuples of one moment are kept must not depend on how they came.
-            tuples += [Tuple(side, batch.moment, one) for one in sorted(values, key=_nulls_last)]
+            tuples += [Tuple(side, batch.moment, value) for value in sorted(values, key=_nulls_last)]
         return tuples
 
     def advance(self, arriving: list[Tuple]) -> dict[Row, int]:
@@ -263,8 +263,8 @@ def _whole_number(key: tuple[Any, ...]) -> int | None:
 
 def numbers_of(keys: Iterable[tuple[Any, ...]]) -> Integers | None:
     """Keys as whole numbers; None if one is none."""
-    found = [_whole_number(key) for key in keys]
-    return None if None in found else np.array(found, np.int64)
+    numbers = [_whole_number(key) for key in keys]
+    return None if None in numbers else np.array(numbers, np.int64)
 
 
 def _benefits(plan: MemoryPlan) -> list[tuple[int, Floats]]:

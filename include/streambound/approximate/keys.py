@@ -21,7 +21,7 @@ from streambound.approximate.models.file import model_from
 from streambound.approximate.models.fitting import KINDS, LEAST_STEPS, TRAINING_SHARE, fit
 from streambound.approximate.models.independent import Trend
 from streambound.approximate.models.lifetimes import exp
-from streambound.approximate.models.markov import Walk
+from streambound.approximate.models.markov import RandomWalk
 from streambound.approximate.tables import table
 
 # Shares are kept of so many keys: what a model takes must not grow with the stream.
@@ -61,9 +61,9 @@ class KeyModel:
         return dict(vars(self), shares=dict(self.shares))
 
     @classmethod
-    def of_json(cls, found: Mapping[str, Any]) -> KeyModel:
+    def of_json(cls, body: Mapping[str, Any]) -> KeyModel:
         """The model in an object that ``to_json`` made."""
-        return cls(**found)
+        return cls(**body)
 
     def likelihood(self, keys: Sequence[str], numbers: Integers | None = None) -> float | None:
         """The mean log probability of tuples that follow those learned from; None if there are none."""
@@ -87,7 +87,7 @@ class KeyModel:
         """How the centre moves."""
         assert self.moving is not None
         model = model_from(self.moving)
-        if isinstance(model, Walk):
+        if isinstance(model, RandomWalk):
             return Step(float(model.drift), 1.0, model.noise)
         assert isinstance(model, Trend)
         # As fast as a mean over a hundred tuples: the centre follows a trend whose slope was misjudged.
@@ -112,18 +112,18 @@ def learn(keys: Sequence[str], rate: float, numbers: Integers | None = None) -> 
         numbers: the keys as whole numbers, where they are such.
     """
     cut = max(int(len(keys) * TRAINING_SHARE), 1)
-    by_shares = _model_of_shares(keys[:cut], rate).likelihood(keys[cut:])
-    key_model = _model_of_shares(keys, rate, by_shares)
+    frequencies = _model_of_shares(keys[:cut], rate).likelihood(keys[cut:])
+    key_model = _model_of_shares(keys, rate, frequencies)
     if numbers is None or len(numbers) < LEAST_STEPS or not _in_narrow_band(numbers[-LATEST:]):
         return key_model
     latest = numbers[-LATEST:]
     kind = fit(latest, MOVING).kind
     cut = max(int(len(latest) * TRAINING_SHARE), 2)
     early = _moving(key_model, kind, latest[:cut])
-    if early is None or by_shares is None:
+    if early is None or frequencies is None:
         return key_model
     held_out = early.likelihood(keys[-len(latest) :][cut:], latest[cut:])
-    if held_out is None or held_out <= by_shares:
+    if held_out is None or held_out <= frequencies:
         return key_model
     return replace(_moving(key_model, kind, latest) or early, held_out=held_out)
 
@@ -131,7 +131,7 @@ def learn(keys: Sequence[str], rate: float, numbers: Integers | None = None) -> 
 def _moving(key_model: KeyModel, kind: str, numbers: Integers) -> KeyModel | None:
     """The model with a trend or a walk; None if the kind is none or does not fit."""
     model = KINDS[kind](numbers)
-    if isinstance(model, Walk):
+    if isinstance(model, RandomWalk):
         return replace(key_model, moving=_model_json(model), centre=float(numbers[-1]))
     if isinstance(model, Trend):
         centre = model.slope * (len(numbers) - 1) + model.intercept
@@ -146,8 +146,8 @@ def _model_of_shares(keys: Sequence[str], rate: float, held_out: float | None = 
     total = len(keys) + 0.5 * (len(counts) + 1)
     left = total - sum(count + 0.5 for _, count in kept)
     rest = left / (max(len(counts) - len(kept), 0) + 1)
-    shares = {key: (count + 0.5) / total for key, count in kept}
-    return KeyModel(rate, len(keys), shares, rest / total, held_out=held_out)
+    chances = {key: (count + 0.5) / total for key, count in kept}
+    return KeyModel(rate, len(keys), chances, rest / total, held_out=held_out)
 
 
 def _in_narrow_band(numbers: Integers) -> bool:
@@ -157,10 +157,10 @@ def _in_narrow_band(numbers: Integers) -> bool:
     return bool(np.ptp(rest) < WIDEST and np.abs(np.diff(numbers)).max(initial=0) < WIDEST)
 
 
-def _model_json(model: Trend | Walk) -> dict[str, Any]:
+def _model_json(model: Trend | RandomWalk) -> dict[str, Any]:
     """As ``models.file`` reads it; noise as probabilities."""
     noise = {"low": model.noise.low, "probability": [float(p) for p in model.noise.probability]}
-    if isinstance(model, Walk):
+    if isinstance(model, RandomWalk):
         return {"kind": "walk", "drift": model.drift, "noise": noise}
     return {"kind": "trend", "slope": model.slope, "noise": noise}
 
@@ -171,13 +171,13 @@ def _probabilities(step: Step, centre: float, numbers: Integers) -> Floats:
     A number beyond the noise must not make all others count for nothing: a part of the probability lies
     evenly in a band some times as wide.
     """
-    found = np.empty(len(numbers))
+    probabilities = np.empty(len(numbers))
     beyond = OUTLIERS / (10 * len(step.noise.probability))
     for at, number in enumerate(numbers):
         centre += step.drift
-        found[at] = (1 - OUTLIERS) * step.noise.of(int(np.rint(number - centre))) + beyond
+        probabilities[at] = (1 - OUTLIERS) * step.noise.of(int(np.rint(number - centre))) + beyond
         centre += step.gain * (number - centre)
-    return found
+    return probabilities
 
 
 def benefits(model: KeyModel, alpha: float) -> tuple[int, Floats]:
@@ -187,12 +187,12 @@ def benefits(model: KeyModel, alpha: float) -> tuple[int, Floats]:
         alpha: in steps; the stream brings a tuple in ``rate`` of them.
     """
     assert model.moving is not None
-    found = model_from(model.moving)
+    moving = model_from(model.moving)
     lifetime = exp(max(alpha * model.rate, 0.05))
     reach = 1
-    if isinstance(found, Trend):
+    if isinstance(moving, Trend):
         horizon = lifetime.horizon or 1
-        reach = int(min(abs(found.slope) * horizon, WIDEST)) + len(found.noise.probability)
-        found = Trend(found.slope, 0.0, found.noise)
-    made = table(found, np.zeros(1, np.int64), lifetime, (-reach, reach), first=False)
+        reach = int(min(abs(moving.slope) * horizon, WIDEST)) + len(moving.noise.probability)
+        moving = Trend(moving.slope, 0.0, moving.noise)
+    made = table(moving, np.zeros(1, np.int64), lifetime, (-reach, reach), first=False)
     return int(made.shift[0]), made.cells[-1, made.row[0]]

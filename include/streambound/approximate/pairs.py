@@ -40,9 +40,9 @@ class Columns:
 
     def dictionary_encoded(self, attribute: Attribute, rows: Rows) -> tuple[Rows, list[Any]]:
         """A number for each different value of a column in some rows, and the values."""
-        found: dict[Any, int] = {}
-        coded = np.array([found.setdefault(v, len(found)) for v in self.values[attribute]], np.int64)
-        return coded[rows], list(found)
+        numbers: dict[Any, int] = {}
+        coded = np.array([numbers.setdefault(v, len(numbers)) for v in self.values[attribute]], np.int64)
+        return coded[rows], list(numbers)
 
 
 def meeting(join: Equijoin, columns: Columns, left: Rows, right: Rows) -> NDArray[np.bool_]:
@@ -50,8 +50,8 @@ def meeting(join: Equijoin, columns: Columns, left: Rows, right: Rows) -> NDArra
     met = np.ones(len(left), np.bool_)
     for atom in join.rest:
         sides = (left, right) if atom.left.occurrence == join.left else (right, left)
-        one, other = columns.ranks(atom, *sides)
-        met &= atom.op.compared(one, other) & (one != NULL) & (other != NULL)
+        first, second = columns.ranks(atom, *sides)
+        met &= atom.op.compared(first, second) & (first != NULL) & (second != NULL)
     return met
 
 
@@ -72,11 +72,11 @@ def answer_rows(join: Equijoin, columns: Columns, left: Rows, right: Rows) -> di
         combined = combined * len(values) + codes
         span *= max(len(values), 1)
     _, first, number = np.unique(combined, return_index=True, return_counts=True)
-    found: dict[Row, int] = {}
+    counts: dict[Row, int] = {}
     for at, count in zip(first.tolist(), number.tolist(), strict=True):
         row = tuple(
             coded[o.term][1][coded[o.term][0][at]] if isinstance(o.term, Attribute) else o.term.value
             for o in query.select
         )
-        found[row] = found.get(row, 0) + count
-    return dict.fromkeys(found, 1) if query.ring.idempotent else found
+        counts[row] = counts.get(row, 0) + count
+    return dict.fromkeys(counts, 1) if query.ring.idempotent else counts

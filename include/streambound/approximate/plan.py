@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.equijoin import Equijoin, equijoin, synopses, width
+from streambound.approximate.selected_policy import SelectedPolicy
 from streambound.errors import QueryError
 from streambound.query.model import Query
 from streambound.query.statement import Statement
@@ -26,7 +26,7 @@ class MemoryPlan:
     join: Equijoin
     streams: tuple[StreamSynopsis, StreamSynopsis]
     size: int
-    choice: PolicyChoice
+    choice: SelectedPolicy
     sampled: int = SAMPLED
     timed: ClassVar[bool] = True
     stateless: ClassVar[bool] = False
@@ -52,7 +52,7 @@ class MemoryPlan:
         return self.size * self.width
 
 
-def memory_plan(statement: Statement, size: int, choice: PolicyChoice | None = None) -> MemoryPlan:
+def memory_plan(statement: Statement, size: int, choice: SelectedPolicy | None = None) -> MemoryPlan:
     """The plan of a statement in ``size`` tuples.
 
     Raises:
@@ -62,4 +62,4 @@ def memory_plan(statement: Statement, size: int, choice: PolicyChoice | None = N
     if size < 1:
         raise QueryError(f"the memory is {size} tuples", subject=statement.name, accepted="1 or more")
     join = equijoin(statement)
-    return MemoryPlan(join, synopses(join), size, choice or PolicyChoice())
+    return MemoryPlan(join, synopses(join), size, choice or SelectedPolicy())

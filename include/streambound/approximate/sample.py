@@ -119,12 +119,12 @@ class KeySample:
             self.restore(self.level, {key: of_key for key, of_key in self.keys.items() if self.sampled(key)})
 
     def _met(self, of_key: OfKey, arrival: Arrival, moment: int) -> int:
-        other = 1 - arrival.side
-        found = 0
-        for (born, stored), count in of_key.entries[other].items():
-            if self._in_time(other, born, moment) and self._fit(arrival, other, stored):
-                found += count
-        return found
+        partner = 1 - arrival.side
+        results = 0
+        for (born, stored), count in of_key.entries[partner].items():
+            if self._in_time(partner, born, moment) and self._fit(arrival, partner, stored):
+                results += count
+        return results
 
     def _in_time(self, side: int, born: int | None, moment: int) -> bool:
         """Whether a stored tuple of a side meets one of the other that arrives now."""
@@ -133,8 +133,8 @@ class KeySample:
         least, most = self.least[side], self.most[side]
         return (least is None or moment >= born + least) and (most is None or moment <= born + most)
 
-    def _fit(self, arrival: Arrival, other: int, stored: tuple[Any, ...]) -> bool:
-        values = {**arrival.values, **dict(zip(self.columns[other], stored, strict=True))}
+    def _fit(self, arrival: Arrival, partner: int, stored: tuple[Any, ...]) -> bool:
+        values = {**arrival.values, **dict(zip(self.columns[partner], stored, strict=True))}
         for atom in self.join.rest:
             left, right = values[atom.left], values[atom.right]
             if left is None or right is None:

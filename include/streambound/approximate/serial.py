@@ -39,15 +39,15 @@ def _json_values(values: tuple[Any, ...]) -> list[Any]:
 
 
 def _sampled_keys(sample: KeySample) -> list[Any]:
-    found = []
+    keys = []
     for key, of_key in sorted(sample.keys.items()):
         entries = [
             [side, moment, _json_values(stored), count]
             for side, counts in enumerate(of_key.entries)
             for (moment, stored), count in counts.items()
         ]
-        found.append([key, of_key.results, sorted(entries, key=json.dumps)])
-    return found
+        keys.append([key, of_key.results, sorted(entries, key=json.dumps)])
+    return keys
 
 
 def load(plan: MemoryPlan, data: bytes) -> MemoryPass:
@@ -58,21 +58,21 @@ def load(plan: MemoryPlan, data: bytes) -> MemoryPass:
     """
     state = MemoryPass(plan)
     try:
-        found = json.loads(data)
-        state.now, state.arrived = found["now"], found["steps"]
-        state.results, state.peak = found["results"], found["peak"]
-        state.centres = [float.fromhex(centre) for centre in found["centres"]]
+        document = json.loads(data)
+        state.now, state.arrived = document["now"], document["steps"]
+        state.results, state.peak = document["results"], document["peak"]
+        state.centres = [float.fromhex(centre) for centre in document["centres"]]
         state.cached = [
             Tuple(side, moment, tuple(map(value_of, values)), born, used, uses)
-            for side, moment, values, born, used, uses in found["cached"]
+            for side, moment, values, born, used, uses in document["cached"]
         ]
         keys = {}
-        for key, results, entries in found["sample"]["keys"]:
+        for key, results, entries in document["sample"]["keys"]:
             of_key = OfKey(results, (Counter(), Counter()))
             for side, moment, stored, count in entries:
                 of_key.entries[side][moment, tuple(map(value_of, stored))] = count
             keys[key] = of_key
-        state.sample.restore(found["sample"]["level"], keys)
+        state.sample.restore(document["sample"]["level"], keys)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"a stored cache of {plan.query.name} cannot be read: {error}") from None
     return state

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 
-from streambound.checkpoint.kept import digest_of_file
+from streambound.checkpoint.answer_files import digest_of_file
 from streambound.errors import DataError
 
 NAME = "manifest.json"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from streambound import settings
 from streambound.backup.manifest import PARTS, Entry, Manifest, read_manifest, require_sound
 from streambound.backup.places import DATABASE, tree_of
-from streambound.checkpoint.kept import digest_of_file
+from streambound.checkpoint.answer_files import digest_of_file
 from streambound.durable import replaced
 from streambound.errors import DataError
 

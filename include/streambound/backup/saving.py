@@ -11,7 +11,7 @@ from pathlib import Path
 from streambound import settings
 from streambound.backup.manifest import NAME, PARTS, Entry, Manifest
 from streambound.backup.places import DATABASE, results_url, tree_of
-from streambound.checkpoint.kept import digest_of_file
+from streambound.checkpoint.answer_files import digest_of_file
 from streambound.checkpoint.lock import NAME as LOCK
 from streambound.checkpoint.lock import alone
 from streambound.durable import DRAFT, flushed, refused, remove, write_text

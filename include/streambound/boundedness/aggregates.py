@@ -88,10 +88,10 @@ class _Groups:
     @property
     def _ended(self) -> bool:
         """Whether groups close but for those of rows without a partner, which have NULL for the time."""
-        found = [shows_time(selection, top, self.keys) for selection, top in self.tops]
+        shows = [shows_time(selection, top, self.keys) for selection, top in self.tops]
         times = [k for k in self.keys if any(_is_time(s, k) for s in self.selections)]
-        return any(found) and all(
-            ends or any(_is_null(s, k) for k in times) for ends, s in zip(found, self.selections, strict=True)
+        return any(shows) and all(
+            ends or any(_is_null(s, k) for k in times) for ends, s in zip(shows, self.selections, strict=True)
         )
 
     @cached_property
@@ -289,6 +289,6 @@ def _ends(selection: Selection, term: Term, kind: Kind) -> Iterator[Fraction | N
         return
     for facts in _facts(selection, term):
         assert facts.closure is not None
-        found = facts.closure.upper(term) if kind is Kind.GREATEST else facts.closure.lower(term)
-        value = None if found is None or found[1] else facts.space.value(facts.space.family(term), found[0])
+        bound = facts.closure.upper(term) if kind is Kind.GREATEST else facts.closure.lower(term)
+        value = None if bound is None or bound[1] else facts.space.value(facts.space.family(term), bound[0])
         yield Fraction(value) if isinstance(value, (int, Fraction)) else None

@@ -17,8 +17,8 @@ from streambound.boundedness.verdict import Outcome, Verdict
 from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
 from streambound.errors import Place
+from streambound.query.column_types import Family
 from streambound.query.model import Attribute, Join, Kind, Occurrence, Op, Output, Query
-from streambound.query.values import Family
 
 # Widths of a window, in microseconds with their names; the first that holds the query's offsets is taken.
 WINDOWS = ((3_600_000_000, "1 HOUR"), (86_400_000_000, "1 DAY"), (30 * 86_400_000_000, "30 DAYS"))
@@ -45,16 +45,16 @@ def causes(query: Query, verdict: Verdict, reread: Reread) -> tuple[Cause, ...]:
     """What lacks of time in an unbounded conjunction; nothing where that changes no finding."""
     if verdict.outcome is not Outcome.UNBOUNDED:
         return ()
-    least, found_causes = len(verdict.reasons), tuple[Cause, ...]()
+    least, shared = len(verdict.reasons), tuple[Cause, ...]()
     remedies: tuple[_Remedy, ...] = (partial(_declared, reread=reread), _within, _shown)
     for number in range(1, len(remedies) + 1):
         for chosen in combinations(remedies, number):
             left, lacking = _tried(query, chosen, verdict)
             if left < least:
-                least, found_causes = left, lacking
+                least, shared = left, lacking
         if not least:
             break
-    return found_causes
+    return shared
 
 
 def _tried(query: Query, chosen: tuple[_Remedy, ...], verdict: Verdict) -> tuple[int, tuple[Cause, ...]]:
@@ -71,7 +71,7 @@ def _tried(query: Query, chosen: tuple[_Remedy, ...], verdict: Verdict) -> tuple
         empty = any(reason.code == "unsatisfiable" for reason in now.reasons)
         return len(verdict.reasons) if empty else 0, tuple(lacking)
     known = {(reason.code, reason.attributes) for reason in now.reasons}
-    left = [one for one in verdict.reasons if (one.code, one.attributes) in known]
+    left = [item for item in verdict.reasons if (item.code, item.attributes) in known]
     if now.outcome is not Outcome.UNBOUNDED:
         return len(verdict.reasons), ()
     # What is found instead is no better.
@@ -171,10 +171,11 @@ def _first_of_each(time: TimeOrder) -> list[str]:
     """A stream of each composite, in the order of FROM, one with a timestamp if possible."""
     order = list(time.infinite)
     stamped = {o.alias for o in time.facts.query.streams if o.relation.timestamp is not None}
-    found = [
-        min(one, key=lambda alias: (alias not in stamped, order.index(alias))) for one in time.composites
+    firsts = [
+        min(composite, key=lambda alias: (alias not in stamped, order.index(alias)))
+        for composite in time.composites
     ]
-    return sorted(found, key=order.index)
+    return sorted(firsts, key=order.index)
 
 
 def _stamp(occurrence: Occurrence) -> Attribute | None:

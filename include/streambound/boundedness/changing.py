@@ -12,11 +12,12 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from streambound.boundedness.present import leaves
+from streambound.boundedness.current_time import leaves
 from streambound.boundedness.verdict import Reason
 from streambound.constraints.space import Space
 from streambound.constraints.system import finite, system
 from streambound.query.clock import CLOCK
+from streambound.query.column_types import parse_type
 from streambound.query.model import (
     Attribute,
     Column,
@@ -30,7 +31,6 @@ from streambound.query.model import (
     Relation,
 )
 from streambound.query.renaming import mapped_atom
-from streambound.query.values import parse_type
 
 _VERSION = "time of change"
 
@@ -83,13 +83,13 @@ def as_streams(query: Query) -> Query:
             return replace(attribute, occurrence=names[attribute.occurrence])
         return attribute
 
-    def output(found_output: Output) -> Output:
-        if not isinstance(found_output.term, Attribute) or found_output.term.occurrence not in names:
-            return found_output
-        moved = of(found_output.term)
-        if moved != found_output.term:
-            return replace(found_output, term=moved)
-        return replace(found_output, term=Constant(None, "NULL", query.type_of(found_output.term)))
+    def output(shown: Output) -> Output:
+        if not isinstance(shown.term, Attribute) or shown.term.occurrence not in names:
+            return shown
+        moved = of(shown.term)
+        if moved != shown.term:
+            return replace(shown, term=moved)
+        return replace(shown, term=Constant(None, "NULL", query.type_of(shown.term)))
 
     occurrences = [o for o in query.occurrences if o.alias not in names]
     alone = not any(o.relation.kind is Kind.STREAM for o in occurrences)

@@ -23,7 +23,7 @@ from streambound.query.formula import ALWAYS, AllOf, AnyOf, all_of, conjunction
 from streambound.query.model import Attribute, Filter, Join, Kind, NullTest, Op, Query, Relation
 from streambound.query.operators import Framing, Grouping, Ranking
 from streambound.query.operators import Kind as Aggregated
-from streambound.query.parse.fed import HIDDEN
+from streambound.query.parse.derived_tables import HIDDEN
 from streambound.query.statement import Selection, Statement
 
 _OPEN = "a sub-query is not bounded alone, but what uses it may not need all of it"
@@ -52,32 +52,32 @@ def inherited(
         return verdict
     flat = flattened(statement, relation)
     if flat is not None:
-        found_verdict = decide(flat)
-        if found_verdict.outcome is not Outcome.UNKNOWN:
-            return found_verdict
+        flat_verdict = decide(flat)
+        if flat_verdict.outcome is not Outcome.UNKNOWN:
+            return flat_verdict
     narrowed = _narrowed(statement, relation)
     if narrowed is not None:
-        found_verdict = decide(narrowed)
-        if found_verdict.outcome is Outcome.UNBOUNDED:
-            return found_verdict
+        flat_verdict = decide(narrowed)
+        if flat_verdict.outcome is Outcome.UNBOUNDED:
+            return flat_verdict
     counted = _counted(statement, relation)
     counted = counted or _climbing(statement, relation)
     if counted is not None and decide(counted).outcome is Outcome.UNBOUNDED:
         return replace(verdict, outcome=Outcome.UNBOUNDED, final="never-final")
     if relation.fed is not None and _remembered(relation.fed):
         alike = unfolded(statement, relation)
-        if alike is not None and (found_verdict := decide(alike)).outcome is Outcome.UNBOUNDED:
-            return replace(found_verdict, final=_final(statement, relation, decide))
+        if alike is not None and (flat_verdict := decide(alike)).outcome is Outcome.UNBOUNDED:
+            return replace(flat_verdict, final=_final(statement, relation, decide))
     if relation.fed is not None and _seen_once(relation.fed):
-        found_verdict = decide(_over_keys(statement, relation))
-        if found_verdict.outcome is Outcome.UNBOUNDED and _columns(statement, relation) <= set(
+        flat_verdict = decide(_over_keys(statement, relation))
+        if flat_verdict.outcome is Outcome.UNBOUNDED and _columns(statement, relation) <= set(
             relation.primary_key
         ):
             if _stays(relation.fed):
-                return found_verdict
+                return flat_verdict
             # What groups leave again can be final without them.
-            return replace(found_verdict, final=_final(statement, relation, decide))
-    if verdict.outcome is Outcome.UNBOUNDED and _told_by_the_last(statement, relation):
+            return replace(flat_verdict, final=_final(statement, relation, decide))
+    if verdict.outcome is Outcome.UNBOUNDED and _shown_by_the_last(statement, relation):
         free = decide(_over_keys(statement, relation))
         if free.bounded and all(reason.code != "unsatisfiable" for reason in free.reasons):
             return verdict
@@ -287,7 +287,7 @@ def _without_group(statement: Statement, relation: Relation) -> Statement | None
     return _over_keys(replace(statement, blocks=(block,)), relation)
 
 
-def _told_by_the_last(statement: Statement, relation: Relation) -> bool:
+def _shown_by_the_last(statement: Statement, relation: Relation) -> bool:
     """Whether rows are kept by what LAG says of the row before: of a key's first row it says nothing.
 
     So whether a row of a key is shown tells whether the key has been there.
@@ -328,9 +328,9 @@ def _over_keys(statement: Statement, relation: Relation) -> Statement:
         )
         return replace(query, occurrences=tuple(occurrences))
 
-    def selection(found_selection: Selection) -> Selection:
-        guards = tuple(replace(g, base=of(g.base)) for g in found_selection.guards)
-        return replace(found_selection, base=of(found_selection.base), guards=guards)
+    def selection(each: Selection) -> Selection:
+        guards = tuple(replace(g, base=of(g.base)) for g in each.guards)
+        return replace(each, base=of(each.base), guards=guards)
 
     blocks = tuple(replace(b, selections=tuple(map(selection, b.selections))) for b in statement.blocks)
     return replace(statement, blocks=blocks)
@@ -338,12 +338,12 @@ def _over_keys(statement: Statement, relation: Relation) -> Statement:
 
 def _columns(statement: Statement, relation: Relation) -> set[str]:
     """The columns of a relation that a statement mentions."""
-    found = set[str]()
+    columns = set[str]()
     for selection in statement.selections:
         aliases = {o.alias for o in selection.occurrences if o.relation.name == relation.name}
         mentioned = {a for atom in selection.atoms for a in atom.attributes} | set(selection.base.projected)
-        found.update(a.column for a in mentioned if a.occurrence in aliases)
-    return found
+        columns.update(a.column for a in mentioned if a.occurrence in aliases)
+    return columns
 
 
 def passes_on(statement: Statement, relation: Relation) -> bool:

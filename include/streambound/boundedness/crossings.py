@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from streambound.constraints.closure import Difference, below
-from streambound.constraints.search import Choice
+from streambound.constraints.search import Disjunction
 from streambound.constraints.time import TimeOrder
 from streambound.constraints.zones import Zone, zones
+from streambound.query.column_types import Family
 from streambound.query.model import Attribute, Join, Op, Query
-from streambound.query.values import Family
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Crossing:
 
 
 # Constraints and choices that are asked about together.
-Situation = tuple[list[Difference], list[Choice]]
+Situation = tuple[list[Difference], list[Disjunction]]
 
 
 def lying(zone: Zone, low: Attribute, high: Attribute, further: tuple[Difference, ...] = ()) -> Situation:
@@ -77,8 +77,8 @@ def _zones(time: TimeOrder, attribute: Attribute) -> dict[Zone, None]:
     kept, key = time.facts.kept, (attribute, time.finite, time.kept)
     if key not in kept:
         kept[key] = dict.fromkeys(zones(time, attribute))
-    found: dict[Zone, None] = kept[key]
-    return found
+    cached: dict[Zone, None] = kept[key]
+    return cached
 
 
 def _crossing(time: TimeOrder, low: Attribute, high: Attribute) -> Crossing | None:

@@ -147,16 +147,16 @@ class Decision:
 def _decided(statement: Statement) -> Decision:
     merged = _joined(replace(b, selections=_merged(b.selections)) for b in _possible(statement))
     judged = [_judged(number, s, False) for number, block in enumerate(merged) for s in block.selections]
-    judged = _needed([one for one in judged if one.cases])
+    judged = _needed([judgement for judgement in judged if judgement.cases])
     proof = _proof(judged)
-    if proof is None and any(_refinable(one) for one in judged):
-        judged = _needed([_finer(one) if _refinable(one) else one for one in judged])
+    if proof is None and any(_refinable(judgement) for judgement in judged):
+        judged = _needed([_finer(judgement) if _refinable(judgement) else judgement for judgement in judged])
         proof = _proof(judged)
-    parts = tuple(part for one in judged for part in one.parts)
+    parts = tuple(part for judgement in judged for part in judgement.parts)
     if not parts:
         message = "no tuples can meet the conditions together: the answer is always empty"
         return Decision(Verdict(Outcome.BOUNDED, NAME, (Reason("unsatisfiable", message),)), ())
-    if all(one.bounded for one in judged):
+    if all(judgement.bounded for judgement in judged):
         return Decision(Verdict(Outcome.BOUNDED, NAME, _reasons(parts)), (), tuple(judged))
     if len(parts) == 1 and judged[0].cases[0][0].exact:
         return Decision(parts[0].verdict, parts)
@@ -189,17 +189,19 @@ def _finer(judged: _Judged) -> _Judged:
 
 def _needed(judged: list[_Judged]) -> list[_Judged]:
     """Without the SELECTs of duplicate-free blocks whose rows another SELECT gives as well."""
-    found = list(judged)
-    for one in judged:
+    needed = list(judged)
+    for judgement in judged:
         rest = [
             other_judged
-            for other_judged in found
-            if other_judged is not one and other_judged.block == one.block
+            for other_judged in needed
+            if other_judged is not judgement and other_judged.block == judgement.block
         ]
         queries = [part.query for other_judged in rest for part in other_judged.parts]
-        if all(wide.ring.idempotent and any(contained(wide, q) for q in queries) for wide in one.relaxed):
-            found = [other_judged for other_judged in found if other_judged is not one]
-    return found
+        if all(
+            wide.ring.idempotent and any(contained(wide, q) for q in queries) for wide in judgement.relaxed
+        ):
+            needed = [other_judged for other_judged in needed if other_judged is not judgement]
+    return needed
 
 
 def _reasons(parts: tuple[Part, ...]) -> tuple[Reason, ...]:
@@ -208,10 +210,8 @@ def _reasons(parts: tuple[Part, ...]) -> tuple[Reason, ...]:
 
 
 def _judged(block: int, selection: Selection, finer: bool) -> _Judged:
-    found_cases = (refined if finer else cases)(selection)
-    return _Judged(
-        block, selection, tuple((case, tuple(map(exact, case.parts))) for case in found_cases), finer
-    )
+    split = (refined if finer else cases)(selection)
+    return _Judged(block, selection, tuple((case, tuple(map(exact, case.parts))) for case in split), finer)
 
 
 def _proof(judged: list[_Judged]) -> Verdict | None:
@@ -220,15 +220,15 @@ def _proof(judged: list[_Judged]) -> Verdict | None:
     If only such tuples arrive as pass the part's conditions on single tuples, and none on streams
     that it does not read, the statement's answer is the part's.
     """
-    filters = [(one, query, _filters(query)) for one in judged for query in one.relaxed]
-    for one in judged:
-        for case, verdicts in one.cases:
+    filters = [(judgement, query, _filters(query)) for judgement in judged for query in judgement.relaxed]
+    for item in judged:
+        for case, verdicts in item.cases:
             if not case.exact or verdicts[0].outcome is not Outcome.UNBOUNDED:
                 continue
             (mine,), (wide,) = case.parts, case.relaxed
             own = _filters(mine)
             others = (
-                (q, theirs, other_judged is one and not one.refined) for other_judged, q, theirs in filters
+                (q, theirs, other_judged is item and not item.refined) for other_judged, q, theirs in filters
             )
             if not any(_lives(mine, own, q, theirs, same) for q, theirs, same in others if q is not wide):
                 return verdicts[0]
@@ -264,8 +264,8 @@ def _lives(
         return False
     ways = []
     for there in theirs:
-        found = [(here.occurrence.alias, _passing(here, there)) for here in own]
-        ways.append([(alias, atoms) for alias, atoms in found if atoms is not None])
+        passing = [(here.occurrence.alias, _passing(here, there)) for here in own]
+        ways.append([(alias, atoms) for alias, atoms in passing if atoms is not None])
     aliases = tuple(o.alias for o in query.occurrences)
     for choice in product(*ways):
         if same and tuple(alias for alias, _ in choice) == aliases:
@@ -293,7 +293,7 @@ def _met(occurrence: Occurrence, atoms: tuple[Atom, ...]) -> bool:
 
 def _same_rows(mine: Query, query: Query) -> tuple[Atom, ...] | None:
     """What makes a row of ``query`` one of ``mine``, as far as constants tell; None if none ever is."""
-    found: list[Atom] = []
+    equalities: list[Atom] = []
     for output, two in zip(mine.select, query.select, strict=True):
         if isinstance(output.term, Attribute) and isinstance(two.term, Attribute):
             continue
@@ -302,12 +302,12 @@ def _same_rows(mine: Query, query: Query) -> tuple[Atom, ...] | None:
                 return None
         elif isinstance(two.term, Attribute):
             assert isinstance(output.term, Constant)
-            found.append(_equal(two.term, output.term))
+            equalities.append(_equal(two.term, output.term))
         elif isinstance(output.term, Attribute):
             with_value = replace(mine, where=(*mine.where, _equal(output.term, two.term)))
             if not system(with_value).satisfiable():
                 return None
-    return tuple(found)
+    return tuple(equalities)
 
 
 def _equal(attribute: Attribute, constant: Constant) -> Atom:
@@ -319,7 +319,7 @@ def _local(atom: Atom, alias: str) -> bool:
 
 
 def _unknown(judged: list[_Judged], parts: list[Part]) -> Verdict:
-    if any(_refinable(one) and not one.refined for one in judged):
+    if any(_refinable(judgement) and not judgement.refined for judgement in judged):
         return Verdict(Outcome.UNKNOWN, NAME, (Reason("search-limit", TOO_MANY),))
     part = parts[0]
     first = part.verdict.reasons[0]
@@ -337,33 +337,29 @@ def _unknown(judged: list[_Judged], parts: list[Part]) -> Verdict:
 
 def _merged(selections: tuple[Selection, ...]) -> tuple[Selection, ...]:
     """Selections of one block, those with the same FROM and SELECT as one with OR."""
-    found_selections: list[Selection] = []
+    merged: list[Selection] = []
     for selection in selections:
-        for number, other_selection in enumerate(found_selections):
+        for number, other_selection in enumerate(merged):
             if (renamed := _as(selection, other_selection)) is not None:
-                found_selections[number] = replace(
-                    other_selection, formula=any_of((other_selection.formula, renamed))
-                )
+                merged[number] = replace(other_selection, formula=any_of((other_selection.formula, renamed)))
                 break
         else:
-            found_selections.append(selection)
-    return tuple(found_selections)
+            merged.append(selection)
+    return tuple(merged)
 
 
 def _joined(blocks: Iterable[Block]) -> tuple[Block, ...]:
     """The blocks of a statement, bags of the same FROM and SELECT that share no match as one with OR."""
-    found_blocks: list[Block] = []
+    merged: list[Block] = []
     for block in blocks:
-        place = None if block.ring.idempotent else next((p for p in _partners(found_blocks, block)), None)
+        place = None if block.ring.idempotent else next((p for p in _partners(merged, block)), None)
         if place is None:
-            found_blocks.append(block)
+            merged.append(block)
         else:
             number, formula = place
-            mine = found_blocks[number].selections[0]
-            found_blocks[number] = Block(
-                block.ring, (replace(mine, formula=any_of((mine.formula, formula))),)
-            )
-    return tuple(found_blocks)
+            mine = merged[number].selections[0]
+            merged[number] = Block(block.ring, (replace(mine, formula=any_of((mine.formula, formula))),))
+    return tuple(merged)
 
 
 def _partners(blocks: list[Block], block: Block) -> Iterator[tuple[int, Formula]]:
@@ -392,7 +388,7 @@ def _as(selection: Selection, other_selection: Selection) -> Formula | None:
 
 
 def _by_relation(query: Query) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    by_relation: dict[str, list[str]] = {}
     for occurrence in query.occurrences:
-        found.setdefault(occurrence.relation.name, []).append(occurrence.alias)
-    return found
+        by_relation.setdefault(occurrence.relation.name, []).append(occurrence.alias)
+    return by_relation

@@ -29,6 +29,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from streambound.boundedness.changing import as_streams, unbounded_keys
+from streambound.boundedness.column_bounds import column_bounds
 from streambound.boundedness.crossings import (
     Crossing,
     crossings,
@@ -38,7 +39,6 @@ from streambound.boundedness.crossings import (
     unequal_crossings,
 )
 from streambound.boundedness.folding import filters_apart, folded
-from streambound.boundedness.kept import kept
 from streambound.boundedness.pending import two_groups
 from streambound.boundedness.self_joins import unbounded_pair
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
@@ -105,8 +105,8 @@ def _remembered(query: Query, reason: Reason) -> bool:
     return reason.code == "unbounded-projection" and not any(map(query.is_time, reason.attributes))
 
 
-def _by_family(found: bool, twice: str, reasons: tuple[Reason, ...]) -> Verdict:
-    if found:
+def _by_family(infinite: bool, twice: str, reasons: tuple[Reason, ...]) -> Verdict:
+    if infinite:
         return Verdict(Outcome.UNBOUNDED, NAME, reasons)
     message = f"of the tuples of {twice} boundedly many are ever needed: each of the others is one too many"
     return Verdict(Outcome.BOUNDED, NAME, (Reason("irredundant-tuples", message),))
@@ -150,7 +150,7 @@ def _unobstructed(time: TimeOrder) -> Verdict:
         )
         return Verdict(Outcome.UNKNOWN, NAME, (Reason("open-question", message),))
     waiting = _waiting(time) if time.facts.query.ring.idempotent else []
-    return Verdict(Outcome.BOUNDED, NAME, (Reason("no-obstruction", kept(time, waiting)),))
+    return Verdict(Outcome.BOUNDED, NAME, (Reason("no-obstruction", column_bounds(time, waiting)),))
 
 
 def _waiting(time: TimeOrder) -> list[Crossing]:
@@ -167,13 +167,13 @@ def _undecided_pair(time: TimeOrder) -> tuple[str, str] | None:
     """
     if len(time.composites) <= COMPOSITES_DECIDED:
         return None
-    for one, other in combinations(time.infinite, 2):
-        if time.precedes(one, other) or time.precedes(other, one):
+    for item, other in combinations(time.infinite, 2):
+        if time.precedes(item, other) or time.precedes(other, item):
             continue
-        for part in _components(time, time.down(one) & time.down(other)):
+        for part in _components(time, time.down(item) & time.down(other)):
             downs = (time.down(stream) for stream in time.infinite)
             if any(part & down and not part <= down for down in downs):
-                return one, other
+                return item, other
     return None
 
 
@@ -229,7 +229,7 @@ def unbounded_projections(time: TimeOrder) -> Iterator[tuple[Output, Attribute, 
 
 def projected_reasons(time: TimeOrder) -> Iterator[Reason]:
     """Why some projected attributes must be remembered."""
-    return (_projected(time.facts, *found) for found in unbounded_projections(time))
+    return (_projected(time.facts, *unbounded) for unbounded in unbounded_projections(time))
 
 
 def _projected(facts: System, output: Output, attribute: Attribute, zone: Zone) -> Reason:
@@ -260,14 +260,14 @@ def _preserving(time: TimeOrder, held: str | None) -> Iterator[Reason]:
             yield Reason("unbounded-disequality", message, atom.attributes, atom.place, where)
 
 
-def _spanning_crossings(facts: System, found_crossings: list[Crossing]) -> list[Crossing]:
+def _spanning_crossings(facts: System, crossed: list[Crossing]) -> list[Crossing]:
     """The crossings without equalities that follow from others: a class of equal columns is told once.
 
     Of n columns n - 1 are told, if possible those that the query compares.
     """
     assert facts.closure is not None
     compared = {frozenset(atom.attributes) for atom in facts.query.joins}
-    equal = [c for c in found_crossings if facts.closure.equates(c.low, c.high)]
+    equal = [c for c in crossed if facts.closure.equates(c.low, c.high)]
     classes: dict[Attribute, frozenset[Attribute]] = {}
     kept = set[frozenset[Attribute]]()
     for crossing in sorted(equal, key=lambda c: frozenset((c.low, c.high)) not in compared):
@@ -276,9 +276,7 @@ def _spanning_crossings(facts: System, found_crossings: list[Crossing]) -> list[
             kept.add(frozenset((crossing.low, crossing.high)))
             classes.update(dict.fromkeys(left | right, left | right))
     implied = {frozenset((c.low, c.high)) for c in equal} - kept
-    return [
-        crossing for crossing in found_crossings if frozenset((crossing.low, crossing.high)) not in implied
-    ]
+    return [crossing for crossing in crossed if frozenset((crossing.low, crossing.high)) not in implied]
 
 
 def _linked(facts: System, crossing: Crossing) -> Reason:
@@ -299,17 +297,17 @@ def _linked(facts: System, crossing: Crossing) -> Reason:
 def _eliminating(time: TimeOrder, held: str | None) -> Iterator[Reason]:
     facts = time.facts
     assert facts.closure is not None
-    found_crossings = crossings(time)
+    crossed = crossings(time)
     equal = [
         c
-        for c in found_crossings
+        for c in crossed
         if c.low < c.high and facts.closure.equates(c.low, c.high) and _waits(time, held, c)
     ]
     if equal:
         yield from (_linked(facts, crossing) for crossing in _spanning_crossings(facts, equal))
         return
     for alias in time.infinite if held is None else (held,):
-        pair = next(two_groups(facts, found_crossings, time.down(alias), {alias}), None)
+        pair = next(two_groups(facts, crossed, time.down(alias), {alias}), None)
         if pair is not None:
             yield _pending(facts, alias, *pair)
 

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from streambound.boundedness.kept import BETTER
+from streambound.boundedness.column_bounds import BETTER
 from streambound.boundedness.questions import filtered
+from streambound.query.column_types import parse_type
 from streambound.query.formula import atoms_of
 from streambound.query.model import (
     Attribute,
@@ -28,7 +29,6 @@ from streambound.query.model import (
 from streambound.query.operators import Aggregate
 from streambound.query.operators import Kind as Kept
 from streambound.query.statement import Selection
-from streambound.query.values import parse_type
 
 _STAMP = "time"
 
@@ -123,11 +123,11 @@ def _computed(
     relation = replace(relation, columns=(*relation.columns, column))
 
     def widened(query: Query) -> Query:
-        found = (
+        occurrences = (
             replace(o, relation=relation) if o.relation.name == relation.name else o
             for o in query.occurrences
         )
-        return replace(query, occurrences=tuple(found))
+        return replace(query, occurrences=tuple(occurrences))
 
     guards = tuple(replace(guard, base=widened(guard.base)) for guard in selection.guards)
     computed = replace(base.select[positions[0]], term=Attribute(owner, column.name))

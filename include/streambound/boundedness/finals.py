@@ -59,14 +59,14 @@ def _reduced(selection: Selection, guard: Guard) -> Guard | str | None:
     outer = {o.alias for o in selection.base.occurrences}
     before = {_preceding(query, outer) for query in parts}
     inner = {o.alias for o in guard.base.streams}
-    if not before or all(inner <= found for found in before):
+    if not before or all(inner <= time for time in before):
         return guard
     if len(before) > 1:
         return None
-    (found,) = before
-    if not inner & found:
+    (time,) = before
+    if not inner & time:
         return None if any(_excludes(selection, query) for query in parts) else NEVER
-    return _lessened(guard, found)
+    return _lessened(guard, time)
 
 
 def with_final_rows(statement: Statement) -> Statement:

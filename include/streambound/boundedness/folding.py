@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from streambound.constraints.closure import Difference, at_least, at_most
-from streambound.constraints.search import Choice
+from streambound.constraints.search import Disjunction
 from streambound.constraints.system import System, constraints_of, shifted, system, unconstrained
 from streambound.query.model import (
     Atom,
@@ -62,8 +62,8 @@ def _pairs(query: Query) -> Iterator[tuple[str, str]]:
     by_name: dict[str, list[str]] = {}
     for occurrence in query.occurrences:
         by_name.setdefault(occurrence.relation.name, []).append(occurrence.alias)
-    for one in query.occurrences:
-        yield from ((one.alias, other) for other in by_name[one.relation.name] if other != one.alias)
+    for item in query.occurrences:
+        yield from ((item.alias, other) for other in by_name[item.relation.name] if other != item.alias)
 
 
 def _folds(facts: System, query: Query, gone: str, kept: str) -> bool:
@@ -115,7 +115,7 @@ def entailed(facts: System, atom: Atom) -> bool:
     if isinstance(atom, Membership):
         family = facts.space.family(atom.attribute)
         known = [facts.space.embed(family, v.value) for v in atom.values if v.value is not None]
-        outside: list[Choice] = [
+        outside: list[Disjunction] = [
             (at_most(atom.attribute, v, True), at_least(atom.attribute, v, True)) for v in known
         ]
         return not facts.satisfiable(choices=outside)
@@ -153,7 +153,7 @@ def _against(attribute: Attribute, op: Op, number: int) -> list[Difference]:
 
 def filters_apart(query: Query) -> bool:
     """Whether no tuple passes the local filters of two occurrences of its stream."""
-    return all(never_both(query, one, other) for one, other in _pairs(query))
+    return all(never_both(query, item, other) for item, other in _pairs(query))
 
 
 def never_both(query: Query, one: str, other: str) -> bool:

@@ -59,15 +59,15 @@ def guarded(statement: Statement) -> bool:
 
 def _judged(statement: Statement) -> Verdict:
     asked = [verdict for s in statement.selections for verdict in versions(s)]
-    found_verdict = _without_filters(statement, asked, True)
+    unfiltered = _without_filters(statement, asked, True)
     positive = any(not g.negated for s in statement.selections for g in s.guards)
-    if found_verdict.bounded:
+    if unfiltered.bounded:
         said = dict.fromkeys(
-            [*_as_filters(statement), *(r for r in found_verdict.reasons if r.message != ONE_STREAM)]
+            [*_as_filters(statement), *(r for r in unfiltered.reasons if r.message != ONE_STREAM)]
         )
-        return replace(found_verdict, reasons=tuple(said) or found_verdict.reasons)
+        return replace(unfiltered, reasons=tuple(said) or unfiltered.reasons)
     # Without a filter more rows pass: that is sound for bounded, and exact where no tuples inside need come.
-    return found_verdict if not positive else _without_filters(statement, asked, False)
+    return unfiltered if not positive else _without_filters(statement, asked, False)
 
 
 def _as_filters(statement: Statement) -> Iterator[Reason]:
@@ -156,7 +156,7 @@ def _local(selection: Selection, guard: Guard) -> bool:
             time = TimeOrder(system(query))
             infinite = [alias for alias in time.infinite if alias in inner]
             outside = [a for a in time.infinite if a in read & streams and a not in inner]
-            if not all(time.together(one, other) for one, other in combinations([*infinite, *outside], 2)):
+            if not all(time.together(item, other) for item, other in combinations([*infinite, *outside], 2)):
                 return False
             if infinite and not outside:
                 return False
@@ -237,16 +237,16 @@ def _exists(selection: Selection, guards: tuple[Guard, ...]) -> Verdict:
     """Theorem S on a SELECT, with duplicates or under GROUP BY."""
     outer = frozenset(o.alias for o in selection.base.occurrences)
     shared = _shared(selection)
-    found_verdicts: list[Verdict] = []
+    judgements: list[Verdict] = []
     for case in cases(joined(selection, guards)):
         verdicts = [semijoin(query, outer) for query in case.parts]
         if not case.exact or shared:
             verdicts = [_opened(v) for v in verdicts]
-        found_verdicts.extend(verdicts)
-    if not found_verdicts:
+        judgements.extend(verdicts)
+    if not judgements:
         message = "no tuples can meet the conditions of the sub-query: no row has a match"
         return Verdict(Outcome.BOUNDED, NAME, (Reason("unsatisfiable", message),))
-    return _all(found_verdicts, True)
+    return _all(judgements, True)
 
 
 def _opened(verdict: Verdict) -> Verdict:

@@ -13,11 +13,11 @@ from fractions import Fraction
 
 from streambound.constraints.cases import cases
 from streambound.constraints.system import system
+from streambound.query.column_types import Family
 from streambound.query.formula import atoms_of
 from streambound.query.model import Attribute, Op, Output
 from streambound.query.operators import Aggregate, Grouping, Kind, Test, Tests
 from streambound.query.statement import Selection
-from streambound.query.values import Family
 
 _EXTREMA = (Kind.LEAST, Kind.GREATEST)
 
@@ -52,19 +52,19 @@ def condition(then: Grouping, selections: tuple[Selection, ...]) -> Condition:
     tests = then.having.tests
     if tests is None:
         return Condition(whole=then.having.aggregates, visible=False, monotone=False)
-    found_tests = list(_all(tests))
-    kinds = {t.aggregate: then.aggregates[t.aggregate] for t in found_tests}
+    listed = list(_all(tests))
+    kinds = {t.aggregate: then.aggregates[t.aggregate] for t in listed}
     if all(a.counts_rows for a in kinds.values()):
-        most = max(int(t.value) for t in found_tests) + 2
+        most = max(int(t.value) for t in listed) + 2
         # It is the same for all numbers between two that are compared.
-        near = {int(t.value) + step for t in found_tests for step in (-1, 0, 1, 2)} | {1, 2, most}
+        near = {int(t.value) + step for t in listed for step in (-1, 0, 1, 2)} | {1, 2, most}
         numbers = sorted(n for n in near if n >= 1)
         truths = [_truth(tests, dict.fromkeys(kinds, Fraction(n))) for n in numbers]
         leaves = truths == sorted(truths, reverse=True) and truths[0] and not truths[-1]
         monotone = truths == sorted(truths)
         return Condition(never=not any(truths), visible=any(truths), monotone=monotone, leaves=leaves)
     whole, extrema, rising = list[int](), list[tuple[int, Op, Fraction]](), True
-    for test in found_tests:
+    for test in listed:
         aggregate = kinds[test.aggregate]
         if aggregate.counts_rows:
             rising = rising and test.op in (Op.GT, Op.GE)
@@ -81,7 +81,7 @@ def condition(then: Grouping, selections: tuple[Selection, ...]) -> Condition:
         tuple(extrema),
         visible=_reachable(tests, then, selections),
         monotone=rising,
-        alone=len(found_tests) == len(extrema) == 1,
+        alone=len(listed) == len(extrema) == 1,
     )
 
 
@@ -144,16 +144,14 @@ def _truncated(aggregate: Aggregate, test: Test, selections: tuple[Selection, ..
 
 def _reachable(tests: Test | Tests, then: Grouping, selections: tuple[Selection, ...]) -> bool:
     """Whether values of free columns make every group show."""
-    found_tests = list(_all(tests))
+    listed = list(_all(tests))
     if isinstance(tests, Tests) and not tests.every:
         # Values that make one of them true make a group show, whatever the others say.
         return any(_reachable(part, then, selections) for part in tests.parts)
-    others = {t.aggregate for t in found_tests if not then.aggregates[t.aggregate].counts_rows}
-    if any(t.aggregate not in others and t.op not in (Op.GT, Op.GE) for t in found_tests) or len(others) != 1:
+    others = {t.aggregate for t in listed if not then.aggregates[t.aggregate].counts_rows}
+    if any(t.aggregate not in others and t.op not in (Op.GT, Op.GE) for t in listed) or len(others) != 1:
         return False
-    if sum(t.aggregate in others for t in found_tests) != 1 or any(
-        t.op in (Op.EQ, Op.NE) for t in found_tests
-    ):
+    if sum(t.aggregate in others for t in listed) != 1 or any(t.op in (Op.EQ, Op.NE) for t in listed):
         return False
     aggregate = then.aggregates[others.pop()]
     if aggregate.kind is Kind.COUNT or aggregate.distinct:

@@ -14,11 +14,11 @@ from streambound.constraints.cases import cases
 from streambound.constraints.closure import Closure
 from streambound.constraints.space import Space
 from streambound.constraints.system import system
+from streambound.query.column_types import Family
 from streambound.query.formula import atoms_of
 from streambound.query.model import Attribute, Constant, Output, Query, Term
 from streambound.query.operators import Aggregate, Kind
 from streambound.query.statement import Selection
-from streambound.query.values import Family
 
 
 class Nature(Enum):

@@ -68,17 +68,17 @@ def worst(questions: Iterable[Question], judge: Judge, open_: str) -> Verdict:
 
 def _once(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
     """The reasons of several bounded queries, what each says of a column said once."""
-    found: dict[str, Reason] = {}
+    by_message: dict[str, Reason] = {}
     said = set[str]()
     for reason in reasons:
         new = [text for text in reason.message.split("; ") if text not in said]
         said.update(new)
-        if new and reason.code in found:
-            message = "; ".join((found[reason.code].message, *new))
-            found[reason.code] = replace(found[reason.code], message=message)
+        if new and reason.code in by_message:
+            message = "; ".join((by_message[reason.code].message, *new))
+            by_message[reason.code] = replace(by_message[reason.code], message=message)
         elif new:
-            found[reason.code] = replace(reason, message="; ".join(new))
-    return tuple(found.values())
+            by_message[reason.code] = replace(reason, message="; ".join(new))
+    return tuple(by_message.values())
 
 
 def _asking(question: Question, reason: Reason) -> Reason:
@@ -90,16 +90,12 @@ def of_rows(
 ) -> Statement:
     """The statement of some outputs of selections: one block, or of bags one of each."""
     kept = tuple(positions)
-    found_selections = tuple(
+    shown = tuple(
         replace(s, base=replace(s.base, ring=ring, select=tuple(s.base.select[p] for p in kept)))
         for s in selections
     )
-    blocks = (
-        (Block(ring, found_selections),)
-        if ring.idempotent
-        else tuple(Block(ring, (s,)) for s in found_selections)
-    )
-    base = found_selections[0].base
+    blocks = (Block(ring, shown),) if ring.idempotent else tuple(Block(ring, (s,)) for s in shown)
+    base = shown[0].base
     outputs = tuple((o.name, base.type_of(o.term)) for o in base.select)
     return Statement(statement.name, statement.sql, blocks, outputs)
 
@@ -111,11 +107,11 @@ def filtered(selection: Selection, further: Iterable[Formula]) -> Selection:
 
 def joined(selection: Selection, guards: Iterable[Guard] | None = None) -> Selection:
     """A selection with the occurrences of guards in its FROM: matches of all of them together."""
-    found_guards = selection.guards if guards is None else tuple(guards)
-    if not found_guards:
+    guards_ = selection.guards if guards is None else tuple(guards)
+    if not guards_:
         return replace(selection, guards=())
-    occurrences = (*selection.base.occurrences, *(o for g in found_guards for o in g.base.occurrences))
-    formula = all_of((selection.formula, *(g.formula for g in found_guards)))
+    occurrences = (*selection.base.occurrences, *(o for g in guards_ for o in g.base.occurrences))
+    formula = all_of((selection.formula, *(g.formula for g in guards_)))
     base = replace(selection.base, occurrences=tuple(dict.fromkeys(occurrences)))
     return Selection(base, formula, (), selection.as_of)
 

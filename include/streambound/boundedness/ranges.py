@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from streambound.constraints.cases import cases
 from streambound.constraints.system import system
+from streambound.query.column_types import Value
 from streambound.query.formula import AllOf
 from streambound.query.model import (
     Attribute,
@@ -28,7 +29,6 @@ from streambound.query.model import (
     Relation,
 )
 from streambound.query.statement import Block, Selection, Statement
-from streambound.query.values import Value
 
 
 def with_ranges(statement: Statement) -> Statement:

@@ -42,7 +42,7 @@ def _of(selection: Selection) -> Selection:
 
 def _fails(selection: Selection, guards: list[Guard], of: list[Occurrence]) -> list[Formula]:
     """What guards leave of the tuples of some occurrences."""
-    found = []
+    failing = []
     for guard in guards:
         (inner,) = guard.base.occurrences
         read = {a.column for atom in atoms_of(guard.formula) for a in atom.attributes if _is(a, inner)}
@@ -52,8 +52,8 @@ def _fails(selection: Selection, guards: list[Guard], of: list[Occurrence]) -> l
                 continue
             if read <= known:
                 own = renamed_formula(guard.formula, {inner.alias: occurrence.alias})
-                found.append(_untrue(own, _nullable(selection)))
-    return found
+                failing.append(_untrue(own, _nullable(selection)))
+    return failing
 
 
 def _is(attribute: Attribute, occurrence: Occurrence) -> bool:

@@ -91,15 +91,15 @@ class _Families:
 
     def columns(self) -> list[list[str]]:
         """The columns that conditions mention, those together that are compared with each other."""
-        found: list[set[str]] = []
+        classes: list[set[str]] = []
         for attribute in self.facts.space.mentioned:
             if not self.query.is_time(attribute):
-                found.append({attribute.column})
+                classes.append({attribute.column})
         for atom in self.query.joins:
             if not self.query.is_time(atom.left):
-                found.append({a.column for a in atom.attributes})
+                classes.append({a.column for a in atom.attributes})
         merged: list[set[str]] = []
-        for names in found:
+        for names in classes:
             for other in [m for m in merged if m & names]:
                 names |= other
                 merged.remove(other)
@@ -161,10 +161,10 @@ class _Families:
             for values in product(points, repeat=len(fixed)) if all(moving) else ():
                 still = {p: (v,) * COPIES for p, v in zip(fixed, values, strict=True)}
                 for parts in product(*moving):
-                    found = dict(still)
+                    component = dict(still)
                     for part in parts:
-                        found.update(part)
-                    yield found
+                        component.update(part)
+                    yield component
 
     def _zones(self, attribute: Attribute) -> tuple[list[tuple[int, int]], list[int]]:
         """Room in each infinite zone of a column, and the values that it can have between constants."""

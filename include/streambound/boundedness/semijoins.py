@@ -80,7 +80,7 @@ _Pairs = list[tuple[Attribute, Attribute]]
 def _leaving(time: TimeOrder, streams: frozenset[str]) -> tuple[_Pairs, _Pairs]:
     """Comparisons of some streams, where they are held, with others: those of an order, and ``<>``."""
     time_order = time.holding(streams)
-    found = (crossings(time_order), [c for _, c in unequal_crossings(time_order)])
+    crossed = (crossings(time_order), [c for _, c in unequal_crossings(time_order)])
     both, never = (
         [
             (a, b)
@@ -88,7 +88,7 @@ def _leaving(time: TimeOrder, streams: frozenset[str]) -> tuple[_Pairs, _Pairs]:
             for a, b in ((c.low, c.high), (c.high, c.low))
             if a.occurrence in streams and b.occurrence not in streams
         ]
-        for some in found
+        for some in crossed
     )
     return both, never
 
@@ -117,9 +117,9 @@ def _closed(time: TimeOrder, outer: frozenset[str]) -> Iterator[frozenset[str]]:
     downs = {time.down(alias) for alias in time.infinite}
     for size in range(1, len(downs) + 1):
         for chosen in combinations(downs, size):
-            found = frozenset().union(*chosen)
-            if found != frozenset(time.infinite) and found & outer and _connected(time, found):
-                yield found
+            closed = frozenset().union(*chosen)
+            if closed != frozenset(time.infinite) and closed & outer and _connected(time, closed):
+                yield closed
 
 
 def _connected(time: TimeOrder, streams: frozenset[str]) -> bool:
@@ -132,8 +132,8 @@ def _connected(time: TimeOrder, streams: frozenset[str]) -> bool:
 
 
 def _waiting(query: Query, outer: frozenset[str], mine: Attribute, theirs: Attribute) -> Reason:
-    found = (a for a in query.joins if {mine, theirs} == set(a.attributes))
-    atom: Join | None = next(found, None)
+    between = (a for a in query.joins if {mine, theirs} == set(a.attributes))
+    atom: Join | None = next(between, None)
     said = str(atom) if atom is not None else f"{mine} is compared with {theirs}, which"
     message = f"{said} is asked of rows that wait for a match, so {mine} must be kept of each of them"
     # A column of the rows themselves can be bounded where they are selected.

@@ -14,28 +14,28 @@ from dataclasses import replace
 from streambound.boundedness.aggregates import grouped
 from streambound.boundedness.changing import takes_back
 from streambound.boundedness.composition import fed, inherited
+from streambound.boundedness.current_time import PRESENT, criterion_of, ends_in_part, leaves
 from streambound.boundedness.disjunctions import TOO_MANY, Decision, Part
 from streambound.boundedness.disjunctions import decide as decide_plain
 from streambound.boundedness.exact import NAME
 from streambound.boundedness.finals import final_of
 from streambound.boundedness.guards import guarded, judged
 from streambound.boundedness.limits import within_limits
-from streambound.boundedness.ordered import ranked
-from streambound.boundedness.present import PRESENT, criterion_of, ends_in_part, leaves
 from streambound.boundedness.questions import filtered
 from streambound.boundedness.ranges import with_ranges
+from streambound.boundedness.ranks import ranked
 from streambound.boundedness.reflexive import with_own_tuples
-from streambound.boundedness.times import with_plain_times
+from streambound.boundedness.time_buckets import with_plain_times
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.boundedness.window_functions import over_window_functions
 from streambound.constraints.search import SearchLimit
 from streambound.query.clock import CLOCK
+from streambound.query.column_types import NULL, Family
 from streambound.query.formula import AllOf, atoms_of
 from streambound.query.model import Attribute, Join, Kind, NullTest, Relation
 from streambound.query.operators import Framing, Grouping, Ranking
-from streambound.query.parse.fed import mixed, untimed
+from streambound.query.parse.derived_tables import mixed, untimed
 from streambound.query.statement import Block, Selection, Statement
-from streambound.query.values import NULL, Family
 
 __all__ = ["Decision", "Part", "decide"]
 # Grouping sets that are told apart by NULL: each asks for one more decision.
@@ -232,21 +232,21 @@ def _nulls(block: Block) -> list[bool | None]:
     """Of each shown column whether it is always NULL, or never; None where neither is known."""
     if not isinstance(block.then, Grouping):
         return []
-    found: list[bool | None] = []
+    nulls: list[bool | None] = []
     for shown in block.then.shown:
         if shown.type == NULL:
-            found.append(True)
+            nulls.append(True)
             continue
         if not shown.plain or len(shown.outputs) != 1 or shown.values:
-            found.append(None)
+            nulls.append(None)
             continue
         terms = [(s, s.base.select[shown.outputs[0]].term) for s in block.selections]
         constants = [
             getattr(term, "value", None) is None and not hasattr(term, "column") for _, term in terms
         ]
         columns = [isinstance(term, Attribute) and _present(s, term) for s, term in terms]
-        found.append(True if all(constants) else False if all(columns) else None)
-    return found
+        nulls.append(True if all(constants) else False if all(columns) else None)
+    return nulls
 
 
 def _present(selection: Selection, attribute: Attribute) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from streambound.errors import UnsupportedError
+from streambound.query.column_types import parse_type
 from streambound.query.expressions.derived import aligned
 from streambound.query.formula import ALWAYS, NOWHERE, AllOf, AnyOf, Formula, all_of, any_of
 from streambound.query.model import (
@@ -35,7 +36,6 @@ from streambound.query.operators import Aggregate, Framing, Grouping, Kind, Rank
 from streambound.query.renaming import renamed, renamed_formula
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import Block, Selection, Statement
-from streambound.query.values import parse_type
 
 # Selections that a statement is written out into; of unions of unions there would be too many.
 MOST = 64
@@ -203,26 +203,24 @@ def _of_block(
     for selection in block.selections:
         pending = [selection]
         while pending:
-            found_selection = pending.pop()
-            here = next(
-                (o for o in found_selection.base.occurrences if o.relation.name == relation.name), None
-            )
+            outer = pending.pop()
+            here = next((o for o in outer.base.occurrences if o.relation.name == relation.name), None)
             if here is not None:
-                pending += [_in_place(found_selection, here, *one, vital) for one in rows]
+                pending += [_in_place(outer, here, *row, vital) for row in rows]
                 continue
             guarded = next(
                 (
                     (n, o)
-                    for n, g in enumerate(found_selection.guards)
+                    for n, g in enumerate(outer.guards)
                     for o in g.base.occurrences
                     if o.relation.name == relation.name
                 ),
                 None,
             )
             if guarded is None:
-                yield found_selection
+                yield outer
             elif len(rows) == 1:
-                pending.append(_in_guard(found_selection, *guarded, *rows[0]))
+                pending.append(_in_guard(outer, *guarded, *rows[0]))
             else:
                 raise _Lost
             if len(pending) > MOST:
@@ -240,10 +238,10 @@ class _Replacement:
         """A term over what stands there."""
         if not isinstance(term, Attribute) or term.occurrence != self.here.alias:
             return term
-        found = self.terms.get(term.column)
-        if found is None:
+        term_ = self.terms.get(term.column)
+        if term_ is None:
             raise _Lost
-        return found
+        return term_
 
     def shown(self, output: Output, base: Query, needed: bool) -> Term:
         """What is shown; nothing where it is lost, and only a column of the answer."""
@@ -256,10 +254,10 @@ class _Replacement:
 
     def attribute(self, attribute: Attribute) -> Attribute:
         """An attribute, which stays one."""
-        found_attribute = self.term(attribute)
-        if not isinstance(found_attribute, Attribute):
+        replaced = self.term(attribute)
+        if not isinstance(replaced, Attribute):
             raise _Lost
-        return found_attribute
+        return replaced
 
     def formula(self, formula: Formula) -> Formula:
         """A condition, decided where it is of constants alone."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+from streambound.query.column_types import Family
 from streambound.query.formula import AllOf, Formula, all_of, atoms_of
 from streambound.query.model import Attribute, Join, Op
 from streambound.query.statement import Selection, Statement
-from streambound.query.values import Family
 
 _UPWARD = (Op.LT, Op.LE)
 _DOWNWARD = (Op.GT, Op.GE)
@@ -29,10 +29,10 @@ def without_vacuous(statement: Statement) -> Statement:
 
 def _of(selection: Selection) -> Selection:
     atoms = selection.formula.parts if isinstance(selection.formula, AllOf) else (selection.formula,)
-    uses = Counter(_base(selection, a) for part in atoms for one in atoms_of(part) for a in one.attributes)
+    uses = Counter(_base(selection, a) for part in atoms for item in atoms_of(part) for a in item.attributes)
     uses.update(_base(selection, a) for a in selection.base.projected)
     for guard in selection.guards:
-        uses.update(_base(selection, a) for one in atoms_of(guard.formula) for a in one.attributes)
+        uses.update(_base(selection, a) for item in atoms_of(guard.formula) for a in item.attributes)
     kept: list[Formula] = [atom for atom in atoms if not _vacuous(selection, atom, uses)]
     return selection if len(kept) == len(atoms) else replace(selection, formula=all_of(kept))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from streambound.boundedness.codes import CODES
+from streambound.boundedness.reason_codes import REASON_CODES
 from streambound.errors import Place
 from streambound.query.model import Attribute
 
@@ -30,8 +30,8 @@ class Reason:
     branch: str = ""
 
     def __post_init__(self) -> None:
-        assert self.code in CODES, (
-            f"{self.code} is no code: declare it in boundedness/codes.py, and give it a page"
+        assert self.code in REASON_CODES, (
+            f"{self.code} is no code: declare it in boundedness/reason_codes.py, and give it a page"
         )
 
 

@@ -104,8 +104,8 @@ class _Frames:
                 positions = (*positions, *over.aggregate.arguments)
             if over.aggregate.kind is Kind.LIST:
                 message = "a list of all rows before grows without end"
-                found_reason = Reason("unbounded-list", message, (), over.place)
-                yield Question(Verdict(Outcome.UNBOUNDED, NAME, (found_reason,)), reason, plain)
+                unbounded = Reason("unbounded-list", message, (), over.place)
+                yield Question(Verdict(Outcome.UNBOUNDED, NAME, (unbounded,)), reason, plain)
         if over.name == PATTERN:
             message = "how many matches of a pattern are open for one key is not known"
             yield Question(
@@ -128,13 +128,13 @@ class _Frames:
         if not over.order:
             # A range of a length of time is one of time.
             return not over.frame.rows and over.frame.before is not None
-        found = set[bool | None]()
+        stamped = set[bool | None]()
         for selection, top in self.tops:
             term = selection.base.select[over.order[0][0]].term
             timed = isinstance(term, Attribute) and selection.base.is_time(term)
             completes = isinstance(term, Attribute) and term.occurrence in top
-            found.add(timed if completes or not timed else None)
-        return None if None in found else found == {True}
+            stamped.add(timed if completes or not timed else None)
+        return None if None in stamped else stamped == {True}
 
     def _frame(self, over: Over) -> Frame | None:
         """The rows before and after in time; None where old rows change for ever."""

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 from streambound.constraints.system import System
 from streambound.constraints.zones import Zone
+from streambound.query.column_types import Family
 from streambound.query.model import Attribute
-from streambound.query.values import Family
 
 
 def lacks(facts: System, zone: Zone, *attributes: Attribute) -> str:

@@ -19,7 +19,7 @@ from sqlglot.tokenizer_core import TokenType
 from streambound.certificate.splices import Member, Splice, members, partition, spliced
 from streambound.certificate.wording import Spot, Wording, is_word, typed_as_written
 from streambound.errors import QueryError
-from streambound.query.dialects.reading import SPARK
+from streambound.query.dialects.languages import SPARK
 from streambound.query.dialects.tokens import tokens, trees
 
 

@@ -21,8 +21,8 @@ from streambound.boundedness.causes import TICKS, WINDOWS, window
 from streambound.boundedness.verdict import Reason
 from streambound.certificate.drafts import Draft
 from streambound.certificate.ranges import Hints, Origin
+from streambound.query.column_types import Family, Type, Value
 from streambound.query.model import Attribute, Domain, Kind, Query, Relation
-from streambound.query.values import Family, Type, Value
 
 PLACEHOLDER = "placeholder: put in your own"
 OBSERVED = "as observed: a promise only if you make it one"
@@ -60,7 +60,7 @@ def edits(draft: Draft, hints: Hints, reasons: tuple[Reason, ...]) -> list[Edit]
     """Edits that address some reasons of an unbounded or unknown query, in the order of ``Change``."""
     query = hints.query
     windows, keys = list(_windows(draft, hints, reasons)), list(_keys(draft, query))
-    found = [
+    candidates = [
         *keys,
         *_both(keys, windows),
         *(edit for a, linked in _named(query, reasons) for edit in _bounds(draft, hints, a, linked)),
@@ -69,7 +69,7 @@ def edits(draft: Draft, hints: Hints, reasons: tuple[Reason, ...]) -> list[Edit]
         *windows,
         *(() if draft.grouped else _projections(query, reasons)),
     ]
-    return sorted(found, key=lambda edit: edit.change)
+    return sorted(candidates, key=lambda edit: edit.change)
 
 
 def _name(draft: Draft, query: Query, attribute: Attribute) -> str:
@@ -87,7 +87,11 @@ def _named(query: Query, reasons: Iterable[Reason]) -> Iterator[tuple[Attribute,
                 seen.add(attribute)
                 yield (
                     attribute,
-                    [other_attribute for other_attribute in ordinary if other_attribute != attribute],
+                    [
+                        ordinary_attribute
+                        for ordinary_attribute in ordinary
+                        if ordinary_attribute != attribute
+                    ],
                 )
 
 

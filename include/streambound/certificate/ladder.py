@@ -1,6 +1,6 @@
 """Ascending values of a type strictly between two others: where the slots of a witness stand.
 
-Values are encoded as in ``query/values``. Integers, decimals and dates step on their grid; doubles
+Values are encoded as in ``query.column_types``. Integers, decimals and dates step on their grid; doubles
 are integers where there is room for them, else evenly spaced; timestamps are whole microseconds;
 strings extend a common prefix by digits (code-point order).
 """
@@ -11,7 +11,7 @@ import math
 from fractions import Fraction
 from itertools import pairwise
 
-from streambound.query.values import Family, Value
+from streambound.query.column_types import Family, Value
 
 # Between neighbours where nothing bounds them: a minute, so that they can be read.
 _MINUTE = 60_000_000
@@ -57,9 +57,9 @@ def _spread(low: Value, high: Value, count: int) -> list[Value] | None:
 
 def _doubles(low: Value, high: Value, count: int) -> list[Value] | None:
     width = Fraction(high) - Fraction(low)
-    found = [float(Fraction(low) + width * (i + 1) / (count + 1)) for i in range(count)]
-    ordered = [low, *found, high]
-    return found if all(a < b for a, b in pairwise(ordered)) else None
+    values = [float(Fraction(low) + width * (i + 1) / (count + 1)) for i in range(count)]
+    ordered = [low, *values, high]
+    return values if all(a < b for a, b in pairwise(ordered)) else None
 
 
 def _exact(number: Fraction) -> Value:

@@ -20,8 +20,8 @@ from math import lcm
 from streambound.certificate.ladder import between
 from streambound.constraints.assignment import Numbers
 from streambound.constraints.time import TimeOrder
+from streambound.query.column_types import Family, Value
 from streambound.query.model import Attribute
-from streambound.query.values import Family, Value
 
 Copy = dict[Attribute, Value]
 Gap = tuple[Fraction | None, Fraction | None]
@@ -57,27 +57,27 @@ class Layout:
 
     def copies(self, count: int) -> list[Copy] | None:
         """The values of ``count`` copies, application timestamps aside; None if a gap has no room."""
-        found: list[Copy] = [dict.fromkeys(self.time.facts.query.nulls) for _ in range(count)]
+        copies: list[Copy] = [dict.fromkeys(self.time.facts.query.nulls) for _ in range(count)]
         for family in Family:
             attributes = self._members(family)
-            if family is not Family.TIME and attributes and not self._fill(family, attributes, found):
+            if family is not Family.TIME and attributes and not self._fill(family, attributes, copies):
                 return None
-        return found
+        return copies
 
     def _members(self, family: Family) -> list[Attribute]:
         space, nulls = self.time.facts.space, self.time.facts.query.nulls
         return [a for a in self.numbers if space.family(a) is family and a not in nulls]
 
-    def _fill(self, family: Family, attributes: list[Attribute], found: list[Copy]) -> bool:
-        known = self._fixed_values(family, attributes)
-        if known is None:
+    def _fill(self, family: Family, attributes: list[Attribute], copies: list[Copy]) -> bool:
+        fixed = self._fixed_values(family, attributes)
+        if fixed is None:
             return False
-        loose = [a for a in attributes if self.numbers[a] not in known]
-        for gap, members in _by_gap(loose, self.numbers, sorted(known)).items():
-            if not self._blocks(family, _ends(known, gap), members, found):
+        loose = [a for a in attributes if self.numbers[a] not in fixed]
+        for gap, members in _by_gap(loose, self.numbers, sorted(fixed)).items():
+            if not self._blocks(family, _ends(fixed, gap), members, copies):
                 return False
-        for copy in found:
-            copy.update({a: known[self.numbers[a]] for a in attributes if self.numbers[a] in known})
+        for copy in copies:
+            copy.update({a: fixed[self.numbers[a]] for a in attributes if self.numbers[a] in fixed})
         return True
 
     def _fixed_values(self, family: Family, attributes: list[Attribute]) -> dict[Fraction, Value] | None:
@@ -90,20 +90,20 @@ class Layout:
         if self.still:
             gaps = _by_gap(attributes, self.numbers, sorted(constants)).values()
             lasting += [a for members in gaps if not moving & set(members) for a in members]
-        known = {**constants, **self._on_grid(family, (a for a in lasting if a in grid))}
-        walls = sorted({*known, *(self.numbers[a] for a in lasting)})
+        fixed = {**constants, **self._on_grid(family, (a for a in lasting if a in grid))}
+        walls = sorted({*fixed, *(self.numbers[a] for a in lasting)})
         for gap, members in _by_gap(grid, self.numbers, walls).items():
             # Between two known values a grid has finitely many others, unless a turn is to be taken there.
             if None not in gap and not moving & set(members):
-                known |= self._on_grid(family, members)
-        dense = [a for a in lasting if self.numbers[a] not in known]
-        for gap, members in _by_gap(dense, self.numbers, sorted(known)).items():
+                fixed |= self._on_grid(family, members)
+        dense = [a for a in lasting if self.numbers[a] not in fixed]
+        for gap, members in _by_gap(dense, self.numbers, sorted(fixed)).items():
             levels = sorted({self.numbers[a] for a in members})
-            values = between(family, *_ends(known, gap), len(levels), None)
+            values = between(family, *_ends(fixed, gap), len(levels), None)
             if values is None:
                 return None
-            known |= dict(zip(levels, values, strict=True))
-        return known
+            fixed |= dict(zip(levels, values, strict=True))
+        return fixed
 
     def _on_grid(self, family: Family, attributes: Iterable[Attribute]) -> dict[Fraction, Value]:
         space = self.time.facts.space
@@ -114,20 +114,20 @@ class Layout:
         family: Family,
         ends: tuple[Value | None, Value | None],
         members: list[Attribute],
-        found: list[Copy],
+        copies: list[Copy],
     ) -> bool:
         levels = sorted({self.numbers[a] for a in members})
         turns = tuple(turn for turn in self.turns if turn.low in members)
         places: list[tuple[Fraction, int]] = []
         for ascending, run in groupby(levels, lambda level: directed(self.numbers, turns, level)):
             block = list(run)
-            order = range(len(found)) if ascending else reversed(range(len(found)))
+            order = range(len(copies)) if ascending else reversed(range(len(copies)))
             places += [(level, k) for k in order for level in block]
         values = between(family, *ends, len(places), self._step(members))
         if values is None:
             return False
         for (level, k), value in zip(places, values, strict=True):
-            found[k].update({a: value for a in members if self.numbers[a] == level})
+            copies[k].update({a: value for a in members if self.numbers[a] == level})
         return True
 
     def _step(self, members: list[Attribute]) -> Fraction | None:
@@ -145,16 +145,16 @@ def _by_gap(
     attributes: Iterable[Attribute], numbers: Numbers, walls: list[Fraction]
 ) -> dict[Gap, list[Attribute]]:
     """The attributes between walls, by the gap that they lie in; those on a wall are left out."""
-    found: dict[Gap, list[Attribute]] = {}
+    by_gap: dict[Gap, list[Attribute]] = {}
     for attribute in attributes:
         at = bisect_left(walls, numbers[attribute])
         if at < len(walls) and walls[at] == numbers[attribute]:
             continue
         gap = (walls[at - 1] if at else None, walls[at] if at < len(walls) else None)
-        found.setdefault(gap, []).append(attribute)
-    return found
+        by_gap.setdefault(gap, []).append(attribute)
+    return by_gap
 
 
-def _ends(known: Mapping[Fraction, Value], gap: Gap) -> tuple[Value | None, Value | None]:
+def _ends(fixed: Mapping[Fraction, Value], gap: Gap) -> tuple[Value | None, Value | None]:
     low, high = gap
-    return (None if low is None else known[low], None if high is None else known[high])
+    return (None if low is None else fixed[low], None if high is None else fixed[high])

@@ -100,24 +100,24 @@ def obstructions(time: TimeOrder) -> Iterator[Obstruction]:
 
 def _of_time(time: TimeOrder) -> Iterator[Obstruction]:
     yield from _projections(time)
-    found_crossings = crossings(time)
-    yield from _equalities(time, found_crossings)
+    time_crossings = crossings(time)
+    yield from _equalities(time, time_crossings)
     if time.facts.query.ring.idempotent:
         for pivot in time.infinite:
-            for clash in two_groups(time.facts, found_crossings, time.down(pivot), {pivot}):
+            for clash in two_groups(time.facts, time_crossings, time.down(pivot), {pivot}):
                 yield from _pair(time, pivot, clash)
         return
-    for crossing in found_crossings:
+    for crossing in time_crossings:
         for pivot in _pivots(time, crossing.low, crossing.high):
             for zone in crossing.zones:
                 yield _counted(time, crossing, zone, pivot)
-    yield from _unequal(time, found_crossings)
+    yield from _unequal(time, time_crossings)
 
 
 def _pivots(time: TimeOrder, *pair: Attribute) -> list[str]:
     """The streams of two attributes after which a tuple of the other one can still arrive."""
-    one, other = (a.occurrence for a in pair)
-    return [a for a, b in ((one, other), (other, one)) if not time.precedes(b, a)]
+    first, second = (a.occurrence for a in pair)
+    return [a for a, b in ((first, second), (second, first)) if not time.precedes(b, a)]
 
 
 def _projections(time: TimeOrder) -> Iterator[Obstruction]:
@@ -133,9 +133,9 @@ def _projections(time: TimeOrder) -> Iterator[Obstruction]:
             yield Obstruction(query, attribute.occurrence, turn_zones, (), suffix)
 
 
-def _equalities(time: TimeOrder, found_crossings: list[Crossing]) -> Iterator[Obstruction]:
+def _equalities(time: TimeOrder, time_crossings: list[Crossing]) -> Iterator[Obstruction]:
     closure = time.facts.closure
-    for crossing in found_crossings:
+    for crossing in time_crossings:
         if closure is not None and closure.equates(crossing.low, crossing.high):
             for pivot in _pivots(time, crossing.low, crossing.high):
                 yield _counted(time, crossing, crossing.zones[0], pivot)
@@ -146,11 +146,11 @@ def _counted(time: TimeOrder, crossing: Crossing, zone: Zone, pivot: str) -> Obs
     return Obstruction(time.facts.query, pivot, (TurnZone(turn, zone),), crossing.if_)
 
 
-def _unequal(time: TimeOrder, found_crossings: list[Crossing]) -> Iterator[Obstruction]:
+def _unequal(time: TimeOrder, time_crossings: list[Crossing]) -> Iterator[Obstruction]:
     """Pairs that differ; in self-joins also those of which either may be the smaller."""
     for atom, unequal in unequal_crossings(time):
         yield from _probed(time, unequal, [atom])
-    for crossing in found_crossings:
+    for crossing in time_crossings:
         yield from _probed(time, crossing, evidence(time.facts.query, crossing.low, crossing.high))
 
 
@@ -188,9 +188,9 @@ def _weakened(atom: Atom) -> Atom:
 
 
 def _pair(time: TimeOrder, pivot: str, clash: Clash) -> Iterator[Obstruction]:
-    own, crossing, zone, other_zone = clash
+    own, crossing, zone, crossed_zone = clash
     first = Turn(own.low, own.high, own.low.occurrence == pivot)
     second = Turn(crossing.low, crossing.high, crossing.high.occurrence in time.down(pivot))
-    turn_zones = (TurnZone(first, zone), TurnZone(second, other_zone))
+    turn_zones = (TurnZone(first, zone), TurnZone(second, crossed_zone))
     for way in apart(time.facts, own, crossing) if first.ascending != second.ascending else [None]:
         yield Obstruction(time.facts.query, pivot, turn_zones, () if way is None else (way,))

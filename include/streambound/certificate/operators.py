@@ -22,7 +22,7 @@ from streambound.boundedness.crossings import (
     unequal_crossings,
 )
 from streambound.boundedness.questions import filtered, joined
-from streambound.boundedness.times import with_plain_times
+from streambound.boundedness.time_buckets import with_plain_times
 from streambound.boundedness.unfolding import unfolded
 from streambound.certificate.layout import Turn
 from streambound.certificate.obstructions import Obstruction, Suffix, TurnZone, obstructions
@@ -124,20 +124,20 @@ class _Maker:
     evaluator: Evaluator
 
     def witness(self, size: int) -> Made:
-        found, tried = False, min(size, SAMPLE)
+        any_failed, tried = False, min(size, SAMPLE)
         for query in self._joins():
             try:
                 for make in self._plans(query, size):
                     sample = make(tried)
                     if sample is None or not self._told_apart(sample):
                         continue
-                    found = True
+                    any_failed = True
                     whole = sample if size == tried else make(size)
                     if whole is not None and fits(self.statement, whole):
                         return Made(whole)
             except SearchLimit:
                 continue
-        return Made(None, found)
+        return Made(None, any_failed)
 
     def _joins(self) -> list[Query]:
         try:
@@ -172,17 +172,25 @@ class _Maker:
 
     def _of_statement(self, witness: Witness) -> Witness:
         """The witness of a join over the statement's own relations and columns."""
-        known = {relation.name: relation for relation in self.statement.scanned}
+        relations = {relation.name: relation for relation in self.statement.scanned}
         made = {relation.name: relation for relation, _ in fed(self.statement)}
 
         def of(events: Iterable[Event]) -> tuple[Event, ...]:
-            told = (_beneath(made[e["stream"]], e) if e["stream"] in made else e for e in events)
-            return tuple(_own(known[e["stream"]], e) for e in told if e is not None and e["stream"] in known)
+            converted = (_beneath(made[e["stream"]], e) if e["stream"] in made else e for e in events)
+            return tuple(
+                _own(relations[e["stream"]], e)
+                for e in converted
+                if e is not None and e["stream"] in relations
+            )
 
         slots = tuple(Slot(of(s.fixed), of(s.optional), of(s.suffix)) for s in witness.slots)
-        static: dict[str, list[Event]] = {n: [] for n, r in known.items() if r.kind is Kind.STATIC}
+        static: dict[str, list[Event]] = {n: [] for n, r in relations.items() if r.kind is Kind.STATIC}
         static.update(
-            {n: [_own(known[n], row) for row in rows] for n, rows in witness.static.items() if n in known}
+            {
+                n: [_own(relations[n], row) for row in rows]
+                for n, rows in witness.static.items()
+                if n in relations
+            }
         )
         return Witness(self.statement.name, slots, static)
 
@@ -199,7 +207,7 @@ def _beneath(relation: Relation, event: Event) -> Event | None:
         return None
     then, base = made.blocks[0].then, made.selections[0].base
     source = base.occurrences[0].relation
-    found: Event = {column.name: None if column.nullable else 0 for column in source.own}
+    below: Event = {column.name: None if column.nullable else 0 for column in source.own}
     for number, column in enumerate(relation.own):
         position: int | None = number
         if then is not None and number < len(then.shown):
@@ -211,11 +219,11 @@ def _beneath(relation: Relation, event: Event) -> Event | None:
         if position is None or position >= len(base.select) or column.name not in event:
             continue
         if isinstance(term := base.select[position].term, Attribute) and not source.column(term.column).of:
-            found[term.column] = event[column.name]
+            below[term.column] = event[column.name]
     moment = event.get(relation.timestamp or "ts", event.get("ts"))
     if moment is not None:
-        found[source.timestamp or "ts"] = moment
-    return {**found, "stream": source.name}
+        below[source.timestamp or "ts"] = moment
+    return {**below, "stream": source.name}
 
 
 def _obstructions(time: TimeOrder) -> Iterator[Obstruction]:
@@ -249,8 +257,8 @@ def _obstructions(time: TimeOrder) -> Iterator[Obstruction]:
         if attribute not in (pair.turn.low, pair.turn.high):
             turned = TurnZone(Turn(attribute, attribute, ascending), zones[attribute])
             yield Obstruction(query, pivot, (pair, turned), if_)
-    for one, pivot in product(single, time.infinite):
-        yield from (Obstruction(query, pivot, (one,), (), suffix) for suffix in (Suffix.AGAIN, Suffix.REST))
+    for item, pivot in product(single, time.infinite):
+        yield from (Obstruction(query, pivot, (item,), (), suffix) for suffix in (Suffix.AGAIN, Suffix.REST))
 
 
 # What the slots of a join are changed to where the operator asks for more.
@@ -317,17 +325,19 @@ def _orders(statement: Statement) -> Iterator[frozenset[tuple[str, str]]]:
             positions = {p for p, _ in block.then.order}
         elif isinstance(block.then, Framing):
             positions = {p for over in block.then.functions for p, _ in over.order}
-            told = (over.aggregate for over in block.then.functions)
-            positions.update(p for aggregate in told if aggregate is not None for p in aggregate.arguments)
-        found = {
+            aggregates = (over.aggregate for over in block.then.functions)
+            positions.update(
+                p for aggregate in aggregates if aggregate is not None for p in aggregate.arguments
+            )
+        orders = {
             (selection.base.occurrence(term.occurrence).relation.name, term.column)
             for selection in block.selections
             for p in positions
             if isinstance(term := selection.base.select[p].term, Attribute)
             and not selection.base.is_time(term)
         }
-        if found:
-            yield frozenset(found)
+        if orders:
+            yield frozenset(orders)
 
 
 def _numbers(statement: Statement) -> Iterator[int]:
@@ -341,9 +351,9 @@ def _numbers(statement: Statement) -> Iterator[int]:
     yield 2
 
 
-def _tests(found: Test | Tests | None) -> Iterator[Test]:
-    if isinstance(found, Test):
-        yield found
-    elif found is not None:
-        for part in found.parts:
+def _tests(tests: Test | Tests | None) -> Iterator[Test]:
+    if isinstance(tests, Test):
+        yield tests
+    elif tests is not None:
+        for part in tests.parts:
             yield from _tests(part)

@@ -16,8 +16,8 @@ from fractions import Fraction
 from streambound.boundedness.verdict import Reason
 from streambound.errors import DataError
 from streambound.query.catalog import Catalog
+from streambound.query.column_types import Family, NotANumber, Type, Value
 from streambound.query.model import Attribute, Column, Constant, Domain, Filter, Membership, Op, Query
-from streambound.query.values import Family, NotANumber, Type, Value
 
 # Placeholders where nothing is known. Day 19,723 is 1 January 2024.
 FIRST_DAY, DAYS = 19_723, 365
@@ -108,11 +108,7 @@ class Hints:
     def _sources(self, attribute: Attribute, linked: Iterable[Attribute]) -> Iterator[tuple[Ends, Origin]]:
         family, linked = self.query.type_of(attribute).family, list(linked)
         yield self._ends([attribute]), Origin.WRITTEN
-        alike = [
-            other_attribute
-            for other_attribute in linked
-            if self.query.type_of(other_attribute).family is family
-        ]
+        alike = [partner for partner in linked if self.query.type_of(partner).family is family]
         yield self._ends(alike), Origin.WRITTEN
         columns = list(self._columns(attribute, linked))
         yield from ((_domain_ends(column.domain), Origin.WRITTEN) for column in columns)
@@ -121,8 +117,8 @@ class Hints:
     def _ends(self, attributes: Iterable[Attribute]) -> Ends:
         lows, highs = list[Value](), list[Value]()
         for attribute in attributes:
-            for found, ends in zip((lows, highs), _domain_ends(self._column(attribute).domain), strict=True):
-                found.extend(ends)
+            for side, ends in zip((lows, highs), _domain_ends(self._column(attribute).domain), strict=True):
+                side.extend(ends)
             for atom in self.query.where:
                 if isinstance(atom, Filter) and atom.attribute == attribute:
                     _collect(atom, lows, highs)
@@ -135,11 +131,7 @@ class Hints:
         """The columns that may share the values of one, nearest first."""
         yield self._column(attribute)
         kind = self.query.type_of(attribute)
-        yield from (
-            self._column(other_attribute)
-            for other_attribute in linked
-            if self.query.type_of(other_attribute) == kind
-        )
+        yield from (self._column(partner) for partner in linked if self.query.type_of(partner) == kind)
         for relation in self.catalog.relations:
             for column in relation.columns:
                 if column.name.lower() == attribute.column.lower() and column.type == kind:
@@ -147,14 +139,14 @@ class Hints:
 
     def _pool(self, kind: Type) -> list[Value]:
         """The constants of the query that values of a type compare with, sorted."""
-        found = set[Value]()
+        values = set[Value]()
         for atom in self.query.where:
             if isinstance(atom, Filter):
                 constants: tuple[Constant, ...] = (atom.constant,)
             else:
                 constants = atom.values if isinstance(atom, Membership) else ()
-            found.update(c.value for c in constants if c.type.family is kind.family)
-        return sorted(v for v in found if v is not None and not isinstance(v, NotANumber))
+            values.update(c.value for c in constants if c.type.family is kind.family)
+        return sorted(v for v in values if v is not None and not isinstance(v, NotANumber))
 
     def _default(self, kind: Type) -> tuple[Value, Value]:
         pool = self._pool(kind)
@@ -176,11 +168,11 @@ class Hints:
             yield from WORDS
             return
         step = DAY if kind.family is Family.TIMESTAMP else 1
-        known = pool or [FIRST_DAY * DAY if kind.family is Family.TIMESTAMP else 0]
-        for before, value in zip([None, *known], known, strict=False):
+        values = pool or [FIRST_DAY * DAY if kind.family is Family.TIMESTAMP else 0]
+        for before, value in zip([None, *values], values, strict=False):
             yield value - step if before is None else (before + value) / 2 if step == 1 else before + step
             yield value
-        yield known[-1] + step
+        yield values[-1] + step
 
 
 Ends = tuple[list[Value], list[Value]]

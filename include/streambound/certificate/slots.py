@@ -16,8 +16,8 @@ from typing import Any
 from streambound.certificate.layout import Copy, Layout
 from streambound.certificate.obstructions import Obstruction, Suffix
 from streambound.evaluation.corpus import plain
+from streambound.query.column_types import Family, Value
 from streambound.query.model import Attribute, Column, Domain, Kind, Occurrence
-from streambound.query.values import Family, Value
 
 Event = dict[str, Any]
 
@@ -49,7 +49,7 @@ class Builder:
         before = [a for a in time.infinite if a in time.down(pivot)]
         after = [a for a in time.infinite if a not in before]
         first = self._events(self._lasting, 0, 0)
-        found_slots = []
+        made = []
         for k in range(size):
             fixed = self._events((a for a in before if a != pivot), k, k + 1)
             suffix = self._events(
@@ -57,9 +57,9 @@ class Builder:
             )
             if self.obstruction.suffix is Suffix.PROBE:
                 suffix = (*self._events(after, size, size + 1), *self._events(after, k, size + 2))
-            found_slots.append(Slot((*first, *fixed), self._events([pivot], k, k + 1), suffix))
+            made.append(Slot((*first, *fixed), self._events([pivot], k, k + 1), suffix))
             first = ()
-        return tuple(found_slots)
+        return tuple(made)
 
     @property
     def _lasting(self) -> list[str]:
@@ -71,11 +71,11 @@ class Builder:
 
     def static(self) -> dict[str, list[Event]]:
         """The rows of the static relations: one for each occurrence."""
-        found: dict[str, list[Event]] = {}
+        rows: dict[str, list[Event]] = {}
         for occurrence in self.obstruction.query.statics:
             row = self._row(occurrence, self.copies[0])
-            found.setdefault(occurrence.relation.name, []).append(row)
-        return found
+            rows.setdefault(occurrence.relation.name, []).append(row)
+        return rows
 
     def _events(self, aliases: Iterable[str], copy: int, shift: int) -> tuple[Event, ...]:
         """The tuples of some occurrences, ``shift`` slots later than the assignment has them."""

@@ -13,7 +13,7 @@ from itertools import pairwise, takewhile
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from streambound.query.dialects.reading import SPARK, Language
+from streambound.query.dialects.languages import SPARK, Language
 from streambound.query.dialects.tokens import tokens
 
 _OPEN, _CLOSE = TokenType.L_PAREN, TokenType.R_PAREN
@@ -129,15 +129,15 @@ def spliced(text: str, splices: Iterable[Splice]) -> str:
 @lru_cache(maxsize=8)
 def members(text: str, spoken: Language = SPARK) -> tuple[Member, ...]:
     """The SELECTs of a statement in order, one unless it is a union."""
-    found = tokens(text, spoken)
+    stream = tokens(text, spoken)
     if spoken is not SPARK:
         # EMIT CHANGES, EMIT ON WINDOW CLOSE: no clause of a SELECT.
-        found = list(takewhile(lambda token: token.text.upper() != "EMIT", found))
-    return _members(text, found)
+        stream = list(takewhile(lambda token: token.text.upper() != "EMIT", stream))
+    return _members(text, stream)
 
 
 def _members(text: str, given: list[Token]) -> tuple[Member, ...]:
-    found: list[list[Token]] = [[]]
+    lists: list[list[Token]] = [[]]
     sources: list[Member | None] = [None]
     depth = 0
     for number, token in enumerate(given):
@@ -145,33 +145,33 @@ def _members(text: str, given: list[Token]) -> tuple[Member, ...]:
         if depth < 0:
             break
         if token.token_type in _BETWEEN_MEMBERS and depth == 0:
-            found.append([])
+            lists.append([])
             sources.append(None)
         elif (depth == 0 and token.token_type is not _OPEN) and token.token_type is not TokenType.SEMICOLON:
-            found[-1].append(token)
+            lists[-1].append(token)
         if depth == 0 and token.token_type is _OPEN:
             before, after = given[number - 1 : number], given[number + 1 :]
-            kinds = [one.token_type for one in (*before, *after[:1])]
+            kinds = [item.token_type for item in (*before, *after[:1])]
             if kinds == [TokenType.FROM, TokenType.SELECT]:
                 sources[-1] = _members(text, after)[0]
         depth += token.token_type is _OPEN
-    if len(found) > 1:
+    if len(lists) > 1:
         # UNION ALL and UNION DISTINCT: the word belongs to the union.
         words = (TokenType.ALL, TokenType.DISTINCT)
-        found = [part[1:] if part and part[0].token_type in words else part for part in found]
+        lists = [part[1:] if part and part[0].token_type in words else part for part in lists]
     return tuple(
-        Member(text, tuple(part), source) for part, source in zip(found, sources, strict=True) if part
+        Member(text, tuple(part), source) for part, source in zip(lists, sources, strict=True) if part
     )
 
 
 def partition(text: str, added: str, spoken: Language = SPARK) -> list[Splice]:
     """Splices that add a key to the only PARTITION BY of a text."""
-    found = tokens(text, spoken)
-    starts = [n for n, token in enumerate(found) if token.token_type is TokenType.PARTITION_BY]
+    stream = tokens(text, spoken)
+    starts = [n for n, token in enumerate(stream) if token.token_type is TokenType.PARTITION_BY]
     if len(starts) != 1:
         return []
     depth = 0
-    for last, token in pairwise(found[starts[0] :]):
+    for last, token in pairwise(stream[starts[0] :]):
         ends = token.token_type in (_CLOSE, TokenType.ORDER_BY)
         if ends and depth == 0:
             return [Splice(last.end + 1, last.end + 1, f", {added}")]

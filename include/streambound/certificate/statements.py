@@ -56,8 +56,8 @@ def statement_witness(
     if statement.plain:
         for query in _candidates(decision):
             try:
-                found_witness = _with_all_statics(statement, witness(query, size, judge))
-                return replace(found_witness, query=statement.name)
+                candidate = _with_all_statics(statement, witness(query, size, judge))
+                return replace(candidate, query=statement.name)
             except WitnessError:
                 continue
     elif decision.verdict.outcome is Outcome.UNBOUNDED:
@@ -69,10 +69,10 @@ def statement_witness(
     raise refused(statement.name, decision.verdict, None if room else size)
 
 
-def _with_all_statics(statement: Statement, found_witness: Witness) -> Witness:
+def _with_all_statics(statement: Statement, candidate: Witness) -> Witness:
     """The witness of a part, in which the static relations that only other parts read are empty."""
     unread: dict[str, list[dict[str, Any]]] = {o.relation.name: [] for o in statement.statics}
-    return replace(found_witness, static={**unread, **found_witness.static})
+    return replace(candidate, static={**unread, **candidate.static})
 
 
 def proved(statement: Statement, decision: Decision, size: int) -> Verdict | None:
@@ -81,8 +81,8 @@ def proved(statement: Statement, decision: Decision, size: int) -> Verdict | Non
         # See ``statement_witness``: what holds at a small size is no proof.
         return None
     judge = Judge(definition(statement), timed(statement))
-    found = (query for query in _candidates(decision) if verified(query, size, judge) is not None)
-    return next((exact(query, witnessed=True) for query in found), None)
+    proven = (query for query in _candidates(decision) if verified(query, size, judge) is not None)
+    return next((exact(query, witnessed=True) for query in proven), None)
 
 
 def _candidates(decision: Decision) -> Iterator[Query]:
@@ -92,18 +92,18 @@ def _candidates(decision: Decision) -> Iterator[Query]:
     # One of each part in turn: which part comes first depends on the text.
     parted = zip_longest(*(_in_roles(folded(part.query)) for part in open_parts))
     yield from islice((query for turn in parted for query in turn if query is not None), TRIED)
-    narrower = (found_query for part in open_parts for found_query in _narrowed(part, decision.parts))
+    narrower = (narrow for part in open_parts for narrow in _narrowed(part, decision.parts))
     yield from (query for query in islice(narrower, TRIED) if promising(exact(query)))
 
 
 def _in_roles(query: Query) -> Iterator[Query]:
     """A self-join in which no tuple passes the filters of two occurrences; nothing where it is so anyway."""
     pairs = [
-        (occurrence.alias, other_occurrence.alias)
-        for occurrence, other_occurrence in combinations(query.occurrences, 2)
-        if occurrence.relation == other_occurrence.relation
+        (occurrence.alias, second.alias)
+        for occurrence, second in combinations(query.occurrences, 2)
+        if occurrence.relation == second.relation
     ]
-    yield from dict.fromkeys(found_query for found_query in _parted(query, pairs) if found_query != query)
+    yield from dict.fromkeys(part for part in _parted(query, pairs) if part != query)
 
 
 def _parted(query: Query, pairs: list[tuple[str, str]]) -> Iterator[Query]:
@@ -111,8 +111,8 @@ def _parted(query: Query, pairs: list[tuple[str, str]]) -> Iterator[Query]:
     if not left:
         yield query
         return
-    one, other = left[0]
-    for way in (*_failed(query, one, other), *_failed(query, other, one)):
+    first, second = left[0]
+    for way in (*_failed(query, first, second), *_failed(query, second, first)):
         narrower = replace(query, where=tuple(dict.fromkeys((*query.where, *way))))
         if system(narrower).satisfiable():
             yield from _parted(narrower, left[1:])
@@ -150,12 +150,16 @@ def _other_rows(part: Part, parts: tuple[Part, ...]) -> Query:
 def _alone(part: Part, parts: tuple[Part, ...]) -> Iterator[Query]:
     """The part where a condition of each other part that its tuples could meet is not true."""
     query = part.query
-    others = [
+    conjunctions = [
         tuple(renamed_atom(atom, names) for atom in p.query.where)
         for p in parts
         for names in maps_of(query, p.query)
     ]
-    ways = [_broken(other, query) for other in others if not set(other) <= set(query.where)]
+    ways = [
+        _broken(conjunction, query)
+        for conjunction in conjunctions
+        if not set(conjunction) <= set(query.where)
+    ]
     for choice in product(*ways) if ways else ():
         atoms = (*query.where, *(atom for way in choice for atom in way))
         yield replace(query, where=tuple(dict.fromkeys(a for a in atoms if not _said(a, query))))
@@ -166,7 +170,7 @@ def _said(atom: Atom, query: Query) -> bool:
     return isinstance(atom, NullTest) and not atom.null and atom.attribute in query.present
 
 
-def _broken(other: Iterable[Atom], query: Query) -> list[tuple[Atom, ...]]:
+def _broken(conjunction: Iterable[Atom], query: Query) -> list[tuple[Atom, ...]]:
     """The ways in which a conjunction fails where ``query`` holds; one that fails anyway is no way."""
-    known = set(query.where)
-    return [way for atom in other if atom not in known for way in untrue(atom, query.nullable)]
+    atoms = set(query.where)
+    return [way for atom in conjunction if atom not in atoms for way in untrue(atom, query.nullable)]

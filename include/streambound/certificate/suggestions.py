@@ -17,10 +17,10 @@ from streambound.certificate.drafts import Draft
 from streambound.certificate.edits import Change, Edit, edits
 from streambound.certificate.ranges import Hints
 from streambound.query.catalog import Catalog
+from streambound.query.column_types import Type, Value
 from streambound.query.formula import atoms_of
 from streambound.query.model import Domain, Relation
 from streambound.query.statement import Statement
-from streambound.query.values import Type, Value
 
 SUGGESTIONS = 3
 # Decisions that a query's suggestions may take: one takes a millisecond or two, more with many columns.
@@ -88,15 +88,15 @@ class Suggestion:
 
     def to_json(self) -> dict[str, Any]:
         """The object in ``suggestions`` of ``check --format json``."""
-        found: dict[str, Any] = {"sql": self.sql, "verdict": "bounded", "units": self.size.units}
-        found["change"] = self.change
+        body: dict[str, Any] = {"sql": self.sql, "verdict": "bounded", "units": self.size.units}
+        body["change"] = self.change
         if self.written is not None:
-            found["statement"] = self.written
+            body["statement"] = self.written
         further = {"units_formula": self.size.formula, "unplanned": self.size.unplanned}
-        found.update({key: text for key, text in further.items() if text is not None})
+        body.update({key: text for key, text in further.items() if text is not None})
         if self.catalog is not None and self.declared is not None:
-            found |= {"catalog": self.catalog, "catalog_units": self.declared.units}
-        return found
+            body |= {"catalog": self.catalog, "catalog_units": self.declared.units}
+        return body
 
 
 @dataclass(frozen=True)
@@ -159,11 +159,11 @@ class _Search:
 
     def _further(self, state: _State, reasons: tuple[Reason, ...]) -> list[Edit]:
         taken = {made.replaces for made in state.made}
-        found_edits: list[Edit] = []
+        further: list[Edit] = []
         for hints in self._hints:
             if mine := tuple(reason for reason in reasons if self._select_of(reason) is hints):
-                found_edits += (e for e in edits(state.draft, hints, mine) if e.replaces not in taken)
-        return sorted(found_edits, key=lambda edit: edit.change)
+                further += (e for e in edits(state.draft, hints, mine) if e.replaces not in taken)
+        return sorted(further, key=lambda edit: edit.change)
 
     def _select_of(self, reason: Reason) -> Hints | None:
         """The SELECT that a reason is about: the last one with its columns that begins before its place."""
@@ -207,8 +207,8 @@ class _Search:
         """Without the edits that later ones made superfluous."""
         for edit in state.made if self._left else ():
             kept, draft = tuple(e for e in state.made if e is not edit), start.draft
-            for other_edit in kept:
-                draft = other_edit.apply(draft)
+            for rest in kept:
+                draft = rest.apply(draft)
             smaller = self._decided(kept, draft)
             if smaller is not None and smaller.size is not None:
                 state = smaller
@@ -236,13 +236,13 @@ def _obstructed(state: _State) -> tuple[int, int]:
     return len(state.reasons), sum(edit.change for edit in state.made)
 
 
-def _chosen(found: list[tuple[Size, _State]]) -> list[tuple[Size, _State]]:
+def _chosen(states: list[tuple[Size, _State]]) -> list[tuple[Size, _State]]:
     """The best of each kind of change first, then the others; told in order of change and size."""
-    ranked, kinds = _least(sorted(found, key=_rank)), set[tuple[Change, ...]]()
+    ranked, kinds = _least(sorted(states, key=_rank)), set[tuple[Change, ...]]()
     first, rest = list[tuple[Size, _State]](), list[tuple[Size, _State]]()
-    for one in ranked:
-        kind = tuple(sorted(edit.change for edit in one[1].made))
-        (rest if kind in kinds else first).append(one)
+    for state in ranked:
+        kind = tuple(sorted(edit.change for edit in state[1].made))
+        (rest if kind in kinds else first).append(state)
         kinds.add(kind)
     return sorted([*first, *rest][:SUGGESTIONS], key=_rank)
 
@@ -250,13 +250,13 @@ def _chosen(found: list[tuple[Size, _State]]) -> list[tuple[Size, _State]]:
 def _least(ranked: list[tuple[Size, _State]]) -> list[tuple[Size, _State]]:
     """Of those that change the same columns only the one that changes least."""
     least: dict[frozenset[object], tuple[Size, _State]] = {}
-    for one in ranked:
-        least.setdefault(frozenset(edit.replaces for edit in one[1].made), one)
+    for state in ranked:
+        least.setdefault(frozenset(edit.replaces for edit in state[1].made), state)
     return list(least.values())
 
 
-def _rank(found: tuple[Size, _State]) -> tuple[int, int, bool, int]:
-    size, state = found
+def _rank(sized: tuple[Size, _State]) -> tuple[int, int, bool, int]:
+    size, state = sized
     changes = sum(edit.change for edit in state.made)
     return len(state.made), changes, size.units is None, size.units or 0
 
@@ -267,13 +267,13 @@ Domains = dict[Relation, dict[str, Domain]]
 
 def _domains(made: Iterable[Edit]) -> Domains | None:
     """The domains that do what some edits do; None if one of the edits is no bound."""
-    found: Domains = {}
+    domains: Domains = {}
     for edit in made:
         if edit.domain is None:
             return None
         relation, column, domain = edit.domain
-        found.setdefault(relation, {})[column] = domain
-    return found
+        domains.setdefault(relation, {})[column] = domain
+    return domains
 
 
 def _declared(catalog: Catalog, domains: Domains) -> Catalog:
@@ -296,12 +296,12 @@ def _snippet(domains: Domains) -> dict[str, Any]:
 
 
 def _body(kind: Type, domain: Domain) -> dict[str, Any]:
-    found = {
+    body = {
         "min": _yaml_value(kind, domain.minimum),
         "max": _yaml_value(kind, domain.maximum),
         "values": None if domain.values is None else [_yaml_value(kind, value) for value in domain.values],
     }
-    return {key: value for key, value in found.items() if value is not None}
+    return {key: value for key, value in body.items() if value is not None}
 
 
 def _yaml_value(kind: Type, value: Value | None) -> Any:

@@ -87,8 +87,8 @@ class Verification:
 
     def to_json(self) -> dict[str, Any]:
         """The object that ``streambound witness --verify`` prints."""
-        found = {"query": self.query, "size": self.size}
-        return {**found, "states": self.states, "told_apart": self.told_apart}
+        body = {"query": self.query, "size": self.size}
+        return {**body, "states": self.states, "told_apart": self.told_apart}
 
 
 def verify(query: Statement, witness: Witness, evaluator: Evaluator | None = None) -> Verification:
@@ -133,9 +133,9 @@ def _states(query: Statement, witness: Witness, evaluator: Evaluator | None) -> 
         yield tuple(replies)
 
 
-def _reply(found: Sequence[Sequence[Answer]]) -> tuple[tuple[tuple[Any, ...], ...], ...]:
+def _reply(answers: Sequence[Sequence[Answer]]) -> tuple[tuple[tuple[Any, ...], ...], ...]:
     """The new answers at each marker; where there is no time, a marker's number is no part of them."""
-    return tuple(tuple((answer.row, answer.count) for answer in marker) for marker in found)
+    return tuple(tuple((answer.row, answer.count) for answer in marker) for marker in answers)
 
 
 def refuse_size(size: int, what: str, limit: int = REPLAY_LIMIT) -> None:

@@ -47,9 +47,9 @@ from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
 from streambound.errors import DataError, WitnessError
 from streambound.evaluation.events import batches, timed
+from streambound.query.column_types import Family
 from streambound.query.model import Query
 from streambound.query.statement import Statement
-from streambound.query.values import Family
 
 __all__ = ["SIZE_LIMIT", "Judge", "Verification", "Witness", "verified", "verify", "witness"]
 
@@ -93,12 +93,12 @@ def witness(query: Query, size: int, judge: Judge | None = None) -> Witness:
     if not promising(verdict):
         raise refused(query.name, verdict)
     try:
-        found_witness = next(_witnesses(query, size, judge or _own(query)), None)
+        proof = next(_witnesses(query, size, judge or _own(query)), None)
     except SearchLimit:
-        found_witness = None
-    if found_witness is None:
+        proof = None
+    if proof is None:
         raise refused(query.name, verdict, size)
-    return found_witness
+    return proof
 
 
 def refused(name: str, verdict: Verdict, size: int | None = None) -> WitnessError:
@@ -133,14 +133,10 @@ def verified(query: Query, size: int, judge: Judge | None = None) -> Witness | N
     The way to decide a statement of which ``query`` is one part: its own evaluator judges.
     """
     try:
-        found_witness = witness(query, size, judge)
+        proof = witness(query, size, judge)
     except WitnessError:
         return None
-    return (
-        found_witness
-        if holds(Statement.of(query), found_witness, judge.evaluator if judge else None)
-        else None
-    )
+    return proof if holds(Statement.of(query), proof, judge.evaluator if judge else None) else None
 
 
 def _witnesses(query: Query, size: int, judge: Judge) -> Iterator[Witness]:
@@ -154,9 +150,9 @@ def _witnesses(query: Query, size: int, judge: Judge) -> Iterator[Witness]:
             sample = build(tried)
             if sample is None or not _holds(query, sample, judge.evaluator):
                 continue
-            found_witness = sample if tried == size else build(size)
-            if found_witness is not None and fits(Statement.of(query), found_witness):
-                yield found_witness
+            proof = sample if tried == size else build(size)
+            if proof is not None and fits(Statement.of(query), proof):
+                yield proof
 
 
 def _variants(time: TimeOrder, wish: Wish) -> Iterator[tuple[Wish, Constancy]]:
@@ -171,11 +167,10 @@ def _variants(time: TimeOrder, wish: Wish) -> Iterator[tuple[Wish, Constancy]]:
         return
     yield wish, Constancy.STILL
     pairs = [
-        (attribute, other_attribute)
-        for attribute, other_attribute in combinations(query.mentioned, 2)
-        if attribute.column == other_attribute.column and not query.is_timestamp(attribute)
-        if query.occurrence(attribute.occurrence).relation
-        == query.occurrence(other_attribute.occurrence).relation
+        (attribute, second)
+        for attribute, second in combinations(query.mentioned, 2)
+        if attribute.column == second.column and not query.is_timestamp(attribute)
+        if query.occurrence(attribute.occurrence).relation == query.occurrence(second.occurrence).relation
     ]
     for turned in (False, True):
         choices = list(wish.choices)
@@ -198,12 +193,12 @@ def _holds(query: Query, sample: Witness, evaluator: Evaluator) -> bool:
         return False
 
 
-def fits(statement: Statement, found_witness: Witness) -> bool:
+def fits(statement: Statement, proof: Witness) -> bool:
     """Whether the events of a witness are values of the statement's columns, and keep what is promised."""
     try:
         for events in (
-            found_witness.events(statement, range(found_witness.size)),
-            *(slot.suffix for slot in found_witness.slots),
+            proof.events(statement, range(proof.size)),
+            *(slot.suffix for slot in proof.slots),
         ):
             list(batches(statement, events))
     except DataError:
@@ -252,7 +247,7 @@ def _late(time: TimeOrder) -> Iterator[Difference]:
     offsets = sum(abs(atom.offset) for atom in time.facts.query.joins)
     for alias in time.infinite:
         if alias in stamps:
-            known = space.constants(Family.TIME)
-            yield from (at_least(stamps[alias], c + offsets, strict=True) for c in known[-1:])
-            ends = (stamp for other, stamp in stamps.items() if other in time.finite)
+            constants = space.constants(Family.TIME)
+            yield from (at_least(stamps[alias], c + offsets, strict=True) for c in constants[-1:])
+            ends = (stamp for late, stamp in stamps.items() if late in time.finite)
             yield from (Difference(end, stamps[alias], -offsets, strict=True) for end in ends)

@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from streambound.errors import QueryError
 from streambound.query.dialects.guess import language
-from streambound.query.dialects.reading import Language
+from streambound.query.dialects.languages import Language
 from streambound.query.dialects.tokens import tokens, trees
 
 _CALCITE = ("flink", "sqrl", "feldera")
@@ -51,8 +51,8 @@ class Wording:
     def of(cls, sql: str, dialect: str) -> Wording:
         """The words that fit to a text."""
         spoken = language(dialect)
-        found = (t.text for t in tokens(sql, spoken) if t.token_type is TokenType.IDENTIFIER)
-        return cls(spoken, frozenset(found))
+        quoted = (t.text for t in tokens(sql, spoken) if t.token_type is TokenType.IDENTIFIER)
+        return cls(spoken, frozenset(quoted))
 
     def addition(self, spark: str) -> Addition:
         """What is added, where ``spark`` says it in Spark SQL."""
@@ -78,8 +78,8 @@ class Wording:
             number, unit = between
             if name == "ksql":
                 return Addition(f"WITHIN {number} {unit.upper()}", Spot.BEFORE_ON)
-            one, other = (self._sql(exp.column(a)) for a in _related(tree))
-            distance = f"DATEDIFF({unit}, {one}, {other})"
+            left, right = (self._sql(exp.column(a)) for a in _related(tree))
+            distance = f"DATEDIFF({unit}, {left}, {right})"
             return Addition(f"{distance} BETWEEN -{number} AND {number}", Spot.JOINED)
         return Addition(self._sql(tree))
 
@@ -112,10 +112,10 @@ class Wording:
 def is_word(name: str, spoken: Language | None = None) -> bool:
     """Whether a name needs no quotes: it is one word, and no keyword."""
     try:
-        found = tokens(name) if spoken is None else tokens(name, spoken)
+        stream = tokens(name) if spoken is None else tokens(name, spoken)
     except QueryError:
         return False
-    return len(found) == 1 and found[0].token_type is TokenType.VAR and found[0].text == name
+    return len(stream) == 1 and stream[0].token_type is TokenType.VAR and stream[0].text == name
 
 
 def typed_as_written(node: exp.Expr) -> exp.Expr:

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from streambound.checkpoint.answer_files import AnswerFile
 from streambound.checkpoint.inputs import Input
-from streambound.checkpoint.kept import Kept
 from streambound.synopsis.serial import digest as digest_of
 
 _MODULUS = 1 << 256
@@ -55,7 +55,7 @@ class Checkpoint:
     rows: int
     new: Tally
     total: Tally
-    file: Kept
+    file: AnswerFile
     answers: str
     segment: bytes | None = field(default=None, repr=False)
     state: bytes | None = field(default=None, repr=False)
@@ -68,7 +68,7 @@ class Checkpoint:
             "fingerprint": self.fingerprint,
             "partition": self.partition,
             "scope": self.scope,
-            "inputs": {stream: one.rows for stream, one in self.inputs.items()},
+            "inputs": {stream: operand.rows for stream, operand in self.inputs.items()},
             "segment": self.segment_digest,
             "state": self.state_digest,
             "chain": self.chain,
@@ -115,7 +115,7 @@ class Late:
 
 def chained(before: str, partition: str, inputs: Mapping[str, Input], segment_digest: str) -> str:
     """The chain at a boundary, from the one before it: equal chains have equal states and answers."""
-    rows = sorted((stream, one.rows) for stream, one in inputs.items())
+    rows = sorted((stream, operand.rows) for stream, operand in inputs.items())
     return digest_of(json.dumps([before, partition, rows, segment_digest]).encode())
 
 
@@ -160,7 +160,7 @@ def from_row(query: str, row: Mapping[str, Any]) -> Checkpoint | None:
             rows=int(row["rows"]),
             new=_tally(row["new"]),
             total=_tally(row["total"]),
-            file=Kept(*row["file"].split(" ")),
+            file=AnswerFile(*row["file"].split(" ")),
             answers=row["answers"],
             segment=row.get("segment"),
             state=row.get("state"),
@@ -191,5 +191,5 @@ def _tally_text(tally: Tally) -> str:
 
 
 def _tally(text: str) -> Tally:
-    rows, count, found = json.loads(text)
-    return Tally(int(rows), int(count), int(found, 16))
+    rows, count, digest = json.loads(text)
+    return Tally(int(rows), int(count), int(digest, 16))

@@ -16,8 +16,8 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any
 
+from streambound.query.column_types import NotANumber
 from streambound.query.model import Filter, Join, Query, Relation
-from streambound.query.values import NotANumber
 from streambound.synopsis.serial import plain
 
 # To be raised when the same plan comes to mean another state or segment, or other answers.
@@ -105,24 +105,24 @@ def _query(query: Query) -> Any:
     used: dict[str, set[str]] = {}
     for attribute in (*query.mentioned, *query.weight):
         used.setdefault(query.occurrence(attribute.occurrence).relation.name, set()).add(attribute.column)
-    found = {
+    body = {
         "distinct": query.ring.idempotent,
         "select": described(query.select),
         "from": [[o.alias, _relation(o.relation, used)] for o in query.occurrences],
         "where": described(query.where),
     }
-    return {**found, "weight": described(query.weight)} if query.weight else found
+    return {**body, "weight": described(query.weight)} if query.weight else body
 
 
 def _relation(relation: Relation, used: Mapping[str, Collection[str]]) -> Any:
     wanted = {*relation.read(used.get(relation.name, ())), relation.timestamp}
     columns = [described(column) for column in relation.columns if column.name in wanted]
     columns += [[c.name, c.formula] for c in relation.computed if c.name in wanted]
-    found = [relation.name, relation.kind.value, relation.timestamp, sorted(columns, key=_sorted_json)]
+    body = [relation.name, relation.kind.value, relation.timestamp, sorted(columns, key=_sorted_json)]
     promised: list[Any] = [relation.granularity, relation.max_rows_per_timestamp]
     if relation.rate is not None:
         promised.append([relation.rate.rows, relation.rate.length])
-    return [*found, promised] if any(promised) else found
+    return [*body, promised] if any(promised) else body
 
 
 def _static_rows(query: Query, name: str, rows: Rows) -> list[Any]:

@@ -26,15 +26,15 @@ class Input:
 
 def identity(files: Iterable[Path]) -> str:
     """The identity of a partition's files; a file that is gone has none of its own."""
-    found: list[list[str | int]] = []
+    identities: list[list[str | int]] = []
     for file in sorted(files):
         try:
             about = file.stat()
         except OSError:
-            found.append([file.name])
+            identities.append([file.name])
         else:
-            found.append([file.name, about.st_size, about.st_mtime_ns, about.st_ctime_ns])
-    return hashlib.sha256(json.dumps(found).encode()).hexdigest()[:32]
+            identities.append([file.name, about.st_size, about.st_mtime_ns, about.st_ctime_ns])
+    return hashlib.sha256(json.dumps(identities).encode()).hexdigest()[:32]
 
 
 def identified(parts: Iterable[Partition]) -> tuple[Partition, ...]:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from streambound.checkpoint.answer_files import as_written
 from streambound.checkpoint.boundary import Checkpoint, Late, chained
-from streambound.checkpoint.holder import Holder, read_holder
 from streambound.checkpoint.inputs import identity
-from streambound.checkpoint.kept import as_written
+from streambound.checkpoint.owner import Owner, read_owner
 from streambound.checkpoint.table import CheckpointTable
 
 DAMAGED = "its answer file is not what was written"
@@ -71,7 +71,10 @@ class Inspection:
 
     def to_json(self) -> list[dict[str, Any]]:
         """The objects that ``state --format json`` prints, one a line."""
-        late = [{"query": self.query, "kind": "late", **vars(one), "why": one.reason} for one in self.late]
+        late = [
+            {"query": self.query, "kind": "late", **vars(record), "why": record.reason}
+            for record in self.late
+        ]
         damaged = [{"query": self.query, "kind": "damaged", "why": fault} for fault in self.faults]
         return [*(inspected.to_json() for inspected in self.boundaries), *late, *damaged]
 
@@ -100,9 +103,9 @@ def inspect(
     names = sorted(table.rows)
     rows = {name: table.rows[name] for name in names}
     sound = table.load(names)
-    holder, boundaries, broken = read_holder(answers), list[Inspected](), False
+    holder, boundaries, broken = read_owner(answers), list[Inspected](), False
     # What is in quarantine is passed over: the version before it counts.
-    late = {(one.stream, one.partition): one.identity for one in table.late}
+    late = {(record.stream, record.partition): record.identity for record in table.late}
     chain = ""
     for name in names:
         row = rows[name]
@@ -119,7 +122,7 @@ def inspect(
     return Inspection(table.query, tuple(boundaries), table.late, tuple(table.faults))
 
 
-def _why(row: Checkpoint, intact: bool, fingerprint: str | None, holder: Holder | None) -> str | None:
+def _why(row: Checkpoint, intact: bool, fingerprint: str | None, holder: Owner | None) -> str | None:
     if not intact:
         return "its state is damaged"
     if row.fingerprint != fingerprint:
@@ -130,10 +133,10 @@ def _why(row: Checkpoint, intact: bool, fingerprint: str | None, holder: Holder 
 
 
 def _changed(row: Checkpoint, files: Files, late: Mapping[tuple[str, str], str]) -> str | None:
-    for stream, one in sorted(row.inputs.items()):
+    for stream, item in sorted(row.inputs.items()):
         at = (stream, row.partition)
         if at not in files:
             return f"{stream} has no such partition any more"
-        if identity(files[at]) not in (one.identity, late.get(at)):
+        if identity(files[at]) not in (item.identity, late.get(at)):
             return f"the files of {stream} have changed"
     return None

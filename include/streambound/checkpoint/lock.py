@@ -23,15 +23,15 @@ POLL_SECONDS = 0.2
 
 
 @contextmanager
-def alone(folder: Path, tell: Callable[[], None], wait: float = WAIT_SECONDS) -> Iterator[None]:
-    """Hold the folder of a query's answers; ``tell`` is called once if another run holds it.
+def alone(folder: Path, announce: Callable[[], None], wait: float = WAIT_SECONDS) -> Iterator[None]:
+    """Hold the folder of a query's answers; ``announce`` is called once if another run holds it.
 
     Raises:
         StorageError: another run still holds it after ``wait`` seconds, or the disk refuses.
     """
     with _opened(folder / NAME) as file:
         end = time.monotonic() + wait
-        told = False
+        announced = False
         while not _taken(file):
             if time.monotonic() > end:
                 raise StorageError(
@@ -39,9 +39,9 @@ def alone(folder: Path, tell: Callable[[], None], wait: float = WAIT_SECONDS) ->
                     subject=str(folder),
                     fix="run it again when that run has ended, or end that run",
                 )
-            if not told:
-                tell()
-                told = True
+            if not announced:
+                announce()
+                announced = True
             time.sleep(POLL_SECONDS)
         yield
 

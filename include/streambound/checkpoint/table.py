@@ -119,10 +119,10 @@ class CheckpointTable:
 
     def _files(self) -> list[str]:
         try:
-            found = self._storage().get_file_info(pafs.FileSelector("", recursive=True))
+            infos = self._storage().get_file_info(pafs.FileSelector("", recursive=True))
         except (DeltaError, FileNotFoundError):
             return []
-        return [info.path for info in found if info.type == pafs.FileType.File]
+        return [info.path for info in infos if info.type == pafs.FileType.File]
 
     def _storage(self) -> pafs.FileSystem:
         return pafs.PyFileSystem(DeltaStorageHandler(self.address))
@@ -144,7 +144,7 @@ class CheckpointTable:
                 self.rows[checkpoint.partition] = checkpoint
         if None in late:
             self.faults.append("the note of a quarantined partition is damaged")
-        self.late = tuple(one for one in late if one is not None)
+        self.late = tuple(record for record in late if record is not None)
 
     def _scan(self, columns: Sequence[str], partitions: Iterable[str] | None = None) -> Iterator[Any]:
         """Rows of the table's files; a file that cannot be read is a fault."""
@@ -153,26 +153,26 @@ class CheckpointTable:
         chosen = None if partitions is None else pc.field("partition").isin(list(partitions))
         for fragment in self._table.to_pyarrow_dataset().get_fragments(chosen):
             try:
-                found = fragment.to_table(schema=SCHEMA, columns=list(columns), filter=chosen).to_pylist()
+                rows = fragment.to_table(schema=SCHEMA, columns=list(columns), filter=chosen).to_pylist()
             except (OSError, ValueError, pa.ArrowException, DeltaError) as error:
                 self.faults.append(f"a file of the table cannot be read: {_first_line(error)}")
                 continue
-            yield from found
+            yield from rows
 
     def load(self, partitions: Iterable[str]) -> dict[str, Checkpoint]:
         """Checkpoints with segments and states; those that are damaged are left out, and no longer rows."""
         wanted = [name for name in partitions if name in self.rows]
-        found: dict[str, Checkpoint] = {}
+        by_partition: dict[str, Checkpoint] = {}
         with refused(self.address):
             for row in self._scan(SCHEMA.names, wanted) if wanted else ():
                 checkpoint = from_row(self.query, row) if row["kind"] == "boundary" else None
                 if checkpoint is not None and checkpoint.intact:
-                    found[checkpoint.partition] = checkpoint
+                    by_partition[checkpoint.partition] = checkpoint
         for name in wanted:
-            if name not in found:
+            if name not in by_partition:
                 self.faults.append(f"the state in the checkpoint of partition {name} is damaged")
                 del self.rows[name]
-        return found
+        return by_partition
 
     def commit(
         self,
@@ -222,9 +222,9 @@ class CheckpointTable:
         anew: bool,
     ) -> None:
         """Write the table from what is sound of it and what is new; damaged files are no part of it."""
-        others = dropped | {row.partition for row in rows}
+        replaced = dropped | {row.partition for row in rows}
         sound = [] if anew else [n for n, r in self.rows.items() if r.fingerprint == fingerprint]
-        survivors = list(self.load(name for name in sound if name not in others).values())
+        survivors = list(self.load(name for name in sound if name not in replaced).values())
         if self._unreadable:
             self._storage().delete_dir("_delta_log")
             self._unreadable = False
@@ -261,8 +261,8 @@ def _light(row: Checkpoint) -> Checkpoint:
 
 def _batch(fingerprint: str, rows: Iterable[Checkpoint], late: Iterable[Late]) -> pa.Table:
     ordered = sorted(rows, key=lambda row: row.partition)
-    found = [*map(to_row, ordered), *(late_to_row(one, fingerprint) for one in late)]
-    return pa.Table.from_pylist(found, schema=SCHEMA)
+    records = [*map(to_row, ordered), *(late_to_row(record, fingerprint) for record in late)]
+    return pa.Table.from_pylist(records, schema=SCHEMA)
 
 
 def _quoted(text: str) -> str:

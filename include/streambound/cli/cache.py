@@ -67,14 +67,14 @@ def _input(options: argparse.Namespace) -> References | Streams:
     from streambound.simulator.experiments.traces import read_references, read_streams
 
     problem = options.problem or ("joining" if options.streams else "caching")
-    needed, other = (
+    needed, refused = (
         (("trace", "column"), ("streams", "window"))
         if problem == "caching"
         else (("streams",), ("trace", "column", "bypass"))
     )
     if missing := [f"--{name}" for name in needed if getattr(options, name) is None]:
         raise QueryError(f"{problem} needs {' and '.join(missing)}", fix=f"add {' and '.join(missing)}")
-    if ignored := [f"--{name}" for name in other if getattr(options, name) not in (None, False)]:
+    if ignored := [f"--{name}" for name in refused if getattr(options, name) not in (None, False)]:
         raise QueryError(f"{problem} has no use for {', '.join(ignored)}", fix="leave it out")
     if problem == "caching":
         return read_references(options.trace, options.column)

@@ -39,18 +39,18 @@ def _advise(options: argparse.Namespace) -> int:
     if options.picture is not None and options.picture.suffix not in ENDINGS:
         raise QueryError(f"--picture is {options.picture}", accepted=f"a file in {' or '.join(ENDINGS)}")
     night = _night(query, catalog)
-    found_advice = advice(night, options.target)
+    advised = advice(night, options.target)
     if options.picture is not None:
         from streambound.report.trade_off import draw
 
         draw(night, options.picture)
     if options.format == "json":
-        print(json.dumps(found_advice.to_json(), ensure_ascii=False))
+        print(json.dumps(advised.to_json(), ensure_ascii=False))
     else:
         from streambound.report.advice import advice_text
 
-        print(advice_text(found_advice))
-    return 0 if found_advice.reached else 1
+        print(advice_text(advised))
+    return 0 if advised.reached else 1
 
 
 def _night(query: RegisteredQuery, catalog: Catalog) -> Night:
@@ -59,7 +59,7 @@ def _night(query: RegisteredQuery, catalog: Catalog) -> Night:
     from streambound.checkpoint.fingerprint import fingerprint
     from streambound.checkpoint.inspection import CHANGED_PLAN
     from streambound.history.prepare import beside
-    from streambound.history.recent import plan_for
+    from streambound.history.recent_past import plan_for
 
     plan = plan_for(query.name, query.sql, catalog, 1, *beside(query))
     night = read(settings.caches_root(), query.name)

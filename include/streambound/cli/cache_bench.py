@@ -46,20 +46,20 @@ def _bench(options: argparse.Namespace) -> int:
     from streambound.simulator.experiments.sweep import allocation_tasks, flow_expect_tasks, tasks
 
     configs = _checked(options)
-    counted, told = _measured("sweep", tasks(configs, options.runs), options.engine)
+    counted, timing = _measured("sweep", tasks(configs, options.runs), options.engine)
     if options.flow_expect:
         more, costs = _measured("FlowExpect", flow_expect_tasks(configs, options.flow_expect), options.engine)
-        counted, told = counted + more, told + costs
+        counted, timing = counted + more, timing + costs
     if options.out is not None and "tower" in configs:
         more, costs = _measured("allocation", allocation_tasks(options.runs), options.engine)
-        counted, told = counted + more, told + costs
-    found_cells = cells(counted)
-    for cell in found_cells:
+        counted, timing = counted + more, timing + costs
+    averaged = cells(counted)
+    for cell in averaged:
         print(json.dumps(cell.to_json()), flush=True)
-    lines = [*report(counted), *told]
+    lines = [*report(counted), *timing]
     print("\n".join(lines), file=sys.stderr)
     if options.out is not None:
-        _write(options.out, configs, counted, found_cells, lines)
+        _write(options.out, configs, counted, averaged, lines)
     return 0
 
 
@@ -86,13 +86,13 @@ def _checked(options: argparse.Namespace) -> list[str]:
 def _measured(what: str, tasks: Sequence[Task], engine: str) -> tuple[list[Counted], list[str]]:
     """What tasks count, and a line on what they cost."""
     started = time.perf_counter()
-    found = _swept(what, tasks, engine)
+    counted = _swept(what, tasks, engine)
     seconds = time.perf_counter() - started
     if sys.stderr.isatty():
         print(file=sys.stderr)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    line = f"{what}: {len(found):,} numbers of {len(tasks)} tasks in {seconds:.0f} s ({engine})"
-    return found, [f"{line}; peak memory of this process {peak:,.0f} MiB."]
+    line = f"{what}: {len(counted):,} numbers of {len(tasks)} tasks in {seconds:.0f} s ({engine})"
+    return counted, [f"{line}; peak memory of this process {peak:,.0f} MiB."]
 
 
 def _swept(what: str, tasks: Sequence[Task], engine: str) -> list[Counted]:

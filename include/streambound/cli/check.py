@@ -22,7 +22,7 @@ from streambound.cli.options import (
     refuse_ignored,
 )
 from streambound.errors import CatalogError, PlatformError, QueryError, StreamboundError
-from streambound.examination.asking import Examiner, NotDecided, Unanswered
+from streambound.examination.examiner import Examiner, NotDecided, Unanswered
 
 if TYPE_CHECKING:
     from streambound.cli.queries import Chosen
@@ -75,13 +75,13 @@ def add_parser(commands: Any) -> None:
 def seconds(text: str) -> float:
     """An option that limits a time."""
     try:
-        found = float(text)
+        number = float(text)
     except ValueError:
-        found = math.nan
+        number = math.nan
     # A day: more than anyone waits, and no more than a clock of the system takes.
-    if not 0 < found <= 86_400:
+    if not 0 < number <= 86_400:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0 and at most 86,400")
-    return found
+    return number
 
 
 def _number(text: str) -> int:
@@ -178,10 +178,10 @@ def files(options: argparse.Namespace) -> Iterator[Asked]:
     from streambound.cli.queries import models, queries
 
     if options.dbt is not None:
-        found = models(options.dbt, options.select or (), options.dialect)
+        paths = models(options.dbt, options.select or (), options.dialect)
     else:
-        found = iter(queries(options.paths, options.catalog))
-    yield from (asked_of(chosen, options) for chosen in found)
+        paths = iter(queries(options.paths, options.catalog))
+    yield from (asked_of(chosen, options) for chosen in paths)
 
 
 def asked_of(chosen: Chosen, options: argparse.Namespace) -> Asked:
@@ -229,10 +229,10 @@ def _all_decided(
     if most is None:
         most = SUGGESTED if form == "text" else math.inf
     if processes < 2:
-        for one in listed or asked:
-            for found_decided in decided(one, form, options, examiner, suggest=most > 0):
-                most -= found_decided.open
-                yield found_decided
+        for item in listed or asked:
+            for decision in decided(item, form, options, examiner, suggest=most > 0):
+                most -= decision.open
+                yield decision
         return
     # Loaded here: one file needs no threads.
     from concurrent.futures import ThreadPoolExecutor
@@ -243,22 +243,22 @@ def _all_decided(
     for each in examiners:
         free.put(each)
 
-    def answered(one: Asked, suggest: bool) -> list[Decided]:
+    def answered(item: Asked, suggest: bool) -> list[Decided]:
         mine = free.get()
         try:
-            return list(decided(one, form, options, mine, suggest))
+            return list(decided(item, form, options, mine, suggest))
         finally:
             free.put(mine)
 
     threads = ThreadPoolExecutor(processes)
     try:
         whole = most >= len(listed)
-        for one, several in zip(listed, threads.map(answered, listed, repeat(whole)), strict=True):
+        for item, several in zip(listed, threads.map(answered, listed, repeat(whole)), strict=True):
             # Which ones are the first that are not bounded is known only now.
-            again = not whole and most > 0 and any(found.open for found in several)
-            for found_decided in answered(one, True) if again else several:
-                most -= found_decided.open
-                yield found_decided
+            again = not whole and most > 0 and any(part.open for part in several)
+            for decision in answered(item, True) if again else several:
+                most -= decision.open
+                yield decision
     finally:
         threads.shutdown(wait=False, cancel_futures=True)
         for each in examiners:
@@ -295,18 +295,18 @@ def decided(
     if asked.written is None:
         question["said"] = asked_again(options, str(asked.path), asked.query)
     try:
-        found = examiner.ask(question, options.timeout)
+        reply = examiner.ask(question, options.timeout)
     except NotDecided as error:
         yield _undecided(asked, form, options.criterion, error)
         return
     except Unanswered as error:
         raise PlatformError(str(error), subject=asked.name, fix="run it again") from None
-    if "defect" in found:
-        raise RuntimeError(found["defect"]["traceback"])
-    if "refused" in found:
+    if "defect" in reply:
+        raise RuntimeError(reply["defect"]["traceback"])
+    if "refused" in reply:
         # The catalog was read before: it has been changed, or is gone.
-        raise CatalogError(found["refused"]["message"])
-    answer = found["answer"]
+        raise CatalogError(reply["refused"]["message"])
+    answer = reply["answer"]
     if "queries" in answer:
         for name in answer["queries"]:
             yield from decided(replace(asked, query=name), form, options, examiner, suggest)
@@ -327,7 +327,7 @@ def _judged(asked: Asked, form: str, verdict: str, outcome: str, formed: Any) ->
 def _undecided(asked: Asked, form: str, criterion: str, error: StreamboundError | NotDecided) -> Decided:
     from streambound.boundedness.verdict import Reason
     from streambound.compiler import Report
-    from streambound.examination.forms import formed
+    from streambound.examination.formats import formed
 
     name = asked.name if asked.query is None else f"{asked.name}/{asked.query}"
     if isinstance(error, StreamboundError):
@@ -335,8 +335,8 @@ def _undecided(asked: Asked, form: str, criterion: str, error: StreamboundError 
     else:
         fix = "; --timeout SECONDS gives it more time" if error.code == "too-slow" else ""
         report = Report(name, "unknown", criterion, reasons=(Reason("search-limit", error.message + fix),))
-    found = formed(form, report, asked.path, asked.sql, written=asked.written)
-    return _judged(asked, form, report.verdict, report.outcome, found)
+    text = formed(form, report, asked.path, asked.sql, written=asked.written)
+    return _judged(asked, form, report.verdict, report.outcome, text)
 
 
 class Again:
@@ -359,28 +359,28 @@ class Again:
 
 
 def _print_json(decided: Iterable[Decided]) -> Iterator[int]:
-    for found_decided in decided:
-        print(json.dumps(found_decided.formed, ensure_ascii=False))
-        yield found_decided.code
+    for decision in decided:
+        print(json.dumps(decision.formed, ensure_ascii=False))
+        yield decision.code
 
 
 def _print_sarif(decided: Iterable[Decided]) -> Iterable[int]:
     from streambound.report.sarif import sarif
 
-    found = list(decided)
-    log = sarif(result for one in found for result in one.formed)
+    decisions = list(decided)
+    log = sarif(result for decision in decisions for result in decision.formed)
     print(json.dumps(log, ensure_ascii=False, indent=2))
-    return [one.code for one in found]
+    return [decision.code for decision in decisions]
 
 
 def _print_text(decided: Iterable[Decided]) -> Iterator[int]:
     counts: dict[str, int] = {}
     left = 0
-    for found_decided in decided:
-        print(found_decided.formed)
-        counts[found_decided.verdict] = counts.get(found_decided.verdict, 0) + 1
-        left += found_decided.open and not found_decided.suggested
-        yield found_decided.code
+    for decision in decided:
+        print(decision.formed)
+        counts[decision.verdict] = counts.get(decision.verdict, 0) + 1
+        left += decision.open and not decision.suggested
+        yield decision.code
     print(", ".join(f"{number} {verdict}" for verdict, number in sorted(counts.items())))
     if left:
         print(f"without suggestions: {left} that came later; --suggestions N tells them of the first N")

@@ -15,7 +15,7 @@ def add_parser(commands: Any) -> None:
 
 
 def _code(options: argparse.Namespace) -> int:
-    from streambound.report.codes import described, every, meaning
+    from streambound.report.code_pages import described, every, meaning
 
     if options.code is not None:
         print(described(options.code), end="")

@@ -40,26 +40,26 @@ def _doctor(options: argparse.Namespace) -> int:
     else:
         query, catalog = registered_or_file(options.query, options.catalog, options.dialect, options.chosen)
         chosen = (query,)
-    streams, found = diagnose(chosen, catalog, settings.checkpoints())
-    findings = len([f for s in streams for f in s.findings] + [f for q in found for f in q.findings])
+    streams, diagnoses = diagnose(chosen, catalog, settings.checkpoints())
+    findings = len([f for s in streams for f in s.findings] + [f for q in diagnoses for f in q.findings])
     if options.format == "json":
-        print(json.dumps(_json(streams, found), ensure_ascii=False))
+        print(json.dumps(_json(streams, diagnoses), ensure_ascii=False))
     else:
-        print("\n".join(_lines(streams, found)))
+        print("\n".join(_lines(streams, diagnoses)))
         print("nothing found" if not findings else f"{findings} finding{'' if findings == 1 else 's'}")
-    invalid = any(registered_or_file.verdict == "invalid" for registered_or_file in found)
+    invalid = any(registered_or_file.verdict == "invalid" for registered_or_file in diagnoses)
     return 2 if invalid else 1 if findings else 0
 
 
-def _json(streams: Iterable[Examined], found: Iterable[Diagnosis]) -> dict[str, Any]:
-    return {"queries": [q.to_json() for q in found], "streams": [s.to_json() for s in streams]}
+def _json(streams: Iterable[Examined], diagnoses: Iterable[Diagnosis]) -> dict[str, Any]:
+    return {"queries": [q.to_json() for q in diagnoses], "streams": [s.to_json() for s in streams]}
 
 
-def _lines(streams: Iterable[Examined], found: Iterable[Diagnosis]) -> Iterator[str]:
+def _lines(streams: Iterable[Examined], diagnoses: Iterable[Diagnosis]) -> Iterator[str]:
     for stream in streams:
         yield from _stream_lines(stream)
     shown = {id(finding) for stream in streams for finding in stream.findings}
-    for query in found:
+    for query in diagnoses:
         units = "" if query.units is None else f", at most {query.units:,} units"
         yield f"{query.query}: {query.verdict}{units}"
         if query.streams:
@@ -67,8 +67,8 @@ def _lines(streams: Iterable[Examined], found: Iterable[Diagnosis]) -> Iterator[
             yield f"  reads {', '.join(query.streams)}: {_cost(query.cost)}; of that the next run: {anew}"
         # What is said of its streams stands above.
         for finding in query.findings:
-            told = id(finding) in shown
-            yield from [f"  ! {finding.check}: see above"] if told else _finding_lines(finding)
+            repeated = id(finding) in shown
+            yield from [f"  ! {finding.check}: see above"] if repeated else _finding_lines(finding)
 
 
 def _stream_lines(stream: Examined) -> Iterator[str]:

@@ -28,12 +28,12 @@ def _explain(options: argparse.Namespace) -> int:
     from streambound.compiler import CRITERIA, compile, invalid, on_engine, reported
     from streambound.report.verdicts import plan_text, verdict_text
 
-    found_chosen = chosen(options.query, options.catalog, options.dialect, options.chosen)
-    query, catalog = found_chosen.query, found_chosen.around.catalog
+    named = chosen(options.query, options.catalog, options.dialect, options.chosen)
+    query, catalog = named.query, named.around.catalog
     said = asked_again(options, options.query, options.chosen)
     try:
         job = compile(query.sql, catalog, query.name, compared=True, dialect=query.dialect, query=query.query)
-        report = replace(reported(job), engine=on_engine(job, options.engine, found_chosen.around.engine))
+        report = replace(reported(job), engine=on_engine(job, options.engine, named.around.engine))
     except StreamboundError as error:
         report = invalid(query.name, CRITERIA[0], error)
         print(verdict_text(report, query.sql, whole=True))
@@ -51,7 +51,7 @@ def _explain(options: argparse.Namespace) -> int:
 def _in_memory(job: Planned) -> bool:
     """Whether a query runs in k tuples of memory where there are few."""
     from streambound.approximate.equijoin import cacheable
-    from streambound.approximate.nightly.offered import SIZES
+    from streambound.approximate.nightly.defaults import SIZES
 
     try:
         query = cacheable(job.statement, min(SIZES), job.verdict.bounded, job.units).query

@@ -130,14 +130,14 @@ def _entries(options: argparse.Namespace) -> Sequence[Entry]:
 
 def _dialect(source: str) -> str:
     from streambound.query.dialects.guess import language
-    from streambound.query.dialects.reading import LANGUAGES
+    from streambound.query.dialects.languages import LANGUAGES
 
-    known = ("spark-sql", *(name for name in LANGUAGES if name != "spark"))
+    dialects = ("spark-sql", *(name for name in LANGUAGES if name != "spark"))
     try:
         # Plain spark is a table of a session.
         return language("spark" if source == "spark-sql" else source).name
     except QueryError:
-        every = (*_READERS, *known)
+        every = (*_READERS, *dialects)
         raise QueryError(
             f"{source} is no source of catalogs", accepted=", ".join(every), fix=meant(source, every)
         ) from None
@@ -185,10 +185,10 @@ def _registry(options: argparse.Namespace, place: Path) -> Sequence[Entry]:
 def _spark(options: argparse.Namespace, place: Path) -> Sequence[Entry]:
     from streambound.imports.entry import Entry, typed
     from streambound.query.histories import history_of
-    from streambound.spark.described import columns
+    from streambound.spark.table_columns import columns
 
-    found = columns(options.place)
-    fields = tuple(typed(name, kind, nullable) for name, kind, nullable in found)
+    described = columns(options.place)
+    fields = tuple(typed(name, kind, nullable) for name, kind, nullable in described)
     name = options.name or options.place.split(".")[-1].strip("`")
     try:
         history_of(name, {"table": options.place})

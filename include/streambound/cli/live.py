@@ -110,12 +110,12 @@ def refuse_options(options: argparse.Namespace) -> None:
     if not options.live:
         _refuse(of_live, "they need --live", "add --live, or leave them out")
         return
-    others = {
+    refused = {
         "--engine": options.engine != "spark",
         "--from": options.first is not None,
         "--to": options.last is not None,
     }
-    _refuse(others, "--live runs on Spark and reads what arrives", "leave them out")
+    _refuse(refused, "--live runs on Spark and reads what arrives", "leave them out")
     both = {"--available-now with --every": options.available_now and options.every is not None}
     _refuse(both, "what is there is read at once", "leave out one of them")
     endless = {"--end-of-input": options.end_of_input and not options.available_now}
@@ -146,7 +146,7 @@ def run_live(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespa
         require_fitting(asked, _present)
     stop = _on_signals()
     answer = None
-    _tell(f"{query.name}: starting Spark")
+    _print_progress(f"{query.name}: starting Spark")
     # Spark logs the trace of whatever ends a query; what ended it is told here in its own words.
     with (
         StoppedTogether(stop.is_set),
@@ -166,10 +166,10 @@ def run_live(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespa
                 stopped=stop.is_set,
                 ends=options.end_of_input,
             ),
-            progress=_tell,
+            progress=_print_progress,
         )
     if answer is None:
-        _tell(f"{query.name}: stopped before it had begun")
+        _print_progress(f"{query.name}: stopped before it had begun")
     else:
         print(json.dumps(answer.to_json(), ensure_ascii=False))
     return 0
@@ -182,7 +182,7 @@ def _present(relation: Relation) -> Sequence[Partition]:
     return () if relation.live is not None else present_partitions(relation)
 
 
-def _tell(message: str) -> None:
+def _print_progress(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from streambound.cli.check import Again, asked_of, seconds
 from streambound.cli.options import add_dialect, add_engine, command
-from streambound.examination.asking import Examiner
+from streambound.examination.examiner import Examiner
 from streambound.settings import version
 
 if TYPE_CHECKING:

@@ -37,9 +37,9 @@ def _options(parser: argparse.ArgumentParser) -> Iterable[str]:
     return (name for action in parser._actions for name in action.option_strings)
 
 
-def _hint(word: str, known: Iterable[str]) -> str:
-    found = alike(word, known)
-    return f"; did you mean {found[0]}?" if found else ""
+def _hint(word: str, words: Iterable[str]) -> str:
+    similar = alike(word, words)
+    return f"; did you mean {similar[0]}?" if similar else ""
 
 
 def command(commands: Any, name: str, run: Callable[[argparse.Namespace], int], text: str) -> Any:

@@ -71,16 +71,16 @@ def queries(paths: list[Path], catalog_file: Path | None) -> tuple[Chosen, ...]:
             registry = _registry(str(Path.cwd()), "no streambound.toml in this folder or above")
             around = Around(registry.catalog, errors=registry.errors, engine=registry.engine)
             return tuple(Chosen(query, around) for query in registry.queries)
-    found: list[Chosen] = []
+    listed: list[Chosen] = []
     arounds: dict[Path, Around] = {}
     for query, project in _read(paths or [settings.registry() / "queries"]):
         key = query.path.parent if project is None else project.file
         if key not in arounds:
             arounds[key] = _around(query.path, project, given)
-        found.append(Chosen(query, arounds[key]))
-    if not found:
+        listed.append(Chosen(query, arounds[key]))
+    if not listed:
         raise _nothing(paths)
-    return tuple(found)
+    return tuple(listed)
 
 
 def _read(paths: Iterable[Path]) -> Iterator[tuple[RegisteredQuery, Project | None]]:
@@ -107,12 +107,12 @@ def models(manifest: Path, select: Iterable[str], dialect: str | None) -> Iterat
     from streambound.projects.dbt import load_manifest
 
     project = project_of(manifest)
-    found_manifest = load_manifest(manifest, dialect)
+    project_manifest = load_manifest(manifest, dialect)
     errors, engine = (None, None) if project is None else (project.errors, project.engine)
     around = Around(
-        Catalog((), str(manifest), queries=found_manifest.queries), found_manifest.streams, errors, engine
+        Catalog((), str(manifest), queries=project_manifest.queries), project_manifest.streams, errors, engine
     )
-    for model in found_manifest.models(tuple(select)):
+    for model in project_manifest.models(tuple(select)):
         yield Chosen(model.query, around, model.written)
 
 
@@ -120,8 +120,8 @@ def registered_or_file(
     name: str, catalog_file: Path | None, dialect: str | None = None, query: str | None = None
 ) -> tuple[RegisteredQuery, Catalog]:
     """The query of a registered name or a file, with its catalog: see ``chosen``."""
-    found_chosen = chosen(name, catalog_file, dialect, query)
-    return found_chosen.query, found_chosen.around.catalog
+    named = chosen(name, catalog_file, dialect, query)
+    return named.query, named.around.catalog
 
 
 def chosen(
@@ -144,8 +144,8 @@ def chosen(
     else:
         registry = _registry(name, "not a .sql file")
         if (os.path.lexists(name) or os.sep in name) and name not in {q.name for q in registry.queries}:
-            found = "this is a folder" if os.path.isdir(name) else "not a .sql file"
-            raise QueryError(found, subject=name, accepted="one .sql file, or the name of a registered query")
+            why = "this is a folder" if os.path.isdir(name) else "not a .sql file"
+            raise QueryError(why, subject=name, accepted="one .sql file, or the name of a registered query")
         (registered_query,) = registry.chosen([name])
         around = Around(registry.catalog_of(catalog_file), errors=registry.errors, engine=registry.engine)
     if registered_query.error is not None:

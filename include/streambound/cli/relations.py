@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from streambound.errors import QueryError
 
 if TYPE_CHECKING:
-    from streambound.history.stored import StoredEvaluation
+    from streambound.history.stored_relations import StoredEvaluation
     from streambound.query.catalog import Catalog
     from streambound.query.registry import RegisteredQuery
 
@@ -33,7 +33,7 @@ def refuse_options(options: argparse.Namespace) -> None:
     Raises:
         QueryError: naming them.
     """
-    others = {
+    refused = {
         "--engine": options.engine != "spark",
         "--input": options.input is not None,
         "--from": options.first is not None,
@@ -41,7 +41,7 @@ def refuse_options(options: argparse.Namespace) -> None:
         "--recompute": options.recompute,
         "--live": options.live,
     }
-    if options.relations is not None and (given := [name for name, there in others.items() if there]):
+    if options.relations is not None and (given := [name for name, there in refused.items() if there]):
         raise QueryError(
             f"{', '.join(given)} cannot be given with --relations: all rows of the tables are read once",
             fix="leave them out",
@@ -51,23 +51,23 @@ def refuse_options(options: argparse.Namespace) -> None:
 def run_relations(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespace) -> int:
     """Evaluate a query over the tables of a folder; prints or writes its answers."""
     from streambound.evaluation.output import answers_file, written
-    from streambound.history.stored import StoredEvaluation, stored
+    from streambound.history.stored_relations import StoredEvaluation, stored
 
     reading = StoredEvaluation(
         stored(query.name, query.sql, catalog, options.relations, query.dialect, query.query)
     )
     if options.output is None:
         listed = list(_answers(reading, streamed=False))
-        found = {"query": query.name, "answers": listed, "peak_units": reading.peak_units}
-        print(json.dumps(found, ensure_ascii=False))
+        body = {"query": query.name, "answers": listed, "peak_units": reading.peak_units}
+        print(json.dumps(body, ensure_ascii=False))
         return 0
     target, rows, count = answers_file(options.output, query.name), 0, 0
     with written(target) as file:
         for answer in _answers(reading, streamed=True):
             file.write(json.dumps(answer, ensure_ascii=False) + "\n")
             rows, count = rows + 1, count + answer["count"]
-    found = {"query": query.name, "answer_rows": rows, "answer_count": count}
-    print(json.dumps({**found, "peak_units": reading.peak_units, "output": str(target)}, ensure_ascii=False))
+    body = {"query": query.name, "answer_rows": rows, "answer_count": count}
+    print(json.dumps({**body, "peak_units": reading.peak_units, "output": str(target)}, ensure_ascii=False))
     return 0
 
 

@@ -35,12 +35,12 @@ def add_parser(commands: Any) -> None:
 def _rewrite(options: argparse.Namespace) -> int:
     from streambound.cli.queries import chosen
     from streambound.compiler import compile
-    from streambound.engines.kept import engine_for
+    from streambound.engines.state import engine_for
     from streambound.rewrites.rewrite import rewrite
     from streambound.rewrites.targets import target
 
-    found_chosen = chosen(options.query, options.catalog, options.dialect, options.chosen)
-    query, around = found_chosen.query, found_chosen.around
+    named = chosen(options.query, options.catalog, options.dialect, options.chosen)
+    query, around = named.query, named.around
     engine = engine_for(query.sql, options.engine, around.engine)
     if engine is None:
         raise QueryError("no engine is named", accepted=", ".join(ENGINES), fix="add --for ENGINE")
@@ -67,23 +67,23 @@ def _print_program(job: Planned, form: str) -> int:
         text = program(job)
     except PlanError as error:
         refused = error.message
-    found = {"query": job.name, "engine": "spark", "form": "pyspark", "program": text, "refused": refused}
+    document = {"query": job.name, "engine": "spark", "form": "pyspark", "program": text, "refused": refused}
     shown = f"# {job.name} for spark\n# not written: {refused}\n" if text is None else text
-    sys.stdout.write(f"{json.dumps(found, ensure_ascii=False)}\n" if form == "json" else shown)
+    sys.stdout.write(f"{json.dumps(document, ensure_ascii=False)}\n" if form == "json" else shown)
     return 0 if text is not None else 1
 
 
 def _text(job: Planned, rewrite: Rewrite) -> str:
     """The SQL, with what is to be known of it as comments before."""
-    told = [f"{rewrite.query} for {rewrite.engine}"]
+    lines = [f"{rewrite.query} for {rewrite.engine}"]
     if job.verdict.bounded:
         size = f"at most {job.units:,} units" if job.units is not None else job.units_formula or job.unplanned
-        told.append(f"needed: {size}")
+        lines.append(f"needed: {size}")
     if rewrite.refused is not None:
-        told.append(f"not rewritten: {rewrite.refused}")
-        told += [f"instead: {text}" for text in rewrite.instead]
-        return "\n".join(f"-- {line}" for line in told)
-    told += [f"rules: {', '.join(rewrite.rules)}"] if rewrite.rules else []
-    told += [f"keeps {kept}" for kept in rewrite.kept]
-    told.append(rewrite.note)
-    return "\n".join([*(f"-- {line}" for line in told), str(rewrite.sql).strip()])
+        lines.append(f"not rewritten: {rewrite.refused}")
+        lines += [f"instead: {text}" for text in rewrite.instead]
+        return "\n".join(f"-- {line}" for line in lines)
+    lines += [f"rules: {', '.join(rewrite.rules)}"] if rewrite.rules else []
+    lines += [f"keeps {kept}" for kept in rewrite.kept]
+    lines.append(rewrite.note)
+    return "\n".join([*(f"-- {line}" for line in lines), str(rewrite.sql).strip()])

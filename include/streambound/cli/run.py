@@ -126,8 +126,8 @@ def _refuse_memory(options: argparse.Namespace) -> None:
     if options.policy is not None and options.memory is None:
         raise QueryError("--policy says how a memory is kept", fix="give --memory K as well")
     given = {"--live": options.live, "--relations": options.relations is not None}
-    if options.memory is not None and (others := [name for name, is_given in given.items() if is_given]):
-        raise QueryError(f"--memory is not for {', '.join(others)}", fix="evaluate the history alone")
+    if options.memory is not None and (refused := [name for name, is_given in given.items() if is_given]):
+        raise QueryError(f"--memory is not for {', '.join(refused)}", fix="evaluate the history alone")
     if options.memory is not None and options.engine not in EXECUTORS:
         accepted = " or ".join(f"--engine {name}" for name in EXECUTORS)
         raise QueryError(f"--memory is not for --engine {options.engine}", accepted=accepted)
@@ -138,8 +138,8 @@ def _run_corpus(path: Path, engine: str, mode: str | None) -> int:
 
     lines = chain.from_iterable(map(queries_of, read_corpus(path)))
     codes = [0]
-    for found, code in _corpus_answers(lines, engine, mode):
-        print(json.dumps(found, ensure_ascii=False), flush=True)
+    for document, code in _corpus_answers(lines, engine, mode):
+        print(json.dumps(document, ensure_ascii=False), flush=True)
         codes.append(code)
     return max(codes)
 
@@ -172,7 +172,7 @@ def _executor(engine: str, name: str) -> AbstractContextManager[Executor]:
 def _run_history(query: RegisteredQuery, catalog: Catalog, options: argparse.Namespace) -> int:
     from streambound.history.evaluate import evaluate_history
     from streambound.history.prepare import draft_of, require_fitting
-    from streambound.storage.partitions import Range, choose_partitions
+    from streambound.storage.partitions import PartitionRange, choose_partitions
 
     _use_input(options.input)
     memory = None if options.memory is None else _memory(query, options)
@@ -182,7 +182,7 @@ def _run_history(query: RegisteredQuery, catalog: Catalog, options: argparse.Nam
         from streambound.spark.session import require_installed
 
         require_installed()
-    chosen = Range(options.first, options.last)
+    chosen = PartitionRange(options.first, options.last)
     # Before Spark starts, which takes a while.
     draft = draft_of(query, catalog, memory)
     require_fitting(draft, lambda relation: choose_partitions(relation, chosen))
@@ -197,12 +197,12 @@ def _run_history(query: RegisteredQuery, catalog: Catalog, options: argparse.Nam
             checkpoints=checkpoints,
             recompute=options.recompute,
             memory=None if memory is None else {query.name: memory},
-            progress=_tell,
+            progress=_print_answer,
         )
     if answer.error is not None:
         raise answer.error
     if draft.exactly is not None:
-        _tell(f"{query.name}: {draft.exactly}, and --memory made no difference")
+        _print_answer(f"{query.name}: {draft.exactly}, and --memory made no difference")
     print(json.dumps(answer.to_json(), ensure_ascii=False))
     if not answer.evaluated:
         print(f"streambound: {query.name} is {answer.verdict}; see streambound check", file=sys.stderr)
@@ -211,17 +211,17 @@ def _run_history(query: RegisteredQuery, catalog: Catalog, options: argparse.Nam
 
 
 def _memory(query: RegisteredQuery, options: argparse.Namespace) -> Memory:
-    from streambound.approximate.choice import PolicyChoice
     from streambound.approximate.nightly.night import read
+    from streambound.approximate.selected_policy import SelectedPolicy
     from streambound.history.k_memory import Memory
 
     if options.memory < 1:
         raise QueryError(f"--memory is {options.memory}", accepted="a number of tuples, 1 or more")
-    choice = None if options.policy is None else PolicyChoice(options.policy, why="chosen by --policy")
+    choice = None if options.policy is None else SelectedPolicy(options.policy, why="chosen by --policy")
     return Memory(options.memory, read(settings.caches_root(), query.name), choice)
 
 
-def _tell(message: str) -> None:
+def _print_answer(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
@@ -239,20 +239,20 @@ def _run_in_order(query: RegisteredQuery, catalog: Catalog, options: argparse.Na
     by_definition = options.engine == "reference"
     if (why := statement.undefined if by_definition else statement.unevaluated) is not None:
         raise UnsupportedError(why, subject=query.name, fix=ELSEWHERE)
-    batches = history_batches(statement, options.first, options.last, _tell)
+    batches = history_batches(statement, options.first, options.last, _print_answer)
     static = static_history(statement)
     if by_definition:
-        found = defined_document(statement, batches, static)
+        outcome = defined_document(statement, batches, static)
     else:
         try:
             evaluation = statement_pass(statement, static)
         except PlanError as error:
             raise PlanError(error.message, subject=query.name, fix=error.fix or BY_DEFINITION) from None
-        found = document(query.name, evaluation.run(batches), lambda: evaluation.peak_units)
-        found = with_initial(found, answers(statement, None, evaluation.initial))
+        outcome = document(query.name, evaluation.run(batches), lambda: evaluation.peak_units)
+        outcome = with_initial(outcome, answers(statement, None, evaluation.initial))
     if options.output is not None:
-        found = write_document(found, options.output)
-    print(json.dumps(found, ensure_ascii=False))
+        outcome = write_document(outcome, options.output)
+    print(json.dumps(outcome, ensure_ascii=False))
     return 0
 
 

@@ -28,8 +28,8 @@ def add_parser(commands: Any) -> None:
 
 
 def _state(options: argparse.Namespace) -> int:
-    from streambound.checkpoint.holder import unsettle
     from streambound.checkpoint.inspection import inspect
+    from streambound.checkpoint.owner import unsettle
     from streambound.checkpoint.table import CheckpointTable, address_of
     from streambound.cli.queries import registered_or_file
     from streambound.history.fingerprints import grounds

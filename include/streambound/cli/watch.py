@@ -12,7 +12,7 @@ from pathlib import Path
 
 from streambound.cli.check import Again, Asked, Decided, files
 from streambound.errors import QueryError, StreamboundError
-from streambound.examination.asking import Examiner
+from streambound.examination.examiner import Examiner
 
 # What queries and catalogs are written in.
 SUFFIXES = (".sql", ".yml", ".yaml", ".toml", ".json")
@@ -52,12 +52,12 @@ class _Rounds:
 
     def folders(self, asked: Iterable[Asked]) -> frozenset[Path]:
         """Where files lie whose change is another round: an editor puts a new one in the place of the old."""
-        found = {path for path in self._options.paths if os.path.isdir(path)}
-        for one in asked:
-            found.add(one.path.parent)
-            if isinstance(one.catalog, str):
-                found.add(Path(one.catalog).parent)
-        return frozenset(found)
+        folders = {path for path in self._options.paths if os.path.isdir(path)}
+        for item in asked:
+            folders.add(item.path.parent)
+            if isinstance(item.catalog, str):
+                folders.add(Path(item.catalog).parent)
+        return frozenset(folders)
 
     def until_elsewhere(self, folders: frozenset[Path]) -> frozenset[Path]:
         """Rounds until files lie in other folders than in these: those."""
@@ -85,21 +85,21 @@ class _Rounds:
         raise KeyboardInterrupt
 
     def _round(self, asked: Iterable[Asked]) -> None:
-        found: dict[tuple[Path, str], Decided] = {}
+        decisions: dict[tuple[Path, str], Decided] = {}
         printed = False
-        for one in asked:
-            for number, decided in enumerate(self._again(one)):
-                key = one.path, f"{one.name}/{number}"
-                found[key] = decided
+        for item in asked:
+            for number, decided in enumerate(self._again(item)):
+                key = item.path, f"{item.name}/{number}"
+                decisions[key] = decided
                 if self._shown.get(key) != decided:
                     print(self._printed(decided), flush=True)
                     printed = True
-        for path, name in self._shown.keys() - found.keys():
+        for path, name in self._shown.keys() - decisions.keys():
             print(self._gone(path, name.split("/")[0]))
             printed = True
-        self._shown = found
+        self._shown = decisions
         if printed and self._form == "text":
-            counts = sorted(Counter(one.verdict for one in found.values()).items())
+            counts = sorted(Counter(decision.verdict for decision in decisions.values()).items())
             print(", ".join(f"{number} {verdict}" for verdict, number in counts))
         sys.stdout.flush()
 

@@ -102,8 +102,8 @@ def _replayed(given: Given, options: argparse.Namespace) -> int:
     return 0 if verification.holds else 1
 
 
-def _print(found: dict[str, Any]) -> None:
-    print(json.dumps(found, ensure_ascii=False), flush=True)
+def _print(document: dict[str, Any]) -> None:
+    print(json.dumps(document, ensure_ascii=False), flush=True)
 
 
 def _written(folder: Path, name: str, lines: Iterable[str]) -> Path:

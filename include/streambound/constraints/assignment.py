@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from streambound.constraints.closure import Closure, Difference, at_least, at_most
-from streambound.constraints.search import Choice, resolved
+from streambound.constraints.search import Disjunction, resolved
 from streambound.constraints.system import System
 from streambound.query.model import Attribute
 
@@ -27,11 +27,11 @@ class Wish:
     """What an assignment shall meet besides the query: constraints and choices."""
 
     literals: tuple[Difference, ...] = ()
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[Disjunction, ...] = ()
 
 
-def assignment(facts: System, wish: Wish, known: Iterable[Attribute] = ()) -> Numbers | None:
-    """A number for each mentioned attribute, ``known`` attributes chosen first; None if there is none.
+def assignment(facts: System, wish: Wish, preset: Iterable[Attribute] = ()) -> Numbers | None:
+    """A number for each mentioned attribute, ``preset`` attributes chosen first; None if there is none.
 
     Raises:
         SearchLimit: the choices need too many steps.
@@ -40,18 +40,17 @@ def assignment(facts: System, wish: Wish, known: Iterable[Attribute] = ()) -> Nu
         return None
     closure = facts.closure.scaled(_POINTS).assume(map(_finer, wish.literals))
     choices = tuple(
-        (_finer(difference), _finer(other_difference))
-        for difference, other_difference in (*facts.choices, *wish.choices)
+        (_finer(difference), _finer(second)) for difference, second in (*facts.choices, *wish.choices)
     )
     closure = None if closure is None else resolved(closure, choices)
-    found: Numbers = {}
-    for rank, attribute in enumerate(_order(facts, frozenset(known))):
+    numbers: Numbers = {}
+    for rank, attribute in enumerate(_order(facts, frozenset(preset))):
         if closure is None:
             return None
         number = _pick(closure, attribute, rank + 1, facts.space.step(attribute))
-        found[attribute] = Fraction(number, _POINTS)
+        numbers[attribute] = Fraction(number, _POINTS)
         closure = closure.assume([at_least(attribute, number), at_most(attribute, number)])
-    return None if closure is None else found
+    return None if closure is None else numbers
 
 
 def _finer(difference: Difference) -> Difference:

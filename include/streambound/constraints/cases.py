@@ -117,8 +117,8 @@ def cases(selection: Selection, whole: bool = False) -> tuple[Case, ...]:
         SearchLimit: more than CASE_LIMIT cases, or more ways to compare than a table holds.
     """
     leaves = _limited(_leaves(selection, whole), PART_LIMIT if whole else CASE_LIMIT)
-    found = (_case(leaf) for leaf in leaves)
-    return tuple(case for case in found if case.parts)
+    possible = (_case(leaf) for leaf in leaves)
+    return tuple(case for case in possible if case.parts)
 
 
 def refined(selection: Selection, whole: bool = False) -> tuple[Case, ...]:
@@ -130,18 +130,18 @@ def refined(selection: Selection, whole: bool = False) -> tuple[Case, ...]:
     Raises:
         SearchLimit: as ``cases``.
     """
-    found_cases = []
+    split = []
     for leaf in _limited(_leaves(selection, whole, apart=True)):
         case = _case(leaf)
         if case.exact or not case.parts:
-            found_cases.append(case)
+            split.append(case)
         else:
-            found_cases.extend(_limited(_case(part) for zone in _zoned(leaf) for part in _valued(zone)))
-    return tuple(case for case in found_cases if case.parts)
+            split.extend(_limited(_case(part) for zone in _zoned(leaf) for part in _valued(zone)))
+    return tuple(case for case in split if case.parts)
 
 
-def _limited(found: Iterable[T], limit: int = CASE_LIMIT) -> Iterator[T]:
-    for number, item in enumerate(found):
+def _limited(leaves: Iterable[T], limit: int = CASE_LIMIT) -> Iterator[T]:
+    for number, item in enumerate(leaves):
         if number >= limit:
             raise SearchLimit
         yield item
@@ -185,9 +185,9 @@ def _pruned(leaf: _Leaf, formula: Formula) -> Formula:
         return any_of(_pruned(leaf, part) for part in formula.parts)
     if not isinstance(formula, AllOf):
         return formula if leaf.allows((formula,)) else NOWHERE
-    found = all_of(_pruned(leaf, part) for part in formula.parts)
-    sure = tuple(part for part in _conjuncts(found) if not isinstance(part, (AllOf, AnyOf)))
-    return found if leaf.allows(sure) else NOWHERE
+    pruned = all_of(_pruned(leaf, part) for part in formula.parts)
+    sure = tuple(part for part in _conjuncts(pruned) if not isinstance(part, (AllOf, AnyOf)))
+    return pruned if leaf.allows(sure) else NOWHERE
 
 
 def _propagated(leaf: _Leaf) -> _Leaf:
@@ -204,10 +204,10 @@ def _propagated(leaf: _Leaf) -> _Leaf:
 def _simplified_leaf(leaf: _Leaf, atoms: tuple[Atom, ...]) -> _Leaf:
     """The leaf in which some atoms are known to be true, and what that says of others."""
     narrowed = leaf.narrowed(atoms)
-    known, query = set(narrowed.certain), narrowed.query
+    certain, query = set(narrowed.certain), narrowed.query
 
     def truth(atom: Atom) -> bool | None:
-        if atom in known:
+        if atom in certain:
             return True
         if isinstance(atom, NullTest):
             if atom.attribute in query.nulls:
@@ -253,7 +253,7 @@ def _local_part(formula: Formula) -> Formula | None:
     join = all_of if isinstance(formula, AllOf) else any_of
     if local := [part for part in formula.parts if _local(part)]:
         return join(local)
-    return next((found for part in formula.parts if (found := _local_part(part)) is not None), None)
+    return next((local_part for part in formula.parts if (local_part := _local_part(part)) is not None), None)
 
 
 def _split_leaf(leaf: _Leaf, local: Formula) -> list[_Leaf]:
@@ -309,22 +309,22 @@ def _busy(leaf: _Leaf) -> _Busy:
     base = leaf.selection.base
     if leaf.whole:
         return _Busy(base, None)
-    found = {_column(base, a) for a in base.projected}
+    busy = {_column(base, a) for a in base.projected}
     links = []
     for atom in (*leaf.certain, *atoms_of(leaf.rest)):
         columns = {_column(base, a) for a in atom.attributes}
         if not _local(atom) or any(base.is_time(a) for a in atom.attributes):
-            found |= columns
+            busy |= columns
         elif len(columns) > 1:
             links.append(columns)
-    while linked := [columns for columns in links if not columns.isdisjoint(found) and not columns <= found]:
-        found = found.union(*linked)
-    return _Busy(base, frozenset(found))
+    while linked := [columns for columns in links if not columns.isdisjoint(busy) and not columns <= busy]:
+        busy = busy.union(*linked)
+    return _Busy(base, frozenset(busy))
 
 
 def _alternatives(leaf: _Leaf, part: Formula, busy: _Busy) -> list[_Leaf]:
     """The leaf by the alternatives of a part on single tuples; those on idle columns alone are one."""
-    rest = all_of(other for other in _conjuncts(leaf.rest) if other != part)
+    rest = all_of(conjunct for conjunct in _conjuncts(leaf.rest) if conjunct != part)
     options: list[Formula] = []
     for option in part.parts if isinstance(part, AnyOf) else (part,):
         if not isinstance(option, (AllOf, AnyOf)):
@@ -347,15 +347,15 @@ def _idle_met(leaf: _Leaf) -> _Leaf | None:
     for _ in range(STEP_LIMIT):
         if not pending:
             return None
-        found_leaf = _propagated(pending.pop())
-        if found_leaf.rest == NOWHERE or not found_leaf.possible:
+        propagated = _propagated(pending.pop())
+        if propagated.rest == NOWHERE or not propagated.possible:
             continue
-        if found_leaf.rest == ALWAYS:
-            met = tuple(atom for atom in found_leaf.certain if atom not in leaf.certain)
+        if propagated.rest == ALWAYS:
+            met = tuple(atom for atom in propagated.certain if atom not in leaf.certain)
             return replace(leaf, rest=crossing, met=met)
-        first, *others = _conjuncts(found_leaf.rest)
+        first, *rest = _conjuncts(propagated.rest)
         options = first.parts if isinstance(first, AnyOf) else (first,)
-        pending.extend(replace(found_leaf, rest=all_of((option, *others))) for option in reversed(options))
+        pending.extend(replace(propagated, rest=all_of((option, *rest))) for option in reversed(options))
     raise SearchLimit
 
 
@@ -370,7 +370,7 @@ def _split(leaf: _Leaf, atom: Atom) -> list[_Leaf]:
     possible = [(way, true) for way, true in ways if leaf.allows(way)]
     leafs = []
     for way, true in possible:
-        rest = assumed(leaf.rest, lambda other, true=true: true if other == atom else None)  # type: ignore[misc]
+        rest = assumed(leaf.rest, lambda leaf_atom, true=true: true if leaf_atom == atom else None)  # type: ignore[misc]
         narrowed = replace(leaf, rest=rest)
         # The only way that is possible follows from what is known.
         leafs.append(narrowed if len(possible) == 1 else _simplified_leaf(narrowed, way))
@@ -378,14 +378,14 @@ def _split(leaf: _Leaf, atom: Atom) -> list[_Leaf]:
 
 
 def _case(leaf: _Leaf) -> Case:
-    found: list[tuple[Atom, ...]] = [()]
+    boxes: list[tuple[Atom, ...]] = [()]
     if leaf.rest != ALWAYS:
         table = _table(leaf)
-        found = [table.atoms(box) for box in table.cover(disjoint=not leaf.selection.base.ring.idempotent)]
-    wide = tuple(leaf.selection.part((*leaf.certain, *atoms)) for atoms in found)
+        boxes = [table.atoms(box) for box in table.cover(disjoint=not leaf.selection.base.ring.idempotent)]
+    parts = tuple(leaf.selection.part((*leaf.certain, *atoms)) for atoms in boxes)
     if not leaf.met:
-        return Case(wide, wide)
-    return Case(tuple(leaf.selection.part((*leaf.certain, *leaf.met, *atoms)) for atoms in found), wide)
+        return Case(parts, parts)
+    return Case(tuple(leaf.selection.part((*leaf.certain, *leaf.met, *atoms)) for atoms in boxes), parts)
 
 
 def _table(leaf: _Leaf) -> PairTable:
@@ -399,7 +399,7 @@ def _zoned(leaf: _Leaf) -> Iterator[_Leaf]:
     for attribute in compared:
         if not leaf.query.is_timestamp(attribute) and not leaf.query.is_static(attribute):
             options = list(_positions(leaf.facts, attribute))
-            pending = list(_limited(part for one in pending for part in _placed(one, options)))
+            pending = list(_limited(part for item in pending for part in _placed(item, options)))
     yield from pending
 
 

@@ -138,10 +138,10 @@ class Closure:
         return len({step for step in self.spacings[1:]}) > 1
 
     def _tight(self, i: int, j: int, value: float) -> float:
-        number, other = self.spacings[i], self.spacings[j]
-        if number is None or other is None or value == inf:
+        number, column_spacing = self.spacings[i], self.spacings[j]
+        if number is None or column_spacing is None or value == inf:
             return value
-        step = gcd(number, other) or 1
+        step = gcd(number, column_spacing) or 1
         by = -(-int(value) // _UNIT)
         largest = by if by * _UNIT == value else by - 1
         return largest // step * step * _UNIT
@@ -201,8 +201,8 @@ class Closure:
 
     def lower(self, attribute: Attribute) -> tuple[int, bool] | None:
         """The implied lower bound as (value, strict); None if there is none."""
-        found = self.bound(None, attribute)
-        return None if found is None else (-found[0], found[1])
+        upper = self.bound(None, attribute)
+        return None if upper is None else (-upper[0], upper[1])
 
 
 def _scaled(value: float, factor: int) -> float:

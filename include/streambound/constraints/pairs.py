@@ -165,8 +165,8 @@ class PairTable:
 def _larger(variable: Variable, regions: frozenset[int]) -> list[frozenset[int]]:
     """Regions to add one by one, the nearest first."""
     middle = min(regions)
-    others = (r for r in variable.regions if r not in regions)
-    return [frozenset((r,)) for r in sorted(others, key=lambda r: (abs(r - middle), r))]
+    outside = (r for r in variable.regions if r not in regions)
+    return [frozenset((r,)) for r in sorted(outside, key=lambda r: (abs(r - middle), r))]
 
 
 def _hull(variable: Variable, regions: frozenset[int]) -> frozenset[int]:

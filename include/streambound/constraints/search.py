@@ -27,7 +27,7 @@ class SearchLimit(Exception):
     """The questions about a query needed more than SEARCH_LIMIT steps."""
 
 
-Choice = tuple[Difference, Difference]
+Disjunction = tuple[Difference, Difference]
 
 
 @dataclass
@@ -47,14 +47,14 @@ class _Open(NamedTuple):
     """A choice with its options as bounds; ``opposite`` if they are the two sides of one difference,
     ``line`` if between them lies but one value of a dense difference."""
 
-    choice: Choice
+    choice: Disjunction
     bounds: tuple[Bound, Bound]
     opposite: bool
     line: bool
 
     def made(self, closure: Closure) -> bool:
-        (i, j, number), (k, n, other) = self.bounds
-        return closure.matrix[i][j] <= number or closure.matrix[k][n] <= other
+        (i, j, number), (k, n, second) = self.bounds
+        return closure.matrix[i][j] <= number or closure.matrix[k][n] <= second
 
     def ways(self, closure: Closure) -> list[int]:
         """The options that contradict nothing, rounding aside: 0 for the first, 1 for the second."""
@@ -66,12 +66,12 @@ class _Open(NamedTuple):
         return (self.opposite and free) or (self.line and bool(ways))
 
 
-def made(closure: Closure, choice: Choice) -> bool:
+def made(closure: Closure, choice: Disjunction) -> bool:
     """Whether one option of a choice is implied."""
     return closure.implies(choice[0]) or closure.implies(choice[1])
 
 
-def search(start: Closure, choices: Iterable[Choice], budget: Budget) -> list[Difference] | None:
+def search(start: Closure, choices: Iterable[Disjunction], budget: Budget) -> list[Difference] | None:
     """The options taken in one way of making every choice that can fail; None if there is no way.
 
     Raises:
@@ -89,15 +89,15 @@ def search(start: Closure, choices: Iterable[Choice], budget: Budget) -> list[Di
         first = _fewest(closure, still)
         if first is None:
             return taken
-        others = [choice for choice in still if choice is not first]
+        remaining = [choice for choice in still if choice is not first]
         for way in reversed(first.ways(closure)):
             option = first.choice[way]
             if (narrowed := closure.assume([option])) is not None:
-                pending.append((narrowed, others, [*taken, option]))
+                pending.append((narrowed, remaining, [*taken, option]))
     return None
 
 
-def _opened(closure: Closure, choice: Choice) -> _Open:
+def _opened(closure: Closure, choice: Disjunction) -> _Open:
     left, right = choice
     opposite = left.high == right.low and left.low == right.high
     bounds = (closure.place(left), closure.place(right))
@@ -120,7 +120,7 @@ def _fewest(closure: Closure, choices: list[_Open]) -> _Open | None:
     return None if best is None else best[1]
 
 
-def consistent(start: Closure, choices: Iterable[Choice]) -> bool:
+def consistent(start: Closure, choices: Iterable[Disjunction]) -> bool:
     """Whether every choice can be made within a closure.
 
     Raises:
@@ -129,7 +129,7 @@ def consistent(start: Closure, choices: Iterable[Choice]) -> bool:
     return search(start, choices, Budget(SEARCH_LIMIT)) is not None
 
 
-def resolved(start: Closure, choices: tuple[Choice, ...]) -> Closure | None:
+def resolved(start: Closure, choices: tuple[Disjunction, ...]) -> Closure | None:
     """A closure within ``start`` in which every choice is made; None if there is none.
 
     Raises:
@@ -139,7 +139,7 @@ def resolved(start: Closure, choices: tuple[Choice, ...]) -> Closure | None:
     return None if taken is None else all_made(start, choices, taken)
 
 
-def all_made(start: Closure, choices: Iterable[Choice], taken: list[Difference]) -> Closure | None:
+def all_made(start: Closure, choices: Iterable[Disjunction], taken: list[Difference]) -> Closure | None:
     """The closure with what a search found, and with a way of making each choice that cannot fail."""
     closure = start.assume(taken)
     for choice in choices:
@@ -150,7 +150,7 @@ def all_made(start: Closure, choices: Iterable[Choice], taken: list[Difference])
     return closure
 
 
-def _outward(closure: Closure, choice: Choice) -> Difference:
+def _outward(closure: Closure, choice: Disjunction) -> Difference:
     """The option that leaves the difference unbounded: then no other choice becomes one that can fail.
 
     Where it is bounded on both sides, one that nothing contradicts.

@@ -14,8 +14,8 @@ from fractions import Fraction
 from functools import cached_property
 from math import lcm
 
+from streambound.query.column_types import Family, NotANumber, Value
 from streambound.query.model import Attribute, Domain, Filter, Membership, Query
-from streambound.query.values import Family, NotANumber, Value
 
 BOOLEANS = Domain(values=(0, 1))
 
@@ -42,7 +42,7 @@ class Space:
     def mentioned(self) -> tuple[Attribute, ...]:
         """The query's mentioned attributes and the timestamps that they are buckets of, sorted."""
         mentioned = self.query.mentioned
-        moments = {found[0] for a in mentioned if (found := self.query.moment(a)) is not None}
+        moments = {moment[0] for a in mentioned if (moment := self.query.moment(a)) is not None}
         return mentioned if moments <= set(mentioned) else tuple(sorted({*mentioned, *moments}))
 
     @cached_property
@@ -51,10 +51,10 @@ class Space:
 
     def family(self, attribute: Attribute) -> Family:
         """The family that an attribute compares within."""
-        found_family = self._families.get(attribute)
-        if found_family is None:
-            found_family = self._families[attribute] = self._family(attribute)
-        return found_family
+        family = self._families.get(attribute)
+        if family is None:
+            family = self._families[attribute] = self._family(attribute)
+        return family
 
     def _family(self, attribute: Attribute) -> Family:
         if self.query.is_timestamp(attribute):
@@ -85,8 +85,8 @@ class Space:
 
     def ends(self, attribute: Attribute) -> tuple[Value | None, Value | None]:
         """The least and the greatest value of a static column; None for NaN, which is no number."""
-        known = self.static[attribute]
-        low, high = (None if isinstance(v, NotANumber) else v for v in (known[0], known[-1]))
+        statics = self.static[attribute]
+        low, high = (None if isinstance(v, NotANumber) else v for v in (statics[0], statics[-1]))
         return low, high
 
     def mates(self, attribute: Attribute) -> tuple[Attribute, ...]:
@@ -105,7 +105,7 @@ class Space:
     def mixed(self) -> frozenset[Family]:
         """The families whose mentioned attributes have values of several steps."""
         steps = {family: {self.step(a) for a in mates} for family, mates in self._by_family.items()}
-        return frozenset(family for family, found in steps.items() if len(found) > 1)
+        return frozenset(family for family, units in steps.items() if len(units) > 1)
 
     @cached_property
     def _strings(self) -> list[str]:
@@ -156,10 +156,10 @@ class Space:
 
     def constants(self, family: Family) -> list[int]:
         """The constants of a family, embedded and sorted: of conditions and of declared domains."""
-        found = self._constants.get(family)
-        if found is None:
-            found = self._constants[family] = sorted({self.embed(family, v) for v in self._values[family]})
-        return found
+        numbers = self._constants.get(family)
+        if numbers is None:
+            numbers = self._constants[family] = sorted({self.embed(family, v) for v in self._values[family]})
+        return numbers
 
     @cached_property
     def _constants(self) -> dict[Family, list[int]]:

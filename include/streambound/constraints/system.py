@@ -14,10 +14,10 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from streambound.constraints.closure import Closure, Difference, at_least, at_most
-from streambound.constraints.search import SEARCH_LIMIT, Budget, Choice, SearchLimit, all_made, search
+from streambound.constraints.search import SEARCH_LIMIT, Budget, Disjunction, SearchLimit, all_made, search
 from streambound.constraints.space import Space, domain_of
+from streambound.query.column_types import Family, Value
 from streambound.query.model import Atom, Attribute, Filter, Join, Membership, Never, Op, Query
-from streambound.query.values import Family, Value
 
 # So many ways of meeting all conditions are kept to answer the next question from.
 _KEPT = 16
@@ -33,13 +33,13 @@ class Part:
     """
 
     closure: Closure
-    choices: tuple[Choice, ...]
+    choices: tuple[Disjunction, ...]
     settled: list[Closure] = field(default_factory=list)
     possible: bool | None = None
     not_enough: int = 0
 
     def satisfiable(
-        self, literals: tuple[Difference, ...], added: tuple[Choice, ...], budget: Budget
+        self, literals: tuple[Difference, ...], added: tuple[Disjunction, ...], budget: Budget
     ) -> bool:
         """Whether some values meet what the query says, some constraints and the added choices."""
         if not self.closure.admits(literals):
@@ -47,10 +47,10 @@ class Part:
         if not added and any(self._meets(closure, literals) for closure in self.settled):
             return True
         start = self.closure.assume(literals)
-        found_differences = None if start is None else search(start, (*self.choices, *added), budget)
-        if found_differences is not None and not added:
-            self._keep(found_differences)
-        return found_differences is not None
+        solution = None if start is None else search(start, (*self.choices, *added), budget)
+        if solution is not None and not added:
+            self._keep(solution)
+        return solution is not None
 
     def consistent(self, budget: Budget) -> bool:
         """Whether there are values at all; asked once, also if the answer was too much to search for."""
@@ -88,9 +88,9 @@ class System:
     query: Query
     space: Space
     closure: Closure | None
-    choices: tuple[Choice, ...]
+    choices: tuple[Disjunction, ...]
 
-    def satisfiable(self, extra: Iterable[Difference] = (), choices: Iterable[Choice] = ()) -> bool:
+    def satisfiable(self, extra: Iterable[Difference] = (), choices: Iterable[Disjunction] = ()) -> bool:
         """Whether some assignment meets every condition, ``extra`` and the added choices.
 
         Raises:
@@ -99,7 +99,7 @@ class System:
         if self.closure is None or not all(part.consistent(self.budget) for part in self.parts.values()):
             return False
         literals: dict[Family, list[Difference]] = {}
-        added: dict[Family, list[Choice]] = {}
+        added: dict[Family, list[Disjunction]] = {}
         for difference in extra:
             literals.setdefault(self._family(difference), []).append(difference)
         for choice in choices:
@@ -144,11 +144,9 @@ def finite(space: Space, closure: Closure, attribute: Attribute) -> bool:
     if space.step(attribute) is not None or upper == lower or space.enumerated(attribute):
         return True
     equal = (
-        other_attribute
-        for other_attribute in space.query.mentioned
-        if other_attribute != attribute and space.enumerated(other_attribute)
+        partner for partner in space.query.mentioned if partner != attribute and space.enumerated(partner)
     )
-    return any(closure.equates(attribute, other_attribute) for other_attribute in equal)
+    return any(closure.equates(attribute, partner) for partner in equal)
 
 
 def system(query: Query, static: Mapping[Attribute, tuple[Value, ...]] | None = None) -> System:
@@ -213,10 +211,10 @@ def unconstrained(space: Space) -> Closure:
     return Closure.over({a: space.step(a) for a in space.mentioned})
 
 
-def constraints_of(space: Space, atoms: Iterable[Atom]) -> tuple[list[Difference], list[Choice]]:
+def constraints_of(space: Space, atoms: Iterable[Atom]) -> tuple[list[Difference], list[Disjunction]]:
     """Some conditions of a query, and all of its declared domains, as constraints and choices."""
     constraints: list[Difference] = []
-    choices: list[Choice] = []
+    choices: list[Disjunction] = []
     for attribute in space.mentioned:
         _declared(space, attribute, constraints, choices)
         if space.family(attribute) is Family.TIME and space.query.column(attribute).type.step == 1:
@@ -232,10 +230,10 @@ def constraints_of(space: Space, atoms: Iterable[Atom]) -> tuple[list[Difference
     return [*constraints, *further], [*choices, *open_choices]
 
 
-def conditions_of(space: Space, atoms: Iterable[Atom]) -> tuple[list[Difference], list[Choice]]:
+def conditions_of(space: Space, atoms: Iterable[Atom]) -> tuple[list[Difference], list[Disjunction]]:
     """Some conditions of a query alone, without what its declared domains say."""
     constraints: list[Difference] = []
-    choices: list[Choice] = []
+    choices: list[Disjunction] = []
     for atom in atoms:
         if isinstance(atom, Filter):
             _filtered(space, atom, constraints, choices)
@@ -256,15 +254,15 @@ def differences(low: Attribute, op: Op, high: Attribute) -> list[Difference]:
 def shifted(left: Attribute, op: Op, right: Attribute, offset: int) -> list[Difference]:
     """``left op right + offset`` as difference bounds; empty for ``<>``."""
     strict = op in (Op.LT, Op.GT)
-    found_differences = []
+    moved = []
     if op in (Op.LT, Op.LE, Op.EQ):
-        found_differences.append(Difference(left, right, offset, strict))
+        moved.append(Difference(left, right, offset, strict))
     if op in (Op.GT, Op.GE, Op.EQ):
-        found_differences.append(Difference(right, left, -offset, strict))
-    return found_differences
+        moved.append(Difference(right, left, -offset, strict))
+    return moved
 
 
-def _filtered(space: Space, atom: Filter, constraints: list[Difference], choices: list[Choice]) -> None:
+def _filtered(space: Space, atom: Filter, constraints: list[Difference], choices: list[Disjunction]) -> None:
     column = atom.attribute
     assert atom.constant.value is not None
     number = space.embed(space.family(column), atom.constant.value)
@@ -289,17 +287,17 @@ def _near(query: Query, atom: Join) -> list[Difference]:
     left, right = query.moment(atom.left), query.moment(atom.right)
     if left is None or right is None or left[1] + right[1] == 0:
         return []
-    (attribute, before), (other_attribute, after) = left, right
+    (attribute, before), (second, after) = left, right
     near = before + after
-    found_differences = []
+    differences = []
     if atom.op in (Op.LT, Op.LE, Op.EQ):
-        found_differences.append(Difference(attribute, other_attribute, near + atom.offset))
+        differences.append(Difference(attribute, second, near + atom.offset))
     if atom.op in (Op.GT, Op.GE, Op.EQ):
-        found_differences.append(Difference(other_attribute, attribute, near - atom.offset))
-    return found_differences
+        differences.append(Difference(second, attribute, near - atom.offset))
+    return differences
 
 
-def _joined(space: Space, atom: Join, constraints: list[Difference], choices: list[Choice]) -> None:
+def _joined(space: Space, atom: Join, constraints: list[Difference], choices: list[Disjunction]) -> None:
     constraints.extend(shifted(atom.left, atom.op, atom.right, atom.offset))
     constraints.extend(_near(space.query, atom))
     if atom.op is Op.NE:
@@ -308,7 +306,7 @@ def _joined(space: Space, atom: Join, constraints: list[Difference], choices: li
 
 
 def _declared(
-    space: Space, attribute: Attribute, constraints: list[Difference], choices: list[Choice]
+    space: Space, attribute: Attribute, constraints: list[Difference], choices: list[Disjunction]
 ) -> None:
     domain = domain_of(space.query, attribute)
     if domain is None:
@@ -328,10 +326,10 @@ def _enumerated(
     attribute: Attribute,
     numbers: list[int],
     constraints: list[Difference],
-    choices: list[Choice],
+    choices: list[Disjunction],
 ) -> None:
     constraints.extend((at_least(attribute, numbers[0]), at_most(attribute, numbers[-1])))
     step = space.step(attribute)
-    for number, other in itertools.pairwise(numbers):
-        if step is None or other - number > step:
-            choices.append((at_most(attribute, number), at_least(attribute, other)))
+    for number, following in itertools.pairwise(numbers):
+        if step is None or following - number > step:
+            choices.append((at_most(attribute, number), at_least(attribute, following)))

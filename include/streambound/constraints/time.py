@@ -82,11 +82,11 @@ class TimeOrder:
 
     def down(self, late: str) -> frozenset[str]:
         """The infinite streams that precede a stream, itself among them."""
-        found = self._downs.get(late)
-        if found is None:
-            found = frozenset(alias for alias in self.infinite if self._precedes(alias, late))
-            self._downs[late] = found
-        return found
+        closure = self._downs.get(late)
+        if closure is None:
+            closure = frozenset(alias for alias in self.infinite if self._precedes(alias, late))
+            self._downs[late] = closure
+        return closure
 
     @cached_property
     def _downs(self) -> dict[str, frozenset[str]]:
@@ -99,19 +99,19 @@ class TimeOrder:
             return False
         return self.closure.bound(self.stamps[early], self.stamps[late]) is not None
 
-    def together(self, one: str, other: str) -> bool:
+    def together(self, first: str, second: str) -> bool:
         """Whether two streams form one composite."""
-        return self.precedes(one, other) and self.precedes(other, one)
+        return self.precedes(first, second) and self.precedes(second, first)
 
     @cached_property
     def composites(self) -> tuple[frozenset[str], ...]:
         """The infinite streams by composite."""
-        found: list[frozenset[str]] = []
+        groups: list[frozenset[str]] = []
         for alias in self.infinite:
-            if not any(alias in composite for composite in found):
-                found.append(frozenset(a for a in self.infinite if self.together(a, alias)))
-        return tuple(found)
+            if not any(alias in composite for composite in groups):
+                groups.append(frozenset(a for a in self.infinite if self.together(a, alias)))
+        return tuple(groups)
 
     def completes(self, alias: str) -> bool:
         """Whether every infinite stream precedes this one: it only ever completes matches."""
-        return all(self.precedes(other, alias) for other in self.infinite)
+        return all(self.precedes(stream, alias) for stream in self.infinite)

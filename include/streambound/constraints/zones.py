@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from streambound.constraints.closure import Difference, at_least, at_most, below
-from streambound.constraints.search import Choice
+from streambound.constraints.search import Disjunction
 from streambound.constraints.system import System
 from streambound.constraints.time import TimeOrder
+from streambound.query.column_types import Family
 from streambound.query.model import Attribute
-from streambound.query.values import Family
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,11 @@ class Zone:
             literals.append(at_least(attribute, self.floor, strict=True))
         if self.ceiling is not None:
             literals.append(at_most(attribute, self.ceiling, strict=True))
-        for known_attribute, above in self.sides:
-            literals.append(below(known_attribute, attribute) if above else below(attribute, known_attribute))
+        for bound, above in self.sides:
+            literals.append(below(bound, attribute) if above else below(attribute, bound))
         return literals
 
-    def between(self, low: Attribute, high: Attribute, by: int = 0) -> list[Choice]:
+    def between(self, low: Attribute, high: Attribute, by: int = 0) -> list[Disjunction]:
         """That every cut lies below ``low`` or above ``high``, where ``low <= high``, and ``by`` away."""
         return [(Difference(cut, low, -by, True), Difference(high, cut, -by, True)) for cut in self.cuts]
 
@@ -90,12 +90,12 @@ def zones(time: TimeOrder, attribute: Attribute) -> Iterator[Zone]:
 
 def _bases(facts: System, attribute: Attribute) -> Iterator[Zone]:
     family, query = facts.space.family(attribute), facts.space.query
-    known = facts.space.constants(family)
+    constants = facts.space.constants(family)
     statics = tuple(a for a in facts.space.mates(attribute) if query.is_static(a))
-    if not known and not statics:
+    if not constants and not statics:
         yield Zone(family, None, None)
         return
-    ends: list[int | None] = [None, *known, None]
+    ends: list[int | None] = [None, *constants, None]
     yield Zone(family, ends[-2], None, tuple((s, True) for s in statics))
     yield Zone(family, None, ends[1], tuple((s, False) for s in statics))
     if on_a_grid(facts, attribute):

@@ -52,12 +52,14 @@ class Shape:
                 f"and a share of {self.nulls} NULLs",
                 accepted="rows and seed from 0, partitions from 1, nulls from 0 to 1",
             )
-        known = [column for columns in COLUMNS.values() for column in columns]
-        if unknown := sorted(set(self.ranges) - set(known)):
+        columns_of_all = [column for columns in COLUMNS.values() for column in columns]
+        if unknown := sorted(set(self.ranges) - set(columns_of_all)):
             raise DataError(
-                f"ranges names {', '.join(unknown)}", accepted=", ".join(known), fix=meant(unknown[0], known)
+                f"ranges names {', '.join(unknown)}",
+                accepted=", ".join(columns_of_all),
+                fix=meant(unknown[0], columns_of_all),
             )
-        for column in known:
+        for column in columns_of_all:
             low, high = self.range_of(column)
             if not INT32.min <= low <= high <= INT32.max:
                 raise DataError(

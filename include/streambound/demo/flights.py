@@ -94,18 +94,18 @@ def ingest(
     published = nycflights.read(source)
     verify(published)
     progress(f"read {len(published.flights):,} flights")
-    known = streams(published)
-    chosen = [events.between(first, last) for events in known]
+    events_of_all = streams(published)
+    chosen = [events.between(first, last) for events in events_of_all]
     here = any(_present(target / name, first, last) for name in STREAMS)
     if not here and not any(len(events.rows) for events in chosen):
-        raise _nothing_published(first, last, known)
+        raise _nothing_published(first, last, events_of_all)
     written = [_write_stream(target, events, first, last, progress) for events in chosen]
     written += _write_statics(target, published, progress)
     return _report(tuple(written), dict(zip(STREAMS, chosen, strict=True)), published)
 
 
-def _nothing_published(first: dt.date | None, last: dt.date | None, known: Iterable[Events]) -> DataError:
-    days = [day for events in known for day in events.days]
+def _nothing_published(first: dt.date | None, last: dt.date | None, published: Iterable[Events]) -> DataError:
+    days = [day for events in published for day in events.days]
     return DataError(
         f"nothing was published of the days from {first or 'the first'} to {last or 'the last'}",
         accepted=f"days from {min(days)} to {max(days)}" if days else None,
@@ -179,7 +179,7 @@ def _write_statics(target: Path, source: Source, progress: Callable[[str], None]
 def _report(written: tuple[Written, ...], events: dict[str, Events], source: Source) -> IngestReport:
     left, landed = events["departures"].rows, events["arrivals"].rows
     flights = pd.concat([left, events["cancellations"].rows])
-    known = flights.tailnum.dropna()
+    tails = flights.tailnum.dropna()
     return IngestReport(
         written=written,
         diverted=int(left.arr_delay.isna().sum()),
@@ -187,6 +187,6 @@ def _report(written: tuple[Written, ...], events: dict[str, Events], source: Sou
         clock_disagreements=int(left.departure_clock_disagrees.sum() + landed.arrival_clock_disagrees.sum()),
         implausible_winds=int(events["weather"].rows.implausible_wind.sum()),
         tailnums_missing=int(flights.tailnum.isna().sum()),
-        tailnums_without_plane=int((~known.isin(source.planes.tailnum)).sum()),
+        tailnums_without_plane=int((~tails.isin(source.planes.tailnum)).sum()),
         destinations_without_airport=int((~flights.dest.isin(source.airports.faa)).sum()),
     )

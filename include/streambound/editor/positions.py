@@ -44,6 +44,6 @@ class Positions:
             units += self._codec.client_num_units(self._text[offset])
         return end
 
-    def span(self, found: types.Range) -> Span:
+    def span(self, marked: types.Range) -> Span:
         """The characters of a range."""
-        return Span(self.offset(found.start), self.offset(found.end))
+        return Span(self.offset(marked.start), self.offset(marked.end))

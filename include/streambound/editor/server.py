@@ -21,14 +21,14 @@ from pygls.uris import to_fs_path
 from pygls.workspace import TextDocument
 
 from streambound.editor.positions import Positions
-from streambound.editor.texts import COMPOSED, Found, Span, Text, edited, python_file, sql_file
+from streambound.editor.texts import COMPOSED, DocumentTexts, Span, Text, edited, python_file, sql_file
 from streambound.errors import StreamboundError
 
 SOURCE = "streambound"
 # Seconds that a decision goes on after its text was changed: to start anew takes about as long.
 GRACE = 1.0
 CATALOGS = ("**/*.yml", "**/*.yaml", "**/streambound.toml")
-READERS: dict[str, Callable[[str], Found | None]] = {"sql": sql_file, "python": python_file}
+READERS: dict[str, Callable[[str], DocumentTexts | None]] = {"sql": sql_file, "python": python_file}
 SUFFIXES = {".sql": "sql", ".py": "python"}
 
 # What ``report.editor.marked`` returns.
@@ -67,7 +67,7 @@ class Decided:
 
     version: int | None
     source: str
-    outcome: Found
+    outcome: DocumentTexts
     queries: tuple[Shown, ...]
 
 
@@ -99,12 +99,10 @@ class Editor(LanguageServer):
 
     def decided(self, uri: str) -> Decided | None:
         """What was found in a document as it stands; None if it is not decided yet."""
-        found_decided, document = self._decided.get(uri), self.workspace.text_documents.get(uri)
+        decision, document = self._decided.get(uri), self.workspace.text_documents.get(uri)
         return (
-            found_decided
-            if found_decided is not None
-            and document is not None
-            and found_decided.version == document.version
+            decision
+            if decision is not None and document is not None and decision.version == document.version
             else None
         )
 
@@ -130,8 +128,8 @@ class Editor(LanguageServer):
     async def _decide(self, document: TextDocument) -> None:
         version, source = document.version, document.source
         reader = READERS.get(_language(document))
-        found = None if reader is None else reader(source)
-        if found is None:
+        texts = None if reader is None else reader(source)
+        if texts is None:
             # It is no Python while it is typed: what was shown of it stays.
             return
         path, overtaken = _path(document.uri), asyncio.Event()
@@ -139,12 +137,12 @@ class Editor(LanguageServer):
         marks: list[types.Diagnostic] = []
         self._current = (document.uri, overtaken)
         try:
-            for number, text in enumerate(found.texts, start=1):
-                name = path.stem if len(found.texts) == 1 else f"{path.stem} {number}"
-                told = await self._told(path, name, text.sql, overtaken)
+            for number, text in enumerate(texts.texts, start=1):
+                name = path.stem if len(texts.texts) == 1 else f"{path.stem} {number}"
+                marked = await self._told(path, name, text.sql, overtaken)
                 if overtaken.is_set():
                     return
-                queries += (Shown(text, one) for one in told)
+                queries += (Shown(text, item) for item in marked)
         except StreamboundError as error:
             if overtaken.is_set():
                 return
@@ -152,7 +150,7 @@ class Editor(LanguageServer):
             marks = [_diagnostic(nowhere, str(error), types.DiagnosticSeverity.Error, error.code)]
         finally:
             self._current = None
-        self._decided[document.uri] = decided = Decided(version, source, found, tuple(queries))
+        self._decided[document.uri] = decided = Decided(version, source, texts, tuple(queries))
         positions = self.positions(source)
         marks += _marks(decided, positions, embedded=reader is python_file)
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(document.uri, marks, version))
@@ -180,8 +178,8 @@ def _language(document: TextDocument) -> str:
 
 def _path(uri: str) -> Path:
     """The file of a document; of one that is in none yet its name in the folder that is open."""
-    found = to_fs_path(uri)
-    return Path(found or Path.cwd() / (PurePosixPath(unquote(urlsplit(uri).path)).name or "untitled"))
+    local = to_fs_path(uri)
+    return Path(local or Path.cwd() / (PurePosixPath(unquote(urlsplit(uri).path)).name or "untitled"))
 
 
 def _marks(decided: Decided, positions: Positions, embedded: bool) -> Iterator[types.Diagnostic]:
@@ -226,7 +224,7 @@ def actions(editor: Editor, params: types.CodeActionParams) -> list[types.CodeAc
         return []
     positions = editor.positions(decided.source)
     asked = positions.span(params.range)
-    found = []
+    fixes = []
     for shown in decided.queries:
         if not any(_meet(shown.place(mark["span"]), asked) for mark in shown.marked["marks"]):
             continue
@@ -236,8 +234,8 @@ def actions(editor: Editor, params: types.CodeActionParams) -> list[types.CodeAc
             if (edits := _edits(decided, shown.text, fix["sql"], positions)) is not None:
                 edit = _edit(editor, uri, decided.version, edits)
                 kind = types.CodeActionKind.QuickFix
-                found.append(types.CodeAction(fix["title"], kind, diagnostics=mended, edit=edit))
-    return found
+                fixes.append(types.CodeAction(fix["title"], kind, diagnostics=mended, edit=edit))
+    return fixes
 
 
 def _edits(decided: Decided, text: Text, sql: str, positions: Positions) -> list[types.TextEdit] | None:
@@ -248,8 +246,8 @@ def _edits(decided: Decided, text: Text, sql: str, positions: Positions) -> list
     number = decided.outcome.texts.index(text)
     reader = sql_file if len(text.literals) == 1 and not text.literals[0].quote else python_file
     again = reader(edited(decided.source, replacements))
-    wanted = [sql if i == number else one.sql for i, one in enumerate(decided.outcome.texts)]
-    if again is None or [one.sql for one in again.texts] != wanted:
+    wanted = [sql if i == number else item.sql for i, item in enumerate(decided.outcome.texts)]
+    if again is None or [item.sql for item in again.texts] != wanted:
         return None
     return [
         types.TextEdit(positions.range(replacement.span), replacement.new) for replacement in replacements

@@ -61,8 +61,8 @@ class Literal:
             return new.replace("\n", self.line_end)
         several = len(self.quote) == 3
         if self.raw:
-            held = not {self.quote[0], "\\"} & {*new} and (several or "\n" not in new)
-            return new.replace("\n", self.line_end) if held else None
+            fits = not {self.quote[0], "\\"} & {*new} and (several or "\n" not in new)
+            return new.replace("\n", self.line_end) if fits else None
         escaped = new.replace("\\", "\\\\").replace(self.quote[0], "\\" + self.quote[0])
         return escaped.replace("\r", "\\r").replace("\n", self.line_end if several else "\\n")
 
@@ -93,21 +93,21 @@ class Text:
 
     def replacements(self, sql: str) -> list[Replacement] | None:
         """The edits of the document after which the text is ``sql``; None where literals cannot hold it."""
-        found_replacements = []
+        pieces = []
         for start, end, new in _changes(self.sql, sql):
             first, last = (start, end - 1) if start < end else (max(start - 1, 0),) * 2
             written = self._literal(first).written(new)
             if written is None or self._literal(first) is not self._literal(last):
                 return None
-            found_replacements.append(Replacement(self.place(start, end), written))
-        return found_replacements
+            pieces.append(Replacement(self.place(start, end), written))
+        return pieces
 
     def _literal(self, character: int) -> Literal:
         return self.literals[bisect_right([literal.first for literal in self.literals], character) - 1]
 
 
 @dataclass(frozen=True)
-class Found:
+class DocumentTexts:
     """What a document has: the texts that can be read, and the places of those that cannot."""
 
     texts: tuple[Text, ...]
@@ -121,16 +121,16 @@ def edited(document: str, replacements: Sequence[Replacement]) -> str:
     return document
 
 
-def sql_file(document: str) -> Found:
+def sql_file(document: str) -> DocumentTexts:
     """The text of a file of SQL, with lines that end in a line feed."""
     ends = _LINE_END.search(document)
     literal = Literal(0, "", False, ends[0] if ends else "\n")
     whole = Span(0, len(document))
     sql, spans = _literal_characters(document, whole)
-    return Found((Text(sql, spans, (literal,), whole),))
+    return DocumentTexts((Text(sql, spans, (literal,), whole),))
 
 
-def python_file(document: str) -> Found | None:
+def python_file(document: str) -> DocumentTexts | None:
     """The texts in a Python file, in order; None while it is no Python."""
     try:
         with warnings.catch_warnings():
@@ -148,7 +148,7 @@ def python_file(document: str) -> Found | None:
                 literals[span] = text
         elif any(_is_query(node) for node in ast.walk(given)):
             composed.add(span)
-    return Found(tuple(literals[span] for span in sorted(literals)), tuple(sorted(composed)))
+    return DocumentTexts(tuple(literals[span] for span in sorted(literals)), tuple(sorted(composed)))
 
 
 def _given(tree: ast.Module) -> Iterator[ast.expr]:
@@ -232,8 +232,8 @@ def _joined_literals(document: str, whole: Span) -> Text:
         end = start + len(token.string) - len(quote)
         literals.append(Literal(len(sql), quote, raw, ends[0] if ends else "\n"))
         inner = Span(head.end(), end)
-        found, where = _literal_characters(document, inner) if raw else _unescaped(document, inner)
-        sql += found
+        characters, where = _literal_characters(document, inner) if raw else _unescaped(document, inner)
+        sql += characters
         spans += where
     return Text(sql, tuple(spans), tuple(literals), whole)
 

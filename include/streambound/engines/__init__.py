@@ -1,7 +1,7 @@
 """What other engines keep of a query as it is written: per operator, how that grows, and what they refuse.
 
 ``model`` has the words, ``operators`` the operators of a statement, one module an engine and version its
-rules, and ``kept`` puts them together. Every rule says whether it was measured, and where it is documented.
+rules, and ``state`` puts them together. Every rule says whether it was measured, and where it is documented.
 """
 
 # Each is a module of this room.

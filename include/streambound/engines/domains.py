@@ -53,11 +53,13 @@ class Domains:
     infers: bool
 
     @classmethod
-    def of(cls, selection: Selection, others: Iterable[Selection], infers: bool, alias: str) -> Domains:
+    def of(cls, selection: Selection, rest: Iterable[Selection], infers: bool, alias: str) -> Domains:
         """Those of an occurrence: what rows without a partner need not pass is no filter of theirs."""
-        beside = [o for o in others if any(occurrence.alias == alias for occurrence in o.base.occurrences)]
+        beside = [o for o in rest if any(occurrence.alias == alias for occurrence in o.base.occurrences)]
         common = [
-            one for one in conjuncts(selection.formula) if all(one in conjuncts(o.formula) for o in beside)
+            conjunct
+            for conjunct in conjuncts(selection.formula)
+            if all(conjunct in conjuncts(o.formula) for o in beside)
         ]
         return cls(selection.base, tuple(common), infers)
 
@@ -97,14 +99,14 @@ class Domains:
         if self._inner(attribute):
             return True
         cases = (case for case in self._cases(attribute.occurrence) if not _is_null(attribute, case))
-        found = (system(self._query(attribute, case)) for case in cases)
-        return all(facts.closure is None or finite(facts.space, facts.closure, attribute) for facts in found)
+        parts = (system(self._query(attribute, case)) for case in cases)
+        return all(facts.closure is None or finite(facts.space, facts.closure, attribute) for facts in parts)
 
     def _computed_of_finite(self, attribute: Attribute) -> bool:
         relation, of = self.base.occurrence(attribute.occurrence).relation, self.base.column(attribute).of
         own = [Attribute(attribute.occurrence, name) for name in relation.stored((attribute.column,))]
         # Parts of columns of types that are not read are no columns.
-        return bool(of) and len(own) == len(of) and all(self._finite(one) for one in own)
+        return bool(of) and len(own) == len(of) and all(self._finite(item) for item in own)
 
     def _inner(self, attribute: Attribute) -> bool | None:
         """Whether a column of a sub-query's rows is finite in it; None if it is not one's."""
@@ -129,18 +131,20 @@ class Domains:
         return {}
 
     def _local(self, alias: str) -> Iterator[Formula]:
-        yield from (one for one in self.conditions if aliases(one) == {alias})
+        yield from (condition for condition in self.conditions if aliases(condition) == {alias})
         if not self.infers:
             return
         # What is said of a column is said of all that equal it.
         for column in self._equal:
             if column.occurrence == alias:
-                yield from (one for attribute in self._equal[column] for one in self._said(attribute, column))
+                yield from (
+                    item for attribute in self._equal[column] for item in self._said(attribute, column)
+                )
 
     def _said(self, attribute: Attribute, column: Attribute) -> Iterator[Formula]:
-        for one in self.conditions:
-            if {a for atom in atoms_of(one) for a in atom.attributes} == {attribute}:
-                yield _renamed(one, column)
+        for condition in self.conditions:
+            if {a for atom in atoms_of(condition) for a in atom.attributes} == {attribute}:
+                yield _renamed(condition, column)
 
     @cached_property
     def _equal(self) -> dict[Attribute, tuple[Attribute, ...]]:
@@ -169,8 +173,8 @@ def _renamed(formula: Formula, column: Attribute) -> Formula:
 
 def _cases(local: tuple[Formula, ...]) -> list[tuple[Atom, ...]]:
     """Conditions on one stream as conjunctions, of which one holds; a single empty one if they are many."""
-    found = list(_disjunction(AllOf(local), CASES))
-    return found if len(found) <= CASES else [tuple(a for a in local if not isinstance(a, (AllOf, AnyOf)))]
+    cases = list(_disjunction(AllOf(local), CASES))
+    return cases if len(cases) <= CASES else [tuple(a for a in local if not isinstance(a, (AllOf, AnyOf)))]
 
 
 def _disjunction(formula: Formula, most: int) -> Iterator[tuple[Atom, ...]]:
@@ -185,11 +189,11 @@ def _disjunction(formula: Formula, most: int) -> Iterator[tuple[Atom, ...]]:
         yield (formula,)
 
 
-def _upto(found: Iterable, most: int) -> Iterator:  # type: ignore[type-arg]
-    for number, one in enumerate(found):
+def _upto(items: Iterable, most: int) -> Iterator:  # type: ignore[type-arg]
+    for number, item in enumerate(items):
         if number > most:
             return
-        yield one
+        yield item
 
 
 def mains(block: Block) -> list[tuple[Selection, tuple[Selection, ...]]]:
@@ -198,11 +202,11 @@ def mains(block: Block) -> list[tuple[Selection, tuple[Selection, ...]]]:
     if not matched or len(matched) == len(block.selections):
         return [(selection, ()) for selection in block.selections]
     unmatched = [s for s in block.selections if s not in matched]
-    found = []
-    for one in matched:
-        names = {o.alias for o in one.occurrences}
-        found.append((one, tuple(s for s in unmatched if {o.alias for o in s.occurrences} <= names)))
-    return found
+    selections = []
+    for item in matched:
+        names = {o.alias for o in item.occurrences}
+        selections.append((item, tuple(s for s in unmatched if {o.alias for o in s.occurrences} <= names)))
+    return selections
 
 
 def finite_keys(statement: Statement, infers: bool) -> bool | None:
@@ -212,17 +216,17 @@ def finite_keys(statement: Statement, infers: bool) -> bool | None:
     then = statement.blocks[0].then
     if len(statement.blocks) == 1 and then is None:
         fed = [o.relation.fed for selection in statement.selections for o in selection.occurrences]
-        return all(one is not None and finite_keys(one, infers) for one in fed) or None
+        return all(item is not None and finite_keys(item, infers) for item in fed) or None
     if len(statement.blocks) != 1 or not isinstance(then, Grouping) or then.session is not None:
         return None
-    found = (
-        (selection, others, selection.base.select[position].term)
-        for selection, others in mains(statement.blocks[0])
+    keys = (
+        (selection, rest, selection.base.select[position].term)
+        for selection, rest in mains(statement.blocks[0])
         for position in range(then.keys)
     )
     return all(
-        not isinstance(term, Attribute) or Domains.of(selection, others, infers, term.occurrence).finite(term)
-        for selection, others, term in found
+        not isinstance(term, Attribute) or Domains.of(selection, rest, infers, term.occurrence).finite(term)
+        for selection, rest, term in keys
     )
 
 
@@ -238,11 +242,11 @@ def _finite_of_block(block: Block, number: int, infers: bool) -> bool:
         if shown.values:
             return False
         positions = shown.outputs
-    for selection, others in mains(block):
+    for selection, rest in mains(block):
         for position in positions:
             term = selection.base.select[position].term
             if isinstance(term, Attribute):
-                domains = Domains.of(selection, others, infers, term.occurrence)
+                domains = Domains.of(selection, rest, infers, term.occurrence)
                 if not domains.finite(term):
                     return False
     return True

@@ -136,7 +136,7 @@ _GROWS = {
 
 def worst(growths: Iterable[Growth]) -> Growth:
     """The worst of several; constant without any."""
-    return max(growths, key=lambda one: one.rank, default=Growth.CONSTANT)
+    return max(growths, key=lambda member: member.rank, default=Growth.CONSTANT)
 
 
 @dataclass(frozen=True)
@@ -253,28 +253,30 @@ def growth(keeps: Keeps, operator: Operator, expires: bool = False) -> Growth:
     """
     if keeps is Keeps.REFUSED:
         return Growth.REFUSED
-    grown = (one for one in operator.inputs if one.endless and not (expires and one.expires))
-    return worst(_grown(keeps, one) for one in grown)
+    grown = (operand for operand in operator.inputs if operand.endless and not (expires and operand.expires))
+    return worst(_grown(keeps, operand) for operand in grown)
 
 
-def _grown(keeps: Keeps, one: Input) -> Growth:
-    if one.few or keeps in (Keeps.NOTHING, Keeps.SPAN, Keeps.WINDOWS):
+def _grown(keeps: Keeps, operand: Input) -> Growth:
+    if operand.few or keeps in (Keeps.NOTHING, Keeps.SPAN, Keeps.WINDOWS):
         return Growth.CONSTANT
     if keeps in (Keeps.ROWS, Keeps.INPUT):
-        return Growth.KEYS if one.unique else Growth.ROWS
+        return Growth.KEYS if operand.unique else Growth.ROWS
     if keeps is Keeps.DISTINCT_ROWS:
         return _of_columns(
-            one, one.free, Growth.KEYS if one.unique or set(one.free) <= set(one.keys) else Growth.ROWS
+            operand,
+            operand.free,
+            Growth.KEYS if operand.unique or set(operand.free) <= set(operand.keys) else Growth.ROWS,
         )
     if keeps is Keeps.VALUES:
-        return _of_columns(one, one.free, Growth.KEYS)
-    return _of_columns(one, one.free_keys, Growth.KEYS)
+        return _of_columns(operand, operand.free, Growth.KEYS)
+    return _of_columns(operand, operand.free_keys, Growth.KEYS)
 
 
-def _of_columns(one: Input, free: tuple[str, ...], otherwise: Growth) -> Growth:
+def _of_columns(operand: Input, free: tuple[str, ...], otherwise: Growth) -> Growth:
     if not free:
         return Growth.CONSTANT
-    return Growth.TIME if set(free) <= one.times and otherwise is Growth.KEYS else otherwise
+    return Growth.TIME if set(free) <= operand.times and otherwise is Growth.KEYS else otherwise
 
 
 def most(keeps: Keeps, operator: Operator) -> int | None:
@@ -283,5 +285,5 @@ def most(keeps: Keeps, operator: Operator) -> int | None:
         return 0
     if keeps not in (Keeps.ACCUMULATORS, Keeps.DIFFERENT, Keeps.DISTINCT_ROWS):
         return None
-    counted = [one.most for one in operator.inputs]
+    counted = [operand.most for operand in operator.inputs]
     return None if None in counted else sum(number or 0 for number in counted)

@@ -16,13 +16,13 @@ from streambound.engines.domains import Domains, aliases, conjuncts, finite_keys
 from streambound.engines.model import Fact, Input, Kind, Operator
 from streambound.errors import Place
 from streambound.query.clock import CLOCK
+from streambound.query.column_types import Family
 from streambound.query.formula import Formula, all_of, atoms_of
 from streambound.query.model import Attribute, Filter, Join, Membership, NullTest, Occurrence, Op, Query
 from streambound.query.model import Kind as Relations
 from streambound.query.operators import Framing, Grouping, Over, Ranking
 from streambound.query.operators import Kind as Aggregates
 from streambound.query.statement import AsOf, Block, Guard, Selection, Statement
-from streambound.query.values import Family
 
 _LOOKED_UP = re.compile(r"[^\s]+\s+(?:AS\s+\w+\s+)?FOR\s+SYSTEM_TIME\s+AS\s+OF\b", re.IGNORECASE)
 _AS_JOIN = re.compile(r"\b(SEMI|ANTI)\s+JOIN\b", re.IGNORECASE)
@@ -45,9 +45,9 @@ class Rows:
         """Of both together."""
         return Rows(self.facts | rows.facts, self.joins | rows.joins)
 
-    def put(self, operator: Operator, found_operators: list[Operator]) -> Rows:
+    def put(self, operator: Operator, plan: list[Operator]) -> Rows:
         """What comes out of an operator over it, which is added to those that were found."""
-        found_operators.append(replace(operator, over=self.joins))
+        plan.append(replace(operator, over=self.joins))
         facts = set(self.facts)
         if operator.kind in _ABOVE:
             facts.add(_ABOVE[operator.kind])
@@ -55,7 +55,7 @@ class Rows:
         if (operator.kind in _CHANGING or Fact.OUTER in operator.facts) and not windowed:
             facts.add(Fact.UPDATES)
         # The answer stands before all that are found.
-        place = {len(found_operators)} if operator.kind in (Kind.JOIN, Kind.SEMI, Kind.ANTI) else set()
+        place = {len(plan)} if operator.kind in (Kind.JOIN, Kind.SEMI, Kind.ANTI) else set()
         return Rows(frozenset(facts), self.joins | place)
 
 
@@ -65,26 +65,24 @@ def operators(statement: Statement, infers: bool = True) -> tuple[Operator, ...]
     Args:
         infers: whether a filter passes an equality to the other side of a join.
     """
-    found_operators: list[Operator] = []
-    rows = _statement(statement, infers, None, found_operators)
-    return (Operator(Kind.ANSWER, "", (), rows.facts), *found_operators)
+    plan: list[Operator] = []
+    rows = _statement(statement, infers, None, plan)
+    return (Operator(Kind.ANSWER, "", (), rows.facts), *plan)
 
 
-def _statement(
-    statement: Statement, infers: bool, used: frozenset[str] | None, found_operators: list[Operator]
-) -> Rows:
+def _statement(statement: Statement, infers: bool, used: frozenset[str] | None, plan: list[Operator]) -> Rows:
     """The operators of a statement of which some columns are used (None: all); what comes out of it."""
     rows = Rows()
     for block in statement.blocks:
         below = Rows()
         sides = [
-            _Selection(statement.sql, selection, others, block, infers, used)
-            for selection, others in mains(block)
+            _Selection(statement.sql, selection, rest, block, infers, used)
+            for selection, rest in mains(block)
         ]
-        for one in sides:
-            below = below.beside(one.operators(found_operators))
+        for side in sides:
+            below = below.beside(side.operators(plan))
         for operator in _above(block, sides, below.facts):
-            below = below.put(operator, found_operators)
+            below = below.put(operator, plan)
         rows = rows.beside(below)
     return rows
 
@@ -120,20 +118,22 @@ class _Selection:
     @cached_property
     def conditions(self) -> tuple[Formula, ...]:
         """The conditions that are no comparison with the present time."""
-        return tuple(one for one in conjuncts(self.selection.formula) if CLOCK.name not in aliases(one))
+        return tuple(
+            conjunct for conjunct in conjuncts(self.selection.formula) if CLOCK.name not in aliases(conjunct)
+        )
 
     @cached_property
     def clocked(self) -> dict[str, tuple[Join, bool]]:
         """The occurrences that a filter by the present time is on, with a condition, and whether it ends."""
-        found: dict[str, tuple[Join, bool]] = {}
+        clocks: dict[str, tuple[Join, bool]] = {}
         for join in conjuncts(self.selection.formula):
             if isinstance(join, Join) and CLOCK.name in aliases(join) and join.place != Place(1, 1):
                 mine, op, _, offset = _turned(join, *(a for a in aliases(join) if a != CLOCK.name))
                 # Of a row that is no later than now nothing is waited for.
                 ends, begins = op in (Op.GT, Op.GE), op in (Op.LT, Op.LE) and offset < 0
-                if ends or (begins and mine.occurrence not in found):
-                    found[mine.occurrence] = (join, ends)
-        return found
+                if ends or (begins and mine.occurrence not in clocks):
+                    clocks[mine.occurrence] = (join, ends)
+        return clocks
 
     @property
     def matched(self) -> bool:
@@ -165,21 +165,21 @@ class _Selection:
 
     def needed(self, names: frozenset[str], done: frozenset[str]) -> tuple[Attribute, ...]:
         """The columns of some occurrences that the rest of the query reads, where some are joined already."""
-        found: dict[Attribute, None] = {}
-        for one in self.conditions:
-            if len(aliases(one)) > 1 and not aliases(one) <= done:
-                found.update(dict.fromkeys(a for atom in atoms_of(one) for a in atom.attributes))
+        needed: dict[Attribute, None] = {}
+        for condition in self.conditions:
+            if len(aliases(condition)) > 1 and not aliases(condition) <= done:
+                needed.update(dict.fromkeys(a for atom in atoms_of(condition) for a in atom.attributes))
         for as_of in self.selection.as_of:
             pairs = (a for pair in as_of.keys for a in pair)
-            found.update(dict.fromkeys(a for a in (*pairs, as_of.left, as_of.right) if a is not None))
+            needed.update(dict.fromkeys(a for a in (*pairs, as_of.left, as_of.right) if a is not None))
         for guard in self.selection.guards:
-            found.update(dict.fromkeys(a for atom in atoms_of(guard.formula) for a in atom.attributes))
+            needed.update(dict.fromkeys(a for atom in atoms_of(guard.formula) for a in atom.attributes))
         for shown in self.shown:
             # An expression is computed above the joins, of the columns that it reads.
             relation = self.base.occurrence(shown.occurrence).relation
             own = relation.stored((shown.column,)) or (shown.column,)
-            found.update(dict.fromkeys(Attribute(shown.occurrence, name) for name in own))
-        return tuple(a for a in found if a.occurrence in names)
+            needed.update(dict.fromkeys(Attribute(shown.occurrence, name) for name in own))
+        return tuple(a for a in needed if a.occurrence in names)
 
     def input(
         self, names: Sequence[str], keys: Iterable[Attribute] = (), done: frozenset[str] = frozenset()
@@ -206,8 +206,8 @@ class _Selection:
         """Whether something tells the joined rows of some occurrences apart, and whether that has finitely
         many values: primary keys, or the keys of the groups of sub-queries.
         """
-        found = [self._unique(name) for name in names]
-        return all(unique for unique, _ in found), all(few for _, few in found)
+        each_unique = [self._unique(name) for name in names]
+        return all(unique for unique, _ in each_unique), all(few for _, few in each_unique)
 
     def _unique(self, name: str) -> tuple[bool, bool]:
         relation = self.base.occurrence(name).relation
@@ -219,13 +219,13 @@ class _Selection:
 
     def most(self, columns: Iterable[Attribute]) -> int | None:
         """How many rows of some columns there can be."""
-        found = 1
+        product = 1
         for attribute in columns:
             values = self.domains[attribute.occurrence].values(attribute)
             if values is None:
                 return None
-            found *= values + self.nulls(attribute)
-        return found
+            product *= values + self.nulls(attribute)
+        return product
 
     def nulls(self, attribute: Attribute) -> int:
         """1 where NULL is a further value of a column."""
@@ -233,35 +233,37 @@ class _Selection:
         present = any(isinstance(a, (Filter, Join, Membership)) and attribute in a.attributes for a in asked)
         return int(self.base.nullable(attribute) and not present)
 
-    def operators(self, found_operators: list[Operator]) -> Rows:
+    def operators(self, plan: list[Operator]) -> Rows:
         """The operators of it, its joins among them; what comes out."""
-        made = {o.alias: self.source(o, found_operators) for o in self.base.occurrences}
+        made = {o.alias: self.source(o, plan) for o in self.base.occurrences}
         for alias, (condition, ends) in self.clocked.items():
             waits = frozenset(() if ends else (Fact.WAITS,))
             clock = Operator(Kind.CLOCK, str(condition), (self.input([alias]),), waits, condition.place)
-            made[alias] = made[alias].put(clock, found_operators)
+            made[alias] = made[alias].put(clock, plan)
         first, *later = self.joined
         names, rows = [first.alias], made[first.alias]
         for occurrence in later:
             rows = rows.beside(made[occurrence.alias])
-            rows = rows.put(self.join(names, occurrence, rows.facts), found_operators)
+            rows = rows.put(self.join(names, occurrence, rows.facts), plan)
             names.append(occurrence.alias)
         for as_of in self.selection.as_of:
             rows = rows.beside(made[as_of.alias])
-            rows = rows.put(self.as_of(names, as_of, rows.facts), found_operators)
+            rows = rows.put(self.as_of(names, as_of, rows.facts), plan)
         for guard in self.selection.guards:
             for occurrence in guard.base.occurrences:
-                rows = rows.beside(self.source(occurrence, found_operators))
-            rows = rows.put(self.guard(names, guard, rows.facts), found_operators)
+                rows = rows.beside(self.source(occurrence, plan))
+            rows = rows.put(self.guard(names, guard, rows.facts), plan)
         return rows
 
-    def source(self, occurrence: Occurrence, found_operators: list[Operator]) -> Rows:
+    def source(self, occurrence: Occurrence, plan: list[Operator]) -> Rows:
         """What an occurrence brings; of a sub-query its operators come first."""
         relation = occurrence.relation
         if relation.fed is None:
             changing = relation.kind is Relations.VERSIONED
             return Rows(facts=frozenset({Fact.UPDATES} if changing else ()))
-        mentioned = {a for one in self.conditions for atom in atoms_of(one) for a in atom.attributes}
+        mentioned = {
+            a for condition in self.conditions for atom in atoms_of(condition) for a in atom.attributes
+        }
         mentioned |= {a for g in self.selection.guards for x in atoms_of(g.formula) for a in x.attributes}
         mentioned |= {a for as_of in self.selection.as_of for pair in as_of.keys for a in pair}
         mentioned |= {
@@ -272,18 +274,20 @@ class _Selection:
         used = frozenset(n for name in own for n in (name, *relation.column(name).of))
         numbers = {c.name: n for n, c in enumerate(c for c in relation.columns if not c.of)}
         names = frozenset(relation.fed.outputs[numbers[n]][0] for n in used if n in numbers)
-        return _statement(relation.fed, self.infers, names, found_operators)
+        return _statement(relation.fed, self.infers, names, plan)
 
     def join(self, names: list[str], occurrence: Occurrence, facts: frozenset[Fact]) -> Operator:
         """The join of what stands before an occurrence with it."""
         done, alias = frozenset(names), occurrence.alias
         on = [
-            one
-            for one in self.conditions
-            if alias in aliases(one) and len(aliases(one)) > 1 and aliases(one) <= done | {alias}
+            condition
+            for condition in self.conditions
+            if alias in aliases(condition)
+            and len(aliases(condition)) > 1
+            and aliases(condition) <= done | {alias}
         ]
-        pairs = [one for one in on if isinstance(one, Join)]
-        compared = [_turned(one, alias) for one in pairs]
+        pairs = [item for item in on if isinstance(item, Join)]
+        compared = [_turned(pair, alias) for pair in pairs]
         equal = [(mine, theirs) for mine, op, theirs, offset in compared if op is Op.EQ and not offset]
         sides = (
             self.input(names, (theirs for _, theirs in equal), done),
@@ -297,12 +301,12 @@ class _Selection:
         static = self.base.occurrence(alias).relation.kind is Relations.STATIC
         static |= all(self.base.occurrence(name).relation.kind is Relations.STATIC for name in names)
         made |= {Fact.STATIC} if static else set()
-        known = {o.alias for o in self.base.occurrences if o.relation.kind is Relations.STATIC}
-        kept = Fact.OUTER in made and bool(known & {*names, alias} - self.outer)
+        statics = {o.alias for o in self.base.occurrences if o.relation.kind is Relations.STATIC}
+        kept = Fact.OUTER in made and bool(statics & {*names, alias} - self.outer)
         made |= {Fact.STATIC_KEPT} if static and kept else set()
         made |= {Fact.SCALAR} if any(self._one_row(name) for name in (*names, alias)) else set()
         looked_up = static and self._looked_up(occurrence)
-        text = " AND ".join(_said(self.base, one) for one in on) or f"of {' and '.join((*names, alias))}"
+        text = " AND ".join(_said(self.base, item) for item in on) or f"of {' and '.join((*names, alias))}"
         place = on[0].place if on and not hasattr(on[0], "parts") else occurrence.place
         return Operator(Kind.LOOKUP if looked_up else Kind.JOIN, text, sides, frozenset(made), place)
 
@@ -401,7 +405,8 @@ class _Selection:
         kind = Kind.ANTI if guard.negated else Kind.SEMI
         left = mine_too.input(names, theirs)
         text = (
-            " AND ".join(_said(base, one) for one in conjuncts(guard.formula)) or f"of {' and '.join(inner)}"
+            " AND ".join(_said(base, conjunct) for conjunct in conjuncts(guard.formula))
+            or f"of {' and '.join(inner)}"
         )
         return Operator(kind, text, (left, right), frozenset(made), guard.place)
 
@@ -432,7 +437,7 @@ def _not_in(formula: Formula) -> bool:
     """Whether it is the comparison of NOT IN: equal, or one of both NULL."""
     parts = getattr(formula, "parts", ())
     equal = [join for join in parts if isinstance(join, Join) and join.op is Op.EQ]
-    return len(equal) == 1 and all(one in equal or isinstance(one, NullTest) for one in parts)
+    return len(equal) == 1 and all(part in equal or isinstance(part, NullTest) for part in parts)
 
 
 def _mixed(
@@ -451,7 +456,7 @@ def _turned(join: Join, *alias: str) -> tuple[Attribute, Op, Attribute, int]:
 def _said(query: Query, formula: Formula) -> str:
     if hasattr(formula, "parts"):
         word = " AND " if type(formula).__name__ == "AllOf" else " OR "
-        return f"({word.join(_said(query, one) for one in formula.parts)})"
+        return f"({word.join(_said(query, part) for part in formula.parts)})"
     if isinstance(formula, Join):
         left, right = (named(query, attribute) for attribute in formula.attributes)
         return f"{left} {formula.op.value} {right}{formula.offset_text}"
@@ -497,17 +502,17 @@ def _window(query: Query, attribute: Attribute) -> tuple[int | None, int | None,
     if relation.fed is None:
         return None
     number = [c.name for c in relation.columns if not c.of].index(attribute.column)
-    found = set()
+    windows = set()
     for block in relation.fed.blocks:
         position = number if block.then is None else block.then.shown[number].outputs[0]
         for selection in block.selections:
             term = selection.base.select[position].term
-            found.add(_window(selection.base, term) if isinstance(term, Attribute) else None)
-    return found.pop() if len(found) == 1 else None
+            windows.add(_window(selection.base, term) if isinstance(term, Attribute) else None)
+    return windows.pop() if len(windows) == 1 else None
 
 
 def _time_of_output(statement: Statement, number: int) -> str | None:
-    found = set()
+    times = set()
     for block in statement.blocks:
         position = number
         if block.then is not None:
@@ -517,8 +522,8 @@ def _time_of_output(statement: Statement, number: int) -> str | None:
             position = shown.outputs[0]
         for selection in block.selections:
             term = selection.base.select[position].term
-            found.add(time_of(selection.base, term) if isinstance(term, Attribute) else None)
-    return found.pop() if len(found) == 1 else None
+            times.add(time_of(selection.base, term) if isinstance(term, Attribute) else None)
+    return times.pop() if len(times) == 1 else None
 
 
 def _used(block: Block, names: frozenset[str] | None) -> tuple[int, ...]:
@@ -529,22 +534,22 @@ def _used(block: Block, names: frozenset[str] | None) -> tuple[int, ...]:
         if block.ring.idempotent:
             names = None
         return tuple(n for n, (name, _) in every if names is None or name in names)
-    shown = [one for one in then.shown if names is None or one.name in names]
-    found = {n for one in shown for n in one.outputs}
-    values = {v for one in shown for v in one.values}
+    shown = [output for output in then.shown if names is None or output.name in names]
+    used = {n for output in shown for n in output.outputs}
+    values = {v for output in shown for v in output.values}
     if isinstance(then, Grouping):
         values |= set(then.having.aggregates) if then.having is not None else set()
-        found |= set(range(then.keys))
+        used |= set(range(then.keys))
         for value in values:
             aggregate = then.aggregates[value]
-            found |= {*aggregate.arguments, *(p for p in (aggregate.by, aggregate.value) if p is not None)}
+            used |= {*aggregate.arguments, *(p for p in (aggregate.by, aggregate.value) if p is not None)}
     elif isinstance(then, Ranking):
-        found |= {*then.partition, *(position for position, _ in then.order)}
+        used |= {*then.partition, *(position for position, _ in then.order)}
     else:
         for function in then.functions:
-            found |= {*function.partition, *(position for position, _ in function.order), *function.arguments}
-            found |= set(function.aggregate.arguments) if function.aggregate is not None else set()
-    return tuple(sorted(found))
+            used |= {*function.partition, *(position for position, _ in function.order), *function.arguments}
+            used |= set(function.aggregate.arguments) if function.aggregate is not None else set()
+    return tuple(sorted(used))
 
 
 def _above(block: Block, sides: Sequence[_Selection], facts: frozenset[Fact]) -> Iterator[Operator]:
@@ -597,7 +602,7 @@ def _of_keys(query: Query, keys: Iterable[int]) -> set[Fact]:
 def _terms(query: Query, numbers: Iterable[int]) -> str:
     terms = (query.select[n].term for n in numbers)
     return ", ".join(
-        dict.fromkeys(named(query, one) if isinstance(one, Attribute) else str(one) for one in terms)
+        dict.fromkeys(named(query, term) if isinstance(term, Attribute) else str(term) for term in terms)
     )
 
 
@@ -651,7 +656,7 @@ def _top(then: Ranking, sides: Sequence[_Selection], used: Sequence[int], facts:
     inputs = tuple(selection.of_outputs(used, then.partition) for selection in sides)
     # A star has no place.
     places = [base.select[n].place for n in (*then.partition, *(n for n, _ in then.order))]
-    place = next((one for one in (then.shown[0].place, *places) if one != Place(1, 1)), Place(1, 1))
+    place = next((item for item in (then.shown[0].place, *places) if item != Place(1, 1)), Place(1, 1))
     text = f"{then.function} {then.op.value} {then.limit} of {_terms(base, then.partition) or 'all rows'}"
     return Operator(Kind.TOP, text, inputs, frozenset(made), place)
 

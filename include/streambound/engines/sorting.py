@@ -20,22 +20,24 @@ def sorting(statement: Statement, sql: str, span: tuple[int, int], dialect: str)
         span: where the query's statement stands in it.
         dialect: that of the text.
     """
-    depth, found = 0, list[Token]()
+    depth, sorting_tokens = 0, list[Token]()
     for token in tokens(sql, language(dialect)):
         depth += _OPEN.get(token.token_type, 0)
         if depth == 0 and span[0] <= token.start < span[1]:
-            found.append(token)
-    kinds = [token.token_type for token in found]
+            sorting_tokens.append(token)
+    kinds = [token.token_type for token in sorting_tokens]
     if TokenType.ORDER_BY not in kinds or {TokenType.LIMIT, TokenType.FETCH} & set(kinds):
         return None
     at = kinds.index(TokenType.ORDER_BY)
-    by = found[at + 1 :]
+    by = sorting_tokens[at + 1 :]
     # A comma, or DESC, ends what is ascending.
-    first = [one.text.lower() for one in by[: next((n for n, t in enumerate(by) if t.text == ","), len(by))]]
+    first = [
+        item.text.lower() for item in by[: next((n for n, t in enumerate(by) if t.text == ","), len(by))]
+    ]
     stamps = {
         relation.timestamp.lower() for relation in statement.scanned if relation.timestamp is not None
     } | {"window_time"}
     ascending = bool(stamps & set(first)) and "desc" not in first
     text = " ".join(token.text for token in by if token.text != ";")
     facts = frozenset({Fact.TIME_ORDER} if ascending else ())
-    return Operator(Kind.SORT, text, (), facts, token_place(sql, found[at]))
+    return Operator(Kind.SORT, text, (), facts, token_place(sql, sorting_tokens[at]))

@@ -54,8 +54,8 @@ def evaluated(line: CorpusLine, engine: str, mode: str | None = None) -> dict[st
     if engine == "reference":
         return defined_document(query, arriving, static)
     evaluation = statement_pass(query, static)
-    found = document(line.id, evaluation.run(arriving), lambda: evaluation.peak_units)
-    return with_initial(found, answers(query, None, evaluation.initial))
+    body = document(line.id, evaluation.run(arriving), lambda: evaluation.peak_units)
+    return with_initial(body, answers(query, None, evaluation.initial))
 
 
 def _refuse_unknown(events: Iterable[Mapping[str, Any]], names: list[str]) -> None:
@@ -77,19 +77,19 @@ def defined_document(
     """The JSON object of a query's answers by the definition, in mode ``changes`` or ``final``."""
     if query.final:
         return document(query.name, finals(query, arriving, static), lambda: None)
-    found = document(query.name, reference(query, arriving, static), lambda: None)
-    return with_initial(found, initial(query, static))
+    body = document(query.name, reference(query, arriving, static), lambda: None)
+    return with_initial(body, initial(query, static))
 
 
-def with_initial(found: dict[str, Any], rows: Iterable[Answer]) -> dict[str, Any]:
+def with_initial(body: dict[str, Any], rows: Iterable[Answer]) -> dict[str, Any]:
     """The object of a query's answers with those over no arrivals, where there are any."""
     starting = [{"row": [plain(value) for value in answer.row], "count": answer.count} for answer in rows]
-    return {**found, "initial": starting} if starting else found
+    return {**body, "initial": starting} if starting else body
 
 
-def document(query: str, found: Iterable[list[Answer]], peak: Any) -> dict[str, Any]:
+def document(query: str, batches: Iterable[list[Answer]], peak: Any) -> dict[str, Any]:
     """The JSON object of a query's answers; ``peak`` is asked once all answers are in."""
-    every = [answer_json(answer) for marker in found for answer in marker]
+    every = [answer_json(answer) for marker in batches for answer in marker]
     return {"query": query, "answers": every, "peak_units": peak()}
 
 

@@ -25,7 +25,7 @@ from typing import Any, TypeAlias
 
 from streambound.errors import UnsupportedError
 from streambound.evaluation.definition_groups import groups
-from streambound.evaluation.definition_orders import framed, ranked
+from streambound.evaluation.definition_orders import ranked, with_functions
 from streambound.evaluation.definition_rows import HOLDS, Row, computed, row_key, shown
 from streambound.evaluation.events import Encoded
 from streambound.query.clock import CLOCK
@@ -78,7 +78,7 @@ def done(block: Block, rows: Sequence[Row]) -> Iterable[Row]:
         return rows
     if isinstance(then, Grouping):
         return groups(then, rows, types)
-    return framed(then, rows, types) if isinstance(then, Framing) else ranked(then, rows, types)
+    return with_functions(then, rows, types) if isinstance(then, Framing) else ranked(then, rows, types)
 
 
 def _latest_first(row: Row) -> tuple[bool, int]:
@@ -206,11 +206,11 @@ def _with_versions(
         if times is not None and _fits(join, made, *times):
             fitting.append((times[1], made))
     last = (max if join.op in (Op.GE, Op.GT) else min)((time for time, _ in fitting), default=None)
-    found = [made for time, made in fitting if time == last]
-    if not found and join.outer:
+    last_rows = [made for time, made in fitting if time == last]
+    if not last_rows and join.outer:
         # All columns of a tuple that is not there are NULL.
-        found = [{**match, join.alias: {}}]
-    for made in found:
+        last_rows = [{**match, join.alias: {}}]
+    for made in last_rows:
         yield from _with_versions(made, others, versions)
 
 
@@ -226,12 +226,12 @@ def _times(join: AsOf, match: Match) -> tuple[Any, Any] | None:
 
 
 def _arrival(row: Encoded) -> int:
-    found = row.get(ARRIVAL)
-    if found is None:
+    arrival = row.get(ARRIVAL)
+    if arrival is None:
         raise UnsupportedError(
             "when a row of a table that changes arrived is not known", fix="name its time in ON"
         )
-    return int(found)
+    return int(arrival)
 
 
 def _fits(join: AsOf, match: Match, mine: Any, theirs: Any) -> bool:
@@ -250,11 +250,11 @@ def _fits(join: AsOf, match: Match, mine: Any, theirs: Any) -> bool:
 
 def _passes(guard: Guard, among: Sequence[list[Encoded]], match: Match) -> bool:
     aliases = [o.alias for o in guard.base.occurrences]
-    found = any(
+    matched_ = any(
         holds(guard.formula, partial(true_of, {**match, **dict(zip(aliases, combination, strict=True))}))
         for combination in product(*among)
     )
-    return found is not guard.negated
+    return matched_ is not guard.negated
 
 
 def _shown(output: Output, match: Match) -> Any:

@@ -17,9 +17,9 @@ from typing import Any, TypeAlias
 
 from streambound.errors import UnsupportedError
 from streambound.evaluation.definition_rows import HOLDS, Pair, Row, over_values, row_key, shown
+from streambound.query.column_types import NAN, NotANumber, Type, parse_type
 from streambound.query.operators import Aggregate, Grouping, Having, Kind, Over, Polynomial, Test, Tests
 from streambound.query.scope import BOOLEAN, DOUBLE, INTEGER, STRING
-from streambound.query.values import NAN, NotANumber, Type, parse_type
 from streambound.query.windows import SESSIONS
 
 Aggregated: TypeAlias = Callable[[Sequence[Row]], Any]
@@ -59,15 +59,15 @@ def _outputs(then: Grouping, group: Sequence[Row]) -> tuple[Any, ...]:
 
 def groups_of(then: Grouping, rows: Sequence[Row], types: Sequence[Type]) -> Iterator[list[Row]]:
     """The rows of each group; of each session."""
-    found: dict[Any, list[Row]] = {}
+    groups_: dict[Any, list[Row]] = {}
     for row, key in zip(rows, _keys(then, rows, types), strict=True):
-        found.setdefault(key, []).append(row)
+        groups_.setdefault(key, []).append(row)
     if then.session is not None:
-        yield from (session for group in found.values() for session in _sessions(group, then))
+        yield from (session for group in groups_.values() for session in _sessions(group, then))
     elif not then.keys:
         yield list(rows)
     else:
-        yield from found.values()
+        yield from groups_.values()
 
 
 def moment_of(then: Grouping, row: Row) -> int:
@@ -218,8 +218,8 @@ def _argument(aggregate: Aggregate, types: Sequence[Type]) -> Callable[[Sequence
         return lambda rows: [row.values[aggregate.arguments[0]] for row in rows]
 
     def values(row: Row) -> Any:
-        found = tuple(row.values[position] for position in aggregate.arguments)
-        return None if None in found else found
+        arguments = tuple(row.values[position] for position in aggregate.arguments)
+        return None if None in arguments else arguments
 
     return lambda rows: list(map(values, rows))
 
@@ -251,8 +251,8 @@ def _infinite(value: Any) -> bool:
 
 def _present(aggregate: Aggregate, given: Iterable[Any]) -> list[Any]:
     """What is not NULL; of DISTINCT each once."""
-    found = [value for value in given if value is not None]
-    return list(dict.fromkeys(found)) if aggregate.distinct else found
+    present = [value for value in given if value is not None]
+    return list(dict.fromkeys(present)) if aggregate.distinct else present
 
 
 def total(values: Iterable[Any]) -> Any:
@@ -261,21 +261,21 @@ def total(values: Iterable[Any]) -> Any:
     >>> total([0.5, 0.25]), total([1e308, 1e308, -1e308]) == 1e308, total([])
     (Fraction(3, 4), True, None)
     """
-    found = list(values)
-    if not found:
+    numbers = list(values)
+    if not numbers:
         return None
-    if any(isinstance(value, NotANumber) for value in found):
+    if any(isinstance(value, NotANumber) for value in numbers):
         return NAN
-    infinite = {value for value in found if _infinite(value)}
+    infinite = {value for value in numbers if _infinite(value)}
     if infinite:
         return infinite.pop() if len(infinite) == 1 else NAN
-    exact = sum(map(Fraction, found), Fraction(0))
+    exact = sum(map(Fraction, numbers), Fraction(0))
     return int(exact) if exact.denominator == 1 else exact
 
 
 def _sum(values: Iterable[Any], dense: bool) -> Any:
-    found = total(values)
-    return rounded(Fraction(found)) if dense and isinstance(found, (int, Fraction)) else found
+    summed = total(values)
+    return rounded(Fraction(summed)) if dense and isinstance(summed, (int, Fraction)) else summed
 
 
 def rounded(exact: Fraction) -> float:
@@ -350,8 +350,8 @@ def _variance(sample: int, root: bool) -> Callable[[Sequence[Fraction]], float |
     def value(values: Sequence[Fraction]) -> float | None:
         if len(values) <= sample:
             return None
-        found = rounded(_moments(values, values) / (len(values) - sample))
-        return math.sqrt(found) if root else found
+        variance = rounded(_moments(values, values) / (len(values) - sample))
+        return math.sqrt(variance) if root else variance
 
     return value
 

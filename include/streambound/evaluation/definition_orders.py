@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 from streambound.errors import UnsupportedError
 from streambound.evaluation.definition_groups import Aggregated, aggregated, value_type
 from streambound.evaluation.definition_rows import HOLDS, Row, over_values, row_key, shown
+from streambound.query.column_types import Family, Type
 from streambound.query.operators import Framing, Over, Ranking
 from streambound.query.scope import BOOLEAN, INTEGER
-from streambound.query.values import Family, Type
 
 Order: TypeAlias = Sequence[tuple[int, bool]]
 _DAY = 86_400_000_000
@@ -42,12 +42,12 @@ def is_kept(then: Ranking, rank: int) -> bool:
     return rank > then.above and bool(HOLDS[then.op](rank, then.limit))
 
 
-def framed(then: Framing, rows: Sequence[Row], types: Sequence[Type]) -> Iterator[Row]:
+def with_functions(then: Framing, rows: Sequence[Row], types: Sequence[Type]) -> Iterator[Row]:
     """Each row with what the functions say of those around it; of a rank perhaps only some."""
-    return (row for row in framed_each(then, rows, types) if row is not None)
+    return (row for row in with_functions_each(then, rows, types) if row is not None)
 
 
-def framed_each(then: Framing, rows: Sequence[Row], types: Sequence[Type]) -> Iterator[Row | None]:
+def with_functions_each(then: Framing, rows: Sequence[Row], types: Sequence[Type]) -> Iterator[Row | None]:
     """For each row what is shown of it; None of one that is left out."""
     of = [_aggregated(over, types) for over in then.functions]
     # Equal rows are told apart: each has its own place in an order.
@@ -79,10 +79,10 @@ def _aggregated(over: Over, types: Sequence[Type]) -> Aggregated | None:
 
 def partitions(rows: Sequence[Row], keys: Sequence[int]) -> list[list[Row]]:
     """Rows by their values at some positions."""
-    found: dict[Any, list[Row]] = {}
+    by_key: dict[Any, list[Row]] = {}
     for row in rows:
-        found.setdefault(tuple(row.values[key] for key in keys), []).append(row)
-    return list(found.values())
+        by_key.setdefault(tuple(row.values[key] for key in keys), []).append(row)
+    return list(by_key.values())
 
 
 def in_order(rows: Sequence[Row], order: Order) -> list[Row]:

@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 
 from streambound.errors import UnsupportedError
 from streambound.operators.expressions import compiled, complete
+from streambound.query.column_types import NULL, Type
 from streambound.query.model import Column, Op, Relation
 from streambound.query.operators import KEYS, Shown
-from streambound.query.values import NULL, Type
 from streambound.query.windows import END
 
 HOLDS = {

@@ -104,11 +104,11 @@ class EndingPass:
         self.now = batch.moment
         if self.later is None and batch.moment > self.plan.last:
             self._end()
-        found = (
+        answers = (
             self._joined_with_buffered(batch) if self.later is None else self.later.step(self._widened(batch))
         )
         self.peak_units = max(self.peak_units, self.units)
-        return found
+        return answers
 
     def _first(self, batch: Batch) -> str | None:
         """An occurrence of which a tuple counts."""
@@ -136,10 +136,10 @@ class EndingPass:
 
     @cached_property
     def _aliases(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
+        aliases: dict[str, list[str]] = {}
         for alias in self.seen:
-            found.setdefault(self.query.occurrence(alias).relation.name, []).append(alias)
-        return found
+            aliases.setdefault(self.query.occurrence(alias).relation.name, []).append(alias)
+        return aliases
 
     def _follow(self, alias: str, batch: Batch) -> None:
         self.order.follow(self.query.occurrence(alias).relation, batch.moment, batch.partition)
@@ -148,14 +148,14 @@ class EndingPass:
         arriving = {alias: self._counting_matches(alias, batch) for alias in self.seen}
         new = {frozenset((alias,)): Matches(matches) for alias, matches in arriving.items()}
         older = {frozenset((alias,)): matches for alias, matches in self.seen.items()}
-        found: dict[Row, int] = {}
+        rows: dict[Row, int] = {}
         for sources in with_new(new, older):
-            self.join.rows(self.query, [*sources, *self.fixed], found)
+            self.join.rows(self.query, [*sources, *self.fixed], rows)
         self.hold(batch, arriving)
         if self.query.ring.idempotent:
-            found = {row: 1 for row in found if row not in self.answered}
-            self.answered.update(found)
-        return found
+            rows = {row: 1 for row in rows if row not in self.answered}
+            self.answered.update(rows)
+        return rows
 
     def hold(self, batch: Batch, arriving: Mapping[str, list[Match]] | None = None) -> None:
         """Keep the tuples of a batch as they came."""
@@ -229,12 +229,12 @@ class EndingPass:
 
     def batches(self, rows: Iterable[Sequence[Any]], partition: str | None = None) -> Iterator[Batch]:
         """Batches in order of time, from (stream, moment, encoded values, multiplicity)."""
-        found: dict[int, dict[str, list[Encoded]]] = {}
+        batches: dict[int, dict[str, list[Encoded]]] = {}
         for stream, moment, values, count in rows:
             row = dict(zip(self.columns[stream], values, strict=True))
-            found.setdefault(moment, {}).setdefault(stream, []).extend([row] * count)
-        for moment in sorted(found):
-            yield Batch(moment, found[moment], moment, partition)
+            batches.setdefault(moment, {}).setdefault(stream, []).extend([row] * count)
+        for moment in sorted(batches):
+            yield Batch(moment, batches[moment], moment, partition)
 
     def dump(self) -> bytes:
         """What is held, or what has ended and the state of the engine that goes on, as canonical JSON."""

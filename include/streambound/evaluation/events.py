@@ -15,9 +15,9 @@ from typing import Any
 from streambound.errors import CountOverflow, DataError, meant
 from streambound.evaluation.promises import Counts, fault
 from streambound.operators.expressions import complete
+from streambound.query.column_types import Value, shown
 from streambound.query.model import Column, Kind, Relation
 from streambound.query.statement import Statement
-from streambound.query.values import Value, shown
 
 Encoded = dict[str, Any]
 # What the column of an answer file holds; one limit for every engine.
@@ -186,15 +186,15 @@ def encode_static(
     Raises:
         DataError: a relation without rows given, or a value that does not fit.
     """
-    found: dict[str, list[Encoded]] = {}
-    for relation in (one for one in query.scanned if one.kind is Kind.STATIC):
+    encoded: dict[str, list[Encoded]] = {}
+    for relation in (item for item in query.scanned if item.kind is Kind.STATIC):
         if relation.name not in rows:
             raise DataError(f"no rows of the static relation {relation.name} are given", subject=query.name)
-        found[relation.name] = [
+        encoded[relation.name] = [
             encode(relation, row, f"{relation.name}, row {i}") for i, row in enumerate(rows[relation.name])
         ]
-        complete(relation, found[relation.name])
-    return found
+        complete(relation, encoded[relation.name])
+    return encoded
 
 
 def answers(query: Statement, marker: Any, counts: Mapping[tuple[Any, ...], int]) -> list[Answer]:
@@ -204,17 +204,17 @@ def answers(query: Statement, marker: Any, counts: Mapping[tuple[Any, ...], int]
         CountOverflow: as ``refuse_overflow``.
     """
     refuse_overflow(query, counts.values())
-    found = in_order(counts)
-    columns = zip(*(row for row, _ in found), strict=True)
+    ordered = in_order(counts)
+    columns = zip(*(row for row, _ in ordered), strict=True)
     decoded = [kind.decoded(column) for (_, kind), column in zip(query.outputs, columns, strict=False)]
     rows = zip(*decoded, strict=True) if decoded else repeat(())
-    return [Answer(marker, row, count) for row, (_, count) in zip(rows, found, strict=False)]
+    return [Answer(marker, row, count) for row, (_, count) in zip(rows, ordered, strict=False)]
 
 
 def in_order(counts: Mapping[tuple[Any, ...], int]) -> list[tuple[tuple[Any, ...], int]]:
     """Encoded answer rows of one marker with their multiplicities, in canonical order (NULL first)."""
-    found = [(row, count) for row, count in counts.items() if count]
-    return found if len(found) < 2 else sorted(found, key=lambda one: _sort_key(one[0]))
+    present = [(row, count) for row, count in counts.items() if count]
+    return present if len(present) < 2 else sorted(present, key=lambda one: _sort_key(one[0]))
 
 
 def refuse_overflow(query: Statement, counts: Iterable[int]) -> None:

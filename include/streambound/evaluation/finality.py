@@ -36,16 +36,17 @@ from streambound.evaluation.definition import (
 )
 from streambound.evaluation.definition_groups import groups, groups_of, moment_of
 from streambound.evaluation.definition_orders import (
-    framed_each,
     in_order,
     is_kept,
     partitions,
     rank_of,
     ranked,
+    with_functions_each,
 )
 from streambound.evaluation.definition_rows import Row, computed
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.query.clock import CLOCK
+from streambound.query.column_types import Family
 from streambound.query.formula import AllOf, AnyOf, Formula, all_of, holds
 from streambound.query.model import (
     Atom,
@@ -65,7 +66,6 @@ from streambound.query.model import (
 )
 from streambound.query.operators import Frame, Framing, Grouping, Over, Ranking
 from streambound.query.statement import Block, Guard, Selection, Statement
-from streambound.query.values import Family
 from streambound.query.windows import END
 
 Relations: TypeAlias = Mapping[str, Sequence[Encoded]]
@@ -127,22 +127,22 @@ def _block(block: Block, seen: Relations, now: int) -> Flagged:
         return rows
     sure = {id(row): settled for row, settled in rows}
     every, types = [row for row, _ in rows], [kind for _, kind in block.selections[0].base.outputs]
-    found: Flagged = []
+    flagged: Flagged = []
     if isinstance(then, Grouping):
         for group in groups_of(then, every, types):
             settled = _closed_group(block, then, group, now) and all(sure[id(row)] for row in group)
             # Of a group that only shows that it is there one row is enough.
             there = bool(then.keys) and not then.aggregates and any(sure[id(row)] for row in group)
             settled = settled or there
-            found += [(row, settled) for row in groups(then, group, types)]
-        return found
+            flagged += [(row, settled) for row in groups(then, group, types)]
+        return flagged
     if isinstance(then, Ranking):
         for part in partitions(every, then.partition):
             safe = all(sure[id(row)] for row in part)
-            found += _ranks(block, then, part, now, safe, types)
-        return found
+            flagged += _ranks(block, then, part, now, safe, types)
+        return flagged
     places = _places(block, then, every, now, sure)
-    told = zip(framed_each(then, every, types), places, strict=True)
+    told = zip(with_functions_each(then, every, types), places, strict=True)
     return [(row, settled) for row, settled in told if row is not None]
 
 
@@ -170,10 +170,12 @@ def _selection(selection: Selection, seen: Relations, now: int) -> Flagged:
             for guard in selection.guards
         )
 
-    found = [(match, row, tuple(map(_own, match.values()))) for match, row in matched(selection, seen, _all)]
-    number, equal = Counter(key for _, _, key in found), Counter[Any]()
+    matches = [
+        (match, row, tuple(map(_own, match.values()))) for match, row in matched(selection, seen, _all)
+    ]
+    number, equal = Counter(key for _, _, key in matches), Counter[Any]()
     flagged = []
-    for match, row, key in found:
+    for match, row, key in matches:
         equal[key] += 1
         share = prod(shares[_own(match[alias])] for alias, shares in settled.items())
         flagged.append((row, equal[key] <= number[key] * share and sure(match)))
@@ -194,11 +196,11 @@ def _settled_rows(
         number[row.values] += 1
         sure[row.values] += settled
     names = [column.name for column in occurrence.relation.own]
-    found = {}
+    flagged = {}
     for made in tuples(occurrence, seen, columns_read(selection), _all):
         key = tuple(made[name] for name in names)
-        found[_own(made)] = Fraction(sure[key], number[key])
-    return found
+        flagged[_own(made)] = Fraction(sure[key], number[key])
+    return flagged
 
 
 # Partners that may still come, or go.
@@ -217,8 +219,8 @@ def _stays_matched(selection: Selection, guard: Guard, match: Match, seen: Relat
         there.append(rows)
     aliases = [o.alias for o in guard.base.occurrences]
     return any(
-        holds(guard.formula, partial(true_of, {**match, **dict(zip(aliases, found, strict=True))}))
-        for found in product(*there)
+        holds(guard.formula, partial(true_of, {**match, **dict(zip(aliases, combination, strict=True))}))
+        for combination in product(*there)
     )
 
 
@@ -315,7 +317,7 @@ def _likely(
 ) -> dict[Attribute, list[Any]]:
     """Values of each column that meet every order of it with what it is compared with."""
     offsets = sum(abs(atom.offset) for atom in atoms if isinstance(atom, Join))
-    found = {}
+    likely = {}
     for attribute, column in columns.items():
         fixed = _fixed(atoms, match, column.type.family, moments)
         values: list[Any] = _around(fixed, column, len(columns), offsets)
@@ -329,23 +331,23 @@ def _likely(
                 and (domain.minimum is None or value >= domain.minimum)
                 and (domain.maximum is None or value <= domain.maximum)
             ]
-        found[attribute] = [*values, *([None] if column.nullable else [])]
-    return found
+        likely[attribute] = [*values, *([None] if column.nullable else [])]
+    return likely
 
 
 def _fixed(atoms: Sequence[Atom], match: Match, family: Family, moments: Sequence[int]) -> list[Any]:
     """The values that are given: constants, and those of the tuples that are there."""
-    found: list[Any] = []
+    fixed: list[Any] = []
     for atom in atoms:
         if isinstance(atom, Filter):
-            found.append(atom.constant)
+            fixed.append(atom.constant)
         elif isinstance(atom, Membership):
-            found += atom.values
+            fixed += atom.values
         elif isinstance(atom, Join):
-            found += [a for a in atom.attributes if a.occurrence in match]
+            fixed += [a for a in atom.attributes if a.occurrence in match]
     values = [
         constant.value if isinstance(constant, Constant) else match[constant.occurrence].get(constant.column)
-        for constant in found
+        for constant in fixed
     ]
     numbers = family is not Family.STRING
     made = [v for v in values if v is not None and isinstance(v, str) is not numbers]
@@ -558,7 +560,7 @@ def _places(
     block: Block, then: Framing, rows: Sequence[Row], now: int, sure: Mapping[int, bool]
 ) -> list[bool]:
     """Of each row whether what window functions say of it is settled."""
-    found = {id(row): True for row in rows}
+    fixed = {id(row): True for row in rows}
     for given in then.functions:
         turned = bool(given.order) and given.order[0][1]
         over = _turned(given) if turned else given
@@ -570,8 +572,8 @@ def _places(
             for place, row in enumerate(ordered):
                 last = None if first is None else _last_seen(over, ordered, place, first)
                 before = first is not None and last is not None and _closed(block, limits, now, (first, last))
-                found[id(row)] = found[id(row)] and safe and (closed or before)
-    return [found[id(row)] and sure[id(row)] for row in rows]
+                fixed[id(row)] = fixed[id(row)] and safe and (closed or before)
+    return [fixed[id(row)] and sure[id(row)] for row in rows]
 
 
 def _turned(over: Over) -> Over:

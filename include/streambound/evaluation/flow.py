@@ -18,7 +18,7 @@ from streambound.evaluation.onepass import static_values
 from streambound.evaluation.promises import require_units
 from streambound.evaluation.statement import StatementPass
 from streambound.operators.expressions import complete
-from streambound.operators.making import operator_of
+from streambound.operators.factory import operator_of
 from streambound.operators.operator import Changes, Operator, Row, added
 from streambound.operators.settled import Once
 from streambound.query.statement import Statement
@@ -62,7 +62,7 @@ class Tree(Generic[Given]):
 
     def __init__(self, node: Node, leaf_of: Callable[[Leaf], LeafRows[Given]]) -> None:
         below = (made for _, made in node.fed) if isinstance(node, Leaf) else node.inputs
-        self.below: list[Tree[Given]] = [Tree(one, leaf_of) for one in below]
+        self.below: list[Tree[Given]] = [Tree(item, leaf_of) for item in below]
         self.leaf = leaf_of(node) if isinstance(node, Leaf) else None
         self.names = [name for name, _ in node.fed] if isinstance(node, Leaf) else []
         self.node = node
@@ -180,7 +180,7 @@ class BatchLeaf:
         self.engine.load(document)
 
 
-class KnownLeaf:
+class StaticLeaf:
     """The rows of a leaf of static relations: all are there before anything came, and none is kept."""
 
     stored = 0
@@ -222,7 +222,7 @@ class FlowPass:
     def __init__(self, statement: Statement, node: Node, static: Mapping[str, list[Encoded]]) -> None:
         self.statement, self.units = statement, units_of(node)
         self.tree: Tree[Batch] = Tree(
-            node, lambda leaf: KnownLeaf(leaf, static) if leaf.known else BatchLeaf(leaf, static)
+            node, lambda leaf: StaticLeaf(leaf, static) if leaf.known else BatchLeaf(leaf, static)
         )
         self.initial = self.tree.begin(Batch(None, {}))
         self.peak_units = self.tree.stored
@@ -238,10 +238,10 @@ class FlowPass:
         Raises:
             UnitsExceeded: the state passed the units.
         """
-        found = self.tree.take(batch)
+        changes = self.tree.take(batch)
         self.peak_units = max(self.peak_units, self.tree.stored)
         require_units(self.statement.name, self.units, self.peak_units)
-        return found
+        return changes
 
 
 def statement_pass(statement: Statement, static: Mapping[str, list[Encoded]]) -> FlowPass:

@@ -12,9 +12,9 @@ from streambound import settings
 from streambound.errors import DataError, PlatformError, meant
 from streambound.evaluation.events import in_time
 from streambound.query.catalog import Catalog
+from streambound.query.column_types import shown
 from streambound.query.model import Relation
 from streambound.query.statement import Statement
-from streambound.query.values import shown
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,9 +61,9 @@ def rows_of(given: Any, catalog: Catalog) -> dict[str, Rows]:
         raise DataError(
             f"static is {shown(given)}", accepted='{"R": [{"K": 1}, ...]}, or a data frame for "R"'
         )
-    found = {str(name): _rows_of_frame(rows, str(name)) for name, rows in given.items()}
-    _refuse_unknown(found, catalog)
-    return found
+    by_stream = {str(name): _rows_of_frame(rows, str(name)) for name, rows in given.items()}
+    _refuse_unknown(by_stream, catalog)
+    return by_stream
 
 
 def _only(query: Statement) -> Relation:
@@ -80,9 +80,9 @@ def _only(query: Statement) -> Relation:
 
 def _merged(query: Statement, given: Mapping[str, Rows], catalog: Catalog) -> Rows:
     _refuse_unknown(given, catalog)
-    found: Rows = [{**row, "stream": name} for name, rows in given.items() for row in rows]
+    merged: Rows = [{**row, "stream": name} for name, rows in given.items() for row in rows]
     read = {o.relation.name: o.relation for o in query.arriving if o.relation.name in given}
-    arriving: Rows = [row for row in found if row["stream"] in read]
+    arriving: Rows = [row for row in merged if row["stream"] in read]
     timeless = [name for name, relation in read.items() if relation.timestamp is None]
     if timeless and len(read) > 1:
         raise DataError(
@@ -108,12 +108,12 @@ def _rows_of_frame(given: Any, what: str) -> Rows:
         return _of_frame(given, what)
     if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
         raise DataError(f"{what}: found {shown(given)}", accepted=ACCEPTED)
-    found = []
+    rows_ = []
     for number, row in enumerate(given):
         if not isinstance(row, Mapping):
             raise DataError(f"{what}: row {number} is {shown(row)}", accepted=ACCEPTED)
-        found.append(row)
-    return found
+        rows_.append(row)
+    return rows_
 
 
 def _of_frame(frame: Any, what: str) -> Rows:

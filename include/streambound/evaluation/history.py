@@ -24,7 +24,7 @@ from streambound.storage.files import footers, parquet_file
 from streambound.storage.partitions import (
     Listing,
     Partition,
-    Range,
+    PartitionRange,
     choose_partitions,
     find_partitions,
     partition_day,
@@ -42,7 +42,7 @@ def history_batches(
     last: str | None = None,
     progress: Callable[[str], None] = _silent,
 ) -> Iterator[Batch]:
-    """The batches of the partitions from ``first`` to ``last`` (see ``storage.partitions.Range``).
+    """The batches of the partitions from ``first`` to ``last`` (see ``storage.partitions.PartitionRange``).
 
     ``progress`` is told when a partition begins.
 
@@ -51,19 +51,19 @@ def history_batches(
     """
     refuse_uncounted(query)
     relations = {r.name: _needed(query, r) for r in query.scanned if r.kind is not Kind.STATIC}
-    chosen = Range(first, last)
-    found = {
+    chosen = PartitionRange(first, last)
+    by_stream = {
         name: {part.name: part for part in choose_partitions(relation, chosen)}
         for name, relation in relations.items()
     }
-    for name, parts in found.items():
+    for name, parts in by_stream.items():
         for part in parts.values():
             _require_fitting(relations[name], tuple(map(str, part.files)))
     number = 0
-    partitions = sorted({name for parts in found.values() for name in parts})
+    partitions = sorted({name for parts in by_stream.values() for name in parts})
     for place, partition in enumerate(partitions, start=1):
         progress(f"partition {partition}, {place} of {len(partitions)}")
-        here = {name: parts[partition] for name, parts in found.items() if partition in parts}
+        here = {name: parts[partition] for name, parts in by_stream.items() if partition in parts}
         arriving = [_arrivals(relations[name], part) for name, part in here.items()]
         if timed(query):
             in_order = merge(*map(sorted, arriving), key=lambda arrival: arrival[0])
@@ -130,7 +130,7 @@ def _by_time(arrivals: Iterator[_Arrival], partition: str) -> Iterator[Batch]:
 
 def _row_mappings(table: pa.Table, file: str) -> list[dict[str, Any]]:
     try:
-        found: list[dict[str, Any]] = table.to_pylist()
+        mappings: list[dict[str, Any]] = table.to_pylist()
     except (ValueError, OverflowError) as error:
         # A moment of INT96, of which a footer says nothing.
         raise DataError(
@@ -139,7 +139,7 @@ def _row_mappings(table: pa.Table, file: str) -> list[dict[str, Any]]:
             accepted="dates and timestamps of the years 1 to 9999",
             fix="write the partition again without it",
         ) from None
-    return found
+    return mappings
 
 
 def _require_fitting(relation: Relation, files: Sequence[str]) -> None:
@@ -160,7 +160,7 @@ def rows_of(relation: Relation, partition: Partition) -> Iterator[Encoded]:
         with parquet_file(file) as parquet:
             # A single file: no partition columns are to be guessed from the folders above it.
             rows = _row_mappings(parquet.read(columns=columns), file)
-        found = []
+        numbered = []
         for index, row in enumerate(rows):
             where = f"{file}, row {index}"
             encoded = encode(relation, row, where)
@@ -169,6 +169,6 @@ def rows_of(relation: Relation, partition: Partition) -> Iterator[Encoded]:
             ):
                 raise fault
             rate.take(encoded, where)
-            found.append(encoded)
-        complete(relation, found)
-        yield from found
+            numbered.append(encoded)
+        complete(relation, numbered)
+        yield from numbered

@@ -19,9 +19,9 @@ from typing import Any, TypeAlias
 from streambound.evaluation.ending import EndingPass
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.order import Order
+from streambound.query.column_types import Value
 from streambound.query.model import Attribute, Query
 from streambound.query.statement import Statement
-from streambound.query.values import Value
 from streambound.synopsis.clock import Composite
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.engine_state import EngineState
@@ -43,13 +43,13 @@ from streambound.synopsis.state_codec import dump_state, load_state
 
 def static_values(query: Query, static: Mapping[str, list[Encoded]]) -> dict[Attribute, tuple[Value, ...]]:
     """The sorted distinct values of every mentioned column of the static relations."""
-    found = {}
+    by_column = {}
     for attribute in query.mentioned:
         if query.is_static(attribute):
             rows = static[query.occurrence(attribute.occurrence).relation.name]
             values = {row[attribute.column] for row in rows} - {None}
-            found[attribute] = tuple(sorted(values))
-    return found
+            by_column[attribute] = tuple(sorted(values))
+    return by_column
 
 
 AnyPass: TypeAlias = "OnePass | EndingPass"
@@ -142,10 +142,10 @@ class OnePass:
         ]
 
     def _joined(self, streams: Streams, new: Matches, split: Split) -> dict[Row, int]:
-        found: dict[Row, int] = {}
+        rows: dict[Row, int] = {}
         sources = [*self.static, (streams, new), *self.state.kept(split)]
-        self.state.join.rows(self.query, sources, found)
-        return found
+        self.state.join.rows(self.query, sources, rows)
+        return rows
 
     def advance(self, summary: Mapping[Streams, Table]) -> dict[Row, int]:
         """Take in summarised tuples (a table of each stream) and return the new answer rows.
@@ -153,7 +153,7 @@ class OnePass:
         Rows are encoded, with their multiplicities. It is for plans that do not step through time, and keep
         state.
         """
-        found: dict[Row, int] = {}
+        answers: dict[Row, int] = {}
         for split in self.plan.answers:
             (streams,) = split.new
             slices = self.state.tables[streams]
@@ -164,9 +164,9 @@ class OnePass:
                 before = [*self.static, (streams, slices.standing), *self.state.kept(split)]
                 rows = {row: 1 for row in rows if not self.state.join.exists(self.query, before, row)}
             for row, count in rows.items():
-                self.query.ring.put(found, row, count)
+                self.query.ring.put(answers, row, count)
         self.peak_units = max(self.peak_units, self.units)
-        return found
+        return answers
 
     def take(
         self, now: int, arriving: Mapping[str, list[Match]], partition: str | None = None
@@ -184,14 +184,14 @@ class OnePass:
         self.order.follow(self.query.occurrence(first).relation, now, partition)
         self.state.advance(now - 1)
         self.state.buffer.take(arriving, now)
-        found = self._answers(now)
+        answers = self._answers(now)
         if self.plan.remembered is not None:
-            found = dict.fromkeys((row for row in found if row not in self.answered), 1)
-            self._remember(found, now)
+            answers = dict.fromkeys((row for row in answers if row not in self.answered), 1)
+            self._remember(answers, now)
         self.state.advance(now)
         self.state.buffer.drop(now)
         self.peak_units = max(self.peak_units, self.units)
-        return found
+        return answers
 
     def dump(self) -> bytes:
         """The state between two batches, as canonical JSON."""
@@ -207,11 +207,11 @@ class OnePass:
         self.order.resume(self.state.now)
 
     def _answers(self, now: int) -> dict[Row, int]:
-        found: dict[Row, int] = {}
+        rows: dict[Row, int] = {}
         for split in self.plan.answers:
             for sources in self._sources(split, now):
-                self.state.join.rows(self.query, sources, found)
-        return found
+                self.state.join.rows(self.query, sources, rows)
+        return rows
 
     def _sources(self, split: Split, now: int) -> Iterator[list[Source]]:
         """Sources whose joins are the matches of a split with a tuple of this batch, each once."""

@@ -30,20 +30,20 @@ def written(target: Path) -> Iterator[TextIO]:
         text.detach()
 
 
-def write_document(found: dict[str, Any], folder: Path) -> dict[str, Any]:
+def write_document(body: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Write a query's answers to ``folder/<query>/answers.jsonl``, whole or not at all.
 
     Returns the object to print instead: how many rows there are, and where.
     """
-    target = answers_file(folder, found["query"])
+    target = answers_file(folder, body["query"])
     with written(target) as file:
-        for answer in found["answers"]:
+        for answer in body["answers"]:
             file.write(json.dumps(answer, ensure_ascii=False) + "\n")
-    rows = {json.dumps(answer["row"]) for answer in found["answers"]}
+    rows = {json.dumps(answer["row"]) for answer in body["answers"]}
     return {
-        "query": found["query"],
+        "query": body["query"],
         "answer_rows": len(rows),
-        "answer_count": sum(answer["count"] for answer in found["answers"]),
-        "peak_units": found["peak_units"],
+        "answer_count": sum(answer["count"] for answer in body["answers"]),
+        "peak_units": body["peak_units"],
         "output": str(target),
     }

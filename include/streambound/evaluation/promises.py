@@ -12,8 +12,8 @@ from contextlib import suppress
 from typing import Any
 
 from streambound.errors import DataError, UnitsExceeded
+from streambound.query.column_types import Value, shown
 from streambound.query.model import TICKS, Column, Domain, Rate, Relation
-from streambound.query.values import Value, shown
 
 
 def within(column: Column, value: Value) -> bool:
@@ -43,16 +43,16 @@ def fault(relation: Relation, column: Column, value: Value | None, where: str = 
             accepted="a value in every row",
             fix="remove it from not_null, mend the data, or exclude the partition",
         )
-    found = f"{name} = {shown(column.type.decode(value))}"
+    text = f"{name} = {shown(column.type.decode(value))}"
     if not within(column, value):
         return DataError(
-            f"{found} is outside its declared domain",
+            f"{text} is outside its declared domain",
             accepted=domain_text(column),
             fix="widen the domain in the catalog, mend the data, or exclude the partition",
         )
     if column.name == relation.timestamp and value % relation.tick:
         return DataError(
-            f"{found} is no whole {relation.granularity}, though the catalog declares this granularity",
+            f"{text} is no whole {relation.granularity}, though the catalog declares this granularity",
             accepted=f"timestamps at full {relation.granularity}s (UTC)",
             fix="declare a finer granularity in the catalog, mend the data, or exclude the partition",
         )
@@ -83,9 +83,9 @@ def _outside_time(relation: Relation, column: Column, row: dict[str, Any], where
     if value is None or stamp <= value <= stamp + (column.within or 0):
         return None
     kind = column.type
-    found = f"{where}: {relation.name}.{column.name} = {shown(kind.decode(value))}"
+    text = f"{where}: {relation.name}.{column.name} = {shown(kind.decode(value))}"
     return DataError(
-        f"{found} is not within what times promises",
+        f"{text} is not within what times promises",
         accepted=f"{shown(kind.decode(stamp))} to {shown(kind.decode(stamp + (column.within or 0)))}",
         fix="correct times in the catalog, or mend the data",
     )
@@ -93,9 +93,9 @@ def _outside_time(relation: Relation, column: Column, row: dict[str, Any], where
 
 def too_different(relation: Relation, column: Column, value: Value, where: str) -> DataError:
     """What is said of the first value (encoded) that is one too many in its column."""
-    found = f"{where}: {relation.name}.{column.name} = {shown(column.type.decode(value))}"
+    text = f"{where}: {relation.name}.{column.name} = {shown(column.type.decode(value))}"
     return DataError(
-        f"{found} is one more different value than the catalog's cardinality",
+        f"{text} is one more different value than the catalog's cardinality",
         accepted=f"at most {column.cardinality} different values",
         fix="raise the cardinality in the catalog, or mend the data",
     )

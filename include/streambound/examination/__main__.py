@@ -15,8 +15,8 @@ from typing import Any
 from streambound.compiler import Planned, compile, invalid, on_engine, reported
 from streambound.engines import of_dialect
 from streambound.errors import StreamboundError
-from streambound.examination.asking import READY, TOO_COMPLEX
-from streambound.examination.forms import formed
+from streambound.examination.examiner import READY, TOO_COMPLEX
+from streambound.examination.formats import formed
 from streambound.examination.unknown import with_others
 from streambound.query.catalog import Catalog, NamedQuery, catalog_from_mapping, load_catalog
 from streambound.query.parse import named_queries, read, read_script
@@ -36,7 +36,7 @@ def examined(question: Mapping[str, Any]) -> dict[str, Any]:
             ``dialect``, ``default`` (nobody named the catalog), ``queries`` (name, text and dialect of
             those that it may name), ``suggest`` (are variants wanted), ``engine`` and ``otherwise`` (what
             keeps it, whatever the text says, and if it says nothing), and for all but a page ``form``,
-            ``path`` and perhaps ``written`` and ``said`` (see ``forms``). Of a text of several ``query``
+            ``path`` and perhaps ``written`` and ``said`` (see ``formats``). Of a text of several ``query``
             says which.
 
     Returns:
@@ -46,14 +46,14 @@ def examined(question: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         StreamboundError: the catalog cannot be read.
     """
-    queries = tuple(NamedQuery(*one) for one in question.get("queries", ()))
+    queries = tuple(NamedQuery(*item) for item in question.get("queries", ()))
     catalog = replace(_catalog(question["catalog"]), default=question.get("default", False), queries=queries)
     sql, name, criterion = question["sql"], question["name"], question["criterion"]
     dialect, chosen = question.get("dialect"), question.get("query")
     if "form" in question and chosen is None:
-        (chosen, *others) = named_queries(sql, catalog, dialect)
-        if others:
-            return {"queries": [chosen, *others]}
+        (chosen, *rest) = named_queries(sql, catalog, dialect)
+        if rest:
+            return {"queries": [chosen, *rest]}
     name = name if chosen is None else f"{name}/{chosen}"
     job: Planned | None = None
     try:
@@ -70,18 +70,18 @@ def examined(question: Mapping[str, Any]) -> dict[str, Any]:
     if "form" in question:
         span = job.span if job is not None else _span(sql, catalog, dialect, chosen)
         written = question.get("written")
-        found = formed(
+        report_text = formed(
             question["form"], report, Path(question["path"]), sql, job, span, written, question.get("said")
         )
-        return {"verdict": report.verdict, "outcome": report.outcome, "formed": found}
+        return {"verdict": report.verdict, "outcome": report.outcome, "formed": report_text}
     # Loaded here: the lint draws no page, and where it is installed alone there is nothing to draw with.
     from streambound.report.editor import marks
     from streambound.report.engine import answers
     from streambound.report.pages import published_table, sql_markup
 
     marked = report.reasons if report.error is None else (report.error,)
-    told = [answer._asdict() for answer in answers(report, job)]
-    shown: dict[str, Any] = {"sql": sql_markup(sql, marked), "answers": told}
+    replies = [answer._asdict() for answer in answers(report, job)]
+    shown: dict[str, Any] = {"sql": sql_markup(sql, marked), "answers": replies}
     shown["marks"] = marks(report, sql, (0, len(sql)) if job is None else job.span)
     if job is not None:
         shown["published"] = published_table(report)
@@ -104,7 +104,7 @@ def _uncached(job: Planned) -> str | None:
     What a benchmark of caches refuses, but without the packages that it runs with.
     """
     from streambound.approximate.equijoin import cacheable
-    from streambound.approximate.nightly.offered import SIZES
+    from streambound.approximate.nightly.defaults import SIZES
 
     try:
         join = cacheable(job.statement, min(SIZES), job.verdict.bounded, job.units)
@@ -143,14 +143,14 @@ def _answer(line: str) -> str:
     try:
         return json.dumps({"answer": examined(json.loads(line))})
     except StreamboundError as error:
-        found = {"code": error.code, "message": error.one_line(), "exit_code": error.exit_code}
+        body = {"code": error.code, "message": error.one_line(), "exit_code": error.exit_code}
     except (RecursionError, MemoryError):
-        found = {"code": "too-complex", "message": TOO_COMPLEX}
+        body = {"code": "too-complex", "message": TOO_COMPLEX}
     except Exception as error:
         # Not typed: no text may bring that about. Told by the asker, where people look for a log.
         defect = {"error": type(error).__name__, "traceback": traceback.format_exc()[-TRACEBACK:]}
         return json.dumps({"defect": defect})
-    return json.dumps({"refused": found})
+    return json.dumps({"refused": body})
 
 
 def main() -> None:

@@ -61,7 +61,7 @@ def _read_on(
 
 def _put_right(sql: str, error: QueryError) -> Iterator[tuple[str, tuple[int, int, int]]]:
     """The text with known columns in the place of an unknown one, and what each moves."""
-    known = (error.accepted or "").split(", ")
+    columns = (error.accepted or "").split(", ")
     if error.place is None or error.unknown is None:
         return
     lines = sql.split("\n")
@@ -69,7 +69,7 @@ def _put_right(sql: str, error: QueryError) -> Iterator[tuple[str, tuple[int, in
     line = lines[number]
     # Of `orgin.orgin` the last is the column.
     at = line.rfind(error.unknown, start, start + error.place.length)
-    names = dict.fromkeys((*alike(error.unknown, known), *known))
+    names = dict.fromkeys((*alike(error.unknown, columns), *columns))
     for right in [name for name in names if name.isidentifier()][:TRIED] if at >= 0 else ():
         edited = line[:at] + right + line[at + len(error.unknown) :]
         moved = (error.place.line, at + 1, len(right) - len(error.unknown))

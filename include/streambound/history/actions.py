@@ -62,14 +62,14 @@ class Actions:
         # Tasks write the answers of a plan that keeps nothing; others follow from what is checkpointed.
         self._usable = written if job.plan.stateless else lambda row: True
         self._actions = {
-            (stream, part.name): self._need(self.relations[stream], part)
+            (stream, part.name): self._action(self.relations[stream], part)
             for stream in self.relations
             for part in job.partitions[stream]
         }
 
         self._streams: dict[str, list[str]] = {}
-        for (stream, partition), need in sorted(self._actions.items()):
-            if need is not Action.OUT:
+        for (stream, partition), action in sorted(self._actions.items()):
+            if action is not Action.OUT:
                 self._streams.setdefault(partition, []).append(stream)
         self.names = sorted(self._streams)
 
@@ -83,8 +83,8 @@ class Actions:
         """
         streams = self.streams(partition)
         row = self.rows.get(partition)
-        needs = {self._actions[stream, partition] for stream in streams}
-        if needs == {Action.KNOWN} and row is not None and set(row.inputs) == set(streams):
+        actions = {self._actions[stream, partition] for stream in streams}
+        if actions == {Action.KNOWN} and row is not None and set(row.inputs) == set(streams):
             return []
         return [stream for stream in streams if not self.replaced(stream, partition)]
 
@@ -97,11 +97,11 @@ class Actions:
         """The streams of which a partition is evaluated."""
         return self._streams.get(partition, [])
 
-    def partitions(self, *needs: Action) -> list[str]:
-        """The partitions of which a stream's share has one of these needs, in order."""
-        return sorted({name for (_, name), need in self._actions.items() if need in needs})
+    def partitions(self, *wanted: Action) -> list[str]:
+        """The partitions of which a stream's share asks for one of these actions, in order."""
+        return sorted({name for (_, name), action in self._actions.items() if action in wanted})
 
-    def _need(self, relation: Relation, part: Partition) -> Action:
+    def _action(self, relation: Relation, part: Partition) -> Action:
         at = (relation.name, part.name)
         now = self.identities[at] = part.content or identity(part.files)
         row = self.rows.get(part.name)

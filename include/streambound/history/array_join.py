@@ -52,14 +52,14 @@ class ArrayJoin(RowJoin):
 
     few: ClassVar[int] = 1_000
 
-    def rows(self, query: Query, sources: Iterable[Source], found: dict[Row, Weight]) -> None:
+    def rows(self, query: Query, sources: Iterable[Source], rows: dict[Row, Weight]) -> None:
         """Add the answer rows of every combination, with their weights."""
         given = sorted(sources, key=lambda source: len(source[1]))
         if prod(len(matches) for _, matches in given) <= self.few:
-            super().rows(query, given, found)
+            super().rows(query, given, rows)
         else:
             for row, weight in self._counted(query, given):
-                self.ring.put(found, row, weight)
+                self.ring.put(rows, row, weight)
 
     @cached_property
     def sides(self) -> list[dict[str, Pair]]:
@@ -103,7 +103,7 @@ class ArrayJoin(RowJoin):
         self, asked: Iterable[Attribute], streams: frozenset[str], matches: list[Match]
     ) -> dict[Slot, list[Any]]:
         """The values of matches by slot."""
-        found: dict[Slot, list[Any]] = {
+        by_slot: dict[Slot, list[Any]] = {
             (a.occurrence, a): [match.values.get(a, ANY) for match in matches]
             for a in asked
             if a.occurrence in streams
@@ -112,15 +112,15 @@ class ArrayJoin(RowJoin):
             mine = [alias for alias in sides if alias in streams]
             if len(mine) == 1:
                 (alias,) = mine
-                found[alias, number] = (
+                by_slot[alias, number] = (
                     _stamps(self.times[number - len(self.joins)], alias, matches)
                     if self._timely((alias, number))
                     else _towards(sides[alias], matches)
                 )
-        return found
+        return by_slot
 
     def _cells(self, streams: frozenset[str], matches: Iterable[Match]) -> dict[Slot, Codes]:
-        asked = streams & {one for (one, _), _ in self.excluded}
+        asked = streams & {item for (item, _), _ in self.excluded}
         cells = np.array([-1 if match.cell is None else match.cell for match in matches] if asked else ())
         return {(alias, None): cells for alias in asked}
 
@@ -134,7 +134,11 @@ class ArrayJoin(RowJoin):
             inside = [alias for alias in sides if alias in bound]
             if len(inside) == 1:
                 kept.add((inside[0], number))
-        kept |= {(one, None) for (one, _), (other, _) in self.excluded if one in bound and other not in bound}
+        kept |= {
+            (item, None)
+            for (item, _), (partner, _) in self.excluded
+            if item in bound and partner not in bound
+        }
         return kept
 
     def _joined(self, left: Matched, right: Matched, kept: set[Slot]) -> Matched:
@@ -152,18 +156,18 @@ class ArrayJoin(RowJoin):
         tests = []
         for number, sides in enumerate(self.sides):
             for alias, (_, op, attribute) in sides.items():
-                one, partner = (alias, number), (attribute.occurrence, number)
-                if one in left.columns and partner in right.columns:
-                    tests.append(_Test(left.columns[one], op, right.columns[partner]))
+                own, partner = (alias, number), (attribute.occurrence, number)
+                if own in left.columns and partner in right.columns:
+                    tests.append(_Test(left.columns[own], op, right.columns[partner]))
         return tests
 
     def _excluding(self, left: Matched, right: Matched) -> list[_Test]:
         tests = []
-        for one in left.columns:
-            for other in right.columns:
-                if one[1] is None and other[1] is None:
-                    bad = {(a[1], b[1]) for a, b in self.excluded if (a[0], b[0]) == (one[0], other[0])}
-                    tests.append(_Test(left.columns[one], Op.NE, right.columns[other], frozenset(bad)))
+        for column in left.columns:
+            for partner in right.columns:
+                if column[1] is None and partner[1] is None:
+                    bad = {(a[1], b[1]) for a, b in self.excluded if (a[0], b[0]) == (column[0], partner[0])}
+                    tests.append(_Test(left.columns[column], Op.NE, right.columns[partner], frozenset(bad)))
         return tests
 
 
@@ -178,8 +182,8 @@ class _Test:
 
     def holds(self, left: Rows, right: Rows) -> Mask:
         """Whether it holds for pairs of rows whose values are ranks."""
-        found: Mask = self.op.compared(self.left[left], self.right[right])
-        return found
+        mask: Mask = self.op.compared(self.left[left], self.right[right])
+        return mask
 
     def asked(self, left: int, right: int) -> bool | None:
         """Whether it is to be asked of all pairs with rows alike; None if it holds for none of them."""
@@ -225,26 +229,26 @@ class _Candidates:
         if not self.tests:
             sums = np.concatenate([np.zeros(1, weights.dtype), np.cumsum(weights[self.right])])
             return np.asarray(sums[self.stops] - sums[self.starts])
-        found = np.zeros(len(self.left), weights.dtype)
+        totals = np.zeros(len(self.left), weights.dtype)
         for rows, _, right, mask in self.pairs():
             counts = self.stops[rows] - self.starts[rows]
             some = np.flatnonzero(counts)
             if len(some):
                 begins = (np.cumsum(counts) - counts)[some]
                 mine = np.where(mask, weights[right], np.zeros(1, weights.dtype))
-                found[some + rows.start] = np.add.reduceat(mine, begins)
-        return found
+                totals[some + rows.start] = np.add.reduceat(mine, begins)
+        return totals
 
 
 def _candidates(left: Matched, right: Matched, tests: Sequence[_Test]) -> Iterator[_Candidates]:
     """Stretches that have all matches: rows with equal keys, in order of the first inequality."""
     cells = [test.excluded is not None for test in tests]
     for mine, ones in _alike([test.left for test in tests], cells, len(left.weights)):
-        for theirs, others in _alike([test.right for test in tests], cells, len(right.weights)):
+        for theirs, partners in _alike([test.right for test in tests], cells, len(right.weights)):
             asked = [test.asked(a, b) for test, a, b in zip(tests, mine, theirs, strict=True)]
             if None not in asked:
                 active = [test for test, ask in zip(tests, asked, strict=True) if ask]
-                yield _stretches(ones, others, active)
+                yield _stretches(ones, partners, active)
 
 
 def _alike(
@@ -265,32 +269,32 @@ def _stretches(left: Rows, right: Rows, tests: Sequence[_Test]) -> _Candidates:
     equal = [test for test in tests if test.op is Op.EQ]
     order = next((test for test in tests if test.op in _SORTED), None)
     keyed = [(t.left[left], t.right[right]) for t in equal]
-    ones, others = _keys(keyed, len(left), len(right))
+    lefts, rights = _keys(keyed, len(left), len(right))
     if order is None:
-        places = np.argsort(others, kind="stable")
-        keys = others[places]
-        starts, stops = np.searchsorted(keys, ones, "left"), np.searchsorted(keys, ones, "right")
+        places = np.argsort(rights, kind="stable")
+        keys = rights[places]
+        starts, stops = np.searchsorted(keys, lefts, "left"), np.searchsorted(keys, lefts, "right")
     else:
         mine, theirs = order.left[left], order.right[right]
         width = int(max(mine.max(initial=0), theirs.max(initial=0))) + 2
-        keys = others * width + theirs
+        keys = rights * width + theirs
         places = np.argsort(keys, kind="stable")
         keys = keys[places]
-        first = np.searchsorted(keys, ones * width, "left")
-        last = np.searchsorted(keys, (ones + 1) * width, "left")
-        after = np.searchsorted(keys, ones * width + mine, "left" if order.op in (Op.LE, Op.GT) else "right")
+        first = np.searchsorted(keys, lefts * width, "left")
+        last = np.searchsorted(keys, (lefts + 1) * width, "left")
+        after = np.searchsorted(keys, lefts * width + mine, "left" if order.op in (Op.LE, Op.GT) else "right")
         starts, stops = (after, last) if order.op in (Op.LT, Op.LE) else (first, after)
     rest = [test for test in tests if test is not order and test.op is not Op.EQ]
     return _Candidates(left, right[places], starts, stops, rest)
 
 
-def _keys(equated: Sequence[tuple[Codes, Codes]], ones: int, others: int) -> tuple[Codes, Codes]:
+def _keys(equated: Sequence[tuple[Codes, Codes]], lefts: int, rights: int) -> tuple[Codes, Codes]:
     """Small numbers for the combinations of equated values, the same on both sides."""
-    both = np.zeros(ones + others, np.int64)
+    both = np.zeros(lefts + rights, np.int64)
     for pair in equated:
         column = np.concatenate(pair)
         _, both = np.unique(both * (int(column.max(initial=0)) + 1) + column, return_inverse=True)
-    return both[:ones], both[ones:]
+    return both[:lefts], both[lefts:]
 
 
 def _summed(left: Matched, right: Matched, tests: Sequence[_Test]) -> Matched:
@@ -304,12 +308,12 @@ def _summed(left: Matched, right: Matched, tests: Sequence[_Test]) -> Matched:
 
 
 def _paired(left: Matched, right: Matched, tests: Sequence[_Test]) -> Matched:
-    ones, others = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    lefts, rights = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for candidates in _candidates(left, right, tests):
-        for _, one, other, mask in candidates.pairs():
-            ones.append(one[mask])
-            others.append(other[mask])
-    a, b = left.take(np.concatenate(ones)), right.take(np.concatenate(others))
+        for _, near, far, mask in candidates.pairs():
+            lefts.append(near[mask])
+            rights.append(far[mask])
+    a, b = left.take(np.concatenate(lefts)), right.take(np.concatenate(rights))
     return Matched({**a.columns, **b.columns}, a.weights * b.weights)
 
 
@@ -328,15 +332,15 @@ def grouped(matched: Matched, kept: Collection[Slot]) -> Matched:
     return Matched({slot: codes[starts] for slot, codes in sorted_columns.items()}, weights)
 
 
-def weights_of(found: Sequence[int]) -> NDArray[Any]:
+def weights_of(weights: Sequence[int]) -> NDArray[Any]:
     """Weights as an array: machine integers where these hold their sum, else Python's numbers."""
-    small = all(type(weight) is int for weight in found) and sum(map(abs, found)) < 2**62
-    return np.array(found, np.int64 if small else object)
+    small = all(type(weight) is int for weight in weights) and sum(map(abs, weights)) < 2**62
+    return np.array(weights, np.int64 if small else object)
 
 
-def _exact(one: NDArray[Any], other: NDArray[Any]) -> Any:
+def _exact(left: NDArray[Any], right: NDArray[Any]) -> Any:
     """Machine integers where no sum of products can leave their range, else Python's."""
-    total = int(np.abs(one).sum()) * int(np.abs(other).sum()) if len(one) and len(other) else 0
+    total = int(np.abs(left).sum()) * int(np.abs(right).sum()) if len(left) and len(right) else 0
     return (lambda w: w) if total < 2**62 else (lambda w: w.astype(object))
 
 

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from streambound.checkpoint.answer_files import NO_FILE, AnswerFile, as_written
 from streambound.checkpoint.boundary import Checkpoint, Late, chained
-from streambound.checkpoint.holder import NAME as NOTE
-from streambound.checkpoint.holder import Holder, forget_holder, new_holder, read_holder, write_holder
 from streambound.checkpoint.inputs import Input
-from streambound.checkpoint.kept import NO_FILE, Kept, as_written
+from streambound.checkpoint.owner import NAME as NOTE
+from streambound.checkpoint.owner import Owner, forget_owner, new_owner, read_owner, write_owner
 from streambound.checkpoint.table import CheckpointTable
 from streambound.durable import flushed
 from streambound.history import states
@@ -63,12 +63,12 @@ class Checkpoints:
         self._loaded: dict[str, Checkpoint] = {}
         self._unflushed: list[Path] = []
         # By partition, the answer files that are as they were written; and what is told of the others.
-        self._files: dict[str, Kept] = {}
+        self._files: dict[str, AnswerFile] = {}
         self.faults: list[str] = []
         self._anew = recompute
         self.fingerprint = ""
         if table is None:
-            forget_holder(folder)
+            forget_owner(folder)
             self.actions = read_all(job)
             return
         self.fingerprint = job.plan.fingerprint(job.static)
@@ -87,15 +87,15 @@ class Checkpoints:
         """Whether there are checkpoints, all of another plan, which count for nothing."""
         return self.table is not None and bool(self.table.rows) and not (self.rows or self._anew)
 
-    def _holder_of(self, table: CheckpointTable) -> Holder:
-        holder = None if self._anew else read_holder(self.folder)
+    def _holder_of(self, table: CheckpointTable) -> Owner:
+        holder = None if self._anew else read_owner(self.folder)
         if holder is not None and holder.version > table.version:
             # Answers may be newer than the checkpoints that are left.
             table.faults.append("the newest entries of the table's log are gone")
             holder = None
         elif holder is None and not self._anew and (self.folder / NOTE).exists():
             self.faults.append("the note beside its answers is damaged, or that of another folder")
-        return holder or new_holder()
+        return holder or new_owner()
 
     def _look(self) -> Iterator[str]:
         """Which answer files are as they were written; says which are not, though they are there."""
@@ -138,27 +138,24 @@ class Checkpoints:
         if not streams:
             return None
         row = self.rows.get(partition)
-        known = {s for s in streams if self.actions[s, partition] is Action.KNOWN}
-        if row is not None and known == set(streams) == set(row.inputs):
+        unchanged = {s for s in streams if self.actions[s, partition] is Action.KNOWN}
+        if row is not None and unchanged == set(streams) == set(row.inputs):
             return self._as_before(row, row.inputs)
         if self.job.cogroup is not None:
             return self._together(partition, row, streams, summaries)
-        read = {s: [x for x in summaries if x.stream == s] for s in streams if s not in known}
+        read = {s: [x for x in summaries if x.stream == s] for s in streams if s not in unchanged}
         inputs = {
-            s: Input(self.actions.identities[s, partition], found_summaries[0].rows)
-            for s, found_summaries in read.items()
-            if found_summaries
+            s: Input(self.actions.identities[s, partition], of_stream[0].rows)
+            for s, of_stream in read.items()
+            if of_stream
         }
         if self.plan.stateless:
             (stream,) = streams
             return self._answered(partition, stream, inputs[stream], read[stream])
-        tables = {
-            x.alias: x.table
-            for found_summaries in read.values()
-            for x in found_summaries
-            if x.table is not None
-        }
-        if row is not None and (known or any(self.actions[s, partition] is Action.COMPARE for s in streams)):
+        tables = {x.alias: x.table for of_stream in read.values() for x in of_stream if x.table is not None}
+        if row is not None and (
+            unchanged or any(self.actions[s, partition] is Action.COMPARE for s in streams)
+        ):
             self._from_checkpoint(row, streams, inputs, tables)
         return segment_of(partition, inputs, tables)
 
@@ -210,20 +207,18 @@ class Checkpoints:
             inputs[stream] = old
             tables.update({a: before[a] for a in aliases if a in before})
 
-    def _answered(
-        self, partition: str, stream: str, found_input: Input, summaries: Sequence[Summary]
-    ) -> Segment:
+    def _answered(self, partition: str, stream: str, given: Input, summaries: Sequence[Summary]) -> Segment:
         answered = sum((x.answers for x in summaries if x.answers is not None), emit.Digest())
         kept = states.answered_segment(answered)
         row = self.rows.get(partition)
         if self.actions[stream, partition] is Action.COMPARE and row is not None:
             old = row.inputs[stream]
-            if (old.rows, row.segment_digest) != (found_input.rows, digest(kept)):
+            if (old.rows, row.segment_digest) != (given.rows, digest(kept)):
                 self._quarantine(stream, partition)
-                found_input = old
-            return self._as_before(row, {stream: found_input})
+                given = old
+            return self._as_before(row, {stream: given})
         file = next((x.file for x in summaries if x.answers is not None), NO_FILE)
-        return Segment(partition, {stream: found_input}, digest(kept), kept, answered, file)
+        return Segment(partition, {stream: given}, digest(kept), kept, answered, file)
 
     def _quarantine(self, stream: str, partition: str) -> None:
         part = next(p for p in self.job.partitions[stream] if p.name == partition)
@@ -262,9 +257,9 @@ class Checkpoints:
         return self._blob(row.partition, "state")
 
     def _blob(self, partition: str, which: str) -> bytes:
-        found: bytes | None = getattr(self._full(partition), which)
-        assert found is not None
-        return found
+        blob: bytes | None = getattr(self._full(partition), which)
+        assert blob is not None
+        return blob
 
     def _full(self, partition: str) -> Checkpoint:
         if partition not in self._loaded:
@@ -323,10 +318,10 @@ class Checkpoints:
         )
         self._pending, self.pending_bytes = [], 0
 
-    def _hold(self, holder: Holder) -> None:
+    def _hold(self, holder: Owner) -> None:
         self.holder = holder
-        if read_holder(self.folder) != holder:
-            write_holder(self.folder, holder)
+        if read_owner(self.folder) != holder:
+            write_owner(self.folder, holder)
 
     def dumped(self, dump: Callable[[], bytes]) -> bytes:
         """The state of a checkpoint; nothing where none are kept."""

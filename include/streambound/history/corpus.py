@@ -59,8 +59,8 @@ def _evaluated(executor: Executor, line: CorpusLine, folder: Path, mode: str | N
         raise answer.error
     if not answer.evaluated:
         raise PlanError(f"the query is {answer.verdict}", fix="see streambound check")
-    found = _answers(query, folder / "answers" / "query", markers)
-    return with_initial(document(line.id, found, lambda: answer.peak_units), answer.initial)
+    answers = _answers(query, folder / "answers" / "query", markers)
+    return with_initial(document(line.id, answers, lambda: answer.peak_units), answer.initial)
 
 
 def _placed(relation: Relation, folder: Path) -> Relation:

@@ -33,7 +33,7 @@ from streambound.query.model import Attribute, Op
 from streambound.synopsis.plan import Cell, Plan, Streams
 from streambound.synopsis.row_join import Row
 from streambound.synopsis.state import ANY, Table
-from streambound.tasks import ordered
+from streambound.tasks import encoded_sql
 from streambound.tasks.counts import load_counts
 
 
@@ -47,9 +47,9 @@ class _Dictionary:
 
     def numbered(self, column: pa.ChunkedArray) -> Codes:
         """The codes of a column in the form in which result sets return it."""
-        found = pc.dictionary_encode(column.combine_chunks(), null_encoding="encode")
-        indices = self.encoded(map(ordered.encoded, found.dictionary.to_pylist()))
-        numbers: Codes = indices[found.indices.to_numpy(zero_copy_only=False)]
+        encoded = pc.dictionary_encode(column.combine_chunks(), null_encoding="encode")
+        indices = self.encoded(map(encoded_sql.encoded, encoded.dictionary.to_pylist()))
+        numbers: Codes = indices[encoded.indices.to_numpy(zero_copy_only=False)]
         return numbers
 
     def encoded(self, column: Iterable[Any]) -> Codes:
@@ -67,8 +67,8 @@ class _Dictionary:
             self._ranks = np.array([places[value] for value in self.indices], np.int64)
         if not len(self._ranks):
             return indices
-        found: Codes = np.where(indices < 0, ANYTHING, self._ranks[indices])
-        return found
+        ranks: Codes = np.where(indices < 0, ANYTHING, self._ranks[indices])
+        return ranks
 
 
 class _Counts:
@@ -84,11 +84,11 @@ class _Counts:
 
     def with_parts(self, parts: Sequence[tuple[Sequence[Codes], NDArray[Any]]]) -> _Counts:
         """A table of the same cells: for each the codes by key, and the counts."""
-        found_counts = _Counts(self.alias, self.cells)
+        total = _Counts(self.alias, self.cells)
         for number, (columns, counts) in enumerate(parts):
             indices: dict[Slot, Codes] = {(self.alias, i): column for i, column in enumerate(columns)}
-            found_counts.parts[number] = Matched(indices, counts)
-        return found_counts
+            total.parts[number] = Matched(indices, counts)
+        return total
 
     def merge(self, counts: _Counts) -> None:
         """Add the counts of other tuples."""
@@ -128,8 +128,8 @@ class CountEvaluation(ByEngine[OnePass]):
         self.tables = {frozenset(s.streams): _Counts(s.streams[0], s.cells) for s in plan.synopses}
         self.places = {streams: self._places(table) for streams, table in self.tables.items()}
         self.statics = [
-            (streams, self._static(streams, list(matches)), weights_of([match.weight for match in matches]))
-            for streams, matches in self.engine.static
+            (streams, self._static(streams, list(rows)), weights_of([match.weight for match in rows]))
+            for streams, rows in self.engine.static
         ]
 
     @property
@@ -142,19 +142,19 @@ class CountEvaluation(ByEngine[OnePass]):
         yield Step(None, partial(self._taken, given))
 
     def _taken(self, given: Mapping[str, bytes]) -> Mapping[Row, int]:
-        found: dict[Row, int] = {}
+        rows: dict[Row, int] = {}
         for split in self.plan.answers:
             (streams,) = split.new
             new = self._read(self.tables[streams], given)
             self.tables[streams].merge(new)
-            kept = [self.tables[other] for other in split.kept]
+            kept = [self.tables[index] for index in split.kept]
             if not len(new) or not all(map(len, kept)):
                 continue
-            self._join(found, [(streams, new), *zip(split.kept, kept, strict=True)])
+            self._join(rows, [(streams, new), *zip(split.kept, kept, strict=True)])
         self.engine.peak_units = max(self.engine.peak_units, self.units)
-        return found
+        return rows
 
-    def _join(self, found: dict[Row, int], tables: Sequence[tuple[Streams, _Counts]]) -> None:
+    def _join(self, rows: dict[Row, int], tables: Sequence[tuple[Streams, _Counts]]) -> None:
         given = [(streams, self._matched(streams, table)) for streams, table in tables]
         given += [
             (
@@ -165,7 +165,7 @@ class CountEvaluation(ByEngine[OnePass]):
         ]
         given.sort(key=lambda source: len(source[1].weights))
         for row, weight in self.join.combined(self.plan.query, given, self.values.values):
-            self.plan.query.ring.put(found, row, weight)
+            self.plan.query.ring.put(rows, row, weight)
 
     def _read(self, table: _Counts, given: Mapping[str, bytes]) -> _Counts:
         if table.alias not in given:
@@ -201,7 +201,7 @@ class CountEvaluation(ByEngine[OnePass]):
                 for place, part in zip(places, table.parts, strict=True)
             ]
             columns[slot] = np.concatenate(parts)
-        if any(table.alias == one for (one, _), _ in self.join.excluded):
+        if any(table.alias == item for (item, _), _ in self.join.excluded):
             sizes = [len(part.weights) for part in table.parts]
             columns[table.alias, None] = np.repeat(np.arange(len(sizes)), sizes)
         exact = any(part.weights.dtype == object for part in table.parts)

@@ -23,12 +23,19 @@ from streambound.errors import CatalogError, DataError, QueryError, StreamboundE
 from streambound.evaluation.promises import domain_text
 from streambound.history.prepare import Draft, Job, Registered, draft_of, prepare
 from streambound.query.catalog import Catalog
+from streambound.query.column_types import EPOCH, Family, shown
 from streambound.query.model import Kind, Relation
-from streambound.query.values import EPOCH, Family, shown
 from streambound.storage.files import footers, readable
-from streambound.storage.partitions import DAYS, Partition, Range, day_of, partitions_in, require_sound
-from streambound.tasks import ordered
-from streambound.tasks.engine import Engine, Query, opened
+from streambound.storage.partitions import (
+    DAYS,
+    Partition,
+    PartitionRange,
+    day_of,
+    partitions_in,
+    require_sound,
+)
+from streambound.tasks import encoded_sql
+from streambound.tasks.embedded_engine import EmbeddedEngine, EngineQuery, opened
 from streambound.tasks.promises import faults
 from streambound.tasks.statements import TUPLES
 
@@ -120,14 +127,14 @@ class Diagnosis:
 
     def to_json(self) -> dict[str, Any]:
         """The object that ``doctor --format json`` prints."""
-        found = {**vars(self), "streams": list(self.streams)}
-        found |= {"cost": asdict(self.cost), "anew": asdict(self.anew)}
-        return {**found, "findings": [asdict(finding) for finding in self.findings]}
+        body = {**vars(self), "streams": list(self.streams)}
+        body |= {"cost": asdict(self.cost), "anew": asdict(self.anew)}
+        return {**body, "findings": [asdict(finding) for finding in self.findings]}
 
 
-def summed(shares: Iterable[PartitionCost]) -> Cost:
+def summed(partitions: Iterable[PartitionCost]) -> Cost:
     """What some partitions cost together."""
-    costs = [share.cost for share in shares]
+    costs = [share.cost for share in partitions]
     return Cost(*(sum(column) for column in zip(*(vars(c).values() for c in costs), strict=True)))
 
 
@@ -144,13 +151,13 @@ def diagnose(
     """
     drafts = {query.name: _draft(query, catalog) for query in queries}
     wanted: dict[str, tuple[Relation, set[str]]] = {}
-    for found in drafts.values():
-        for relation, columns in _reads(found):
+    for outcome in drafts.values():
+        for relation, columns in _reads(outcome):
             wanted.setdefault(relation.name, (relation, set()))[1].update(columns)
     with opened() as session:
         examined = {name: examine(session, *wanted[name]) for name in sorted(wanted)}
     return list(examined.values()), [
-        _diagnosis(name, found, examined, checkpoints) for name, found in drafts.items()
+        _diagnosis(name, outcome, examined, checkpoints) for name, outcome in drafts.items()
     ]
 
 
@@ -174,37 +181,37 @@ def _reads(draft: Draft | StreamboundError) -> Iterator[tuple[Relation, frozense
 # Histories.
 
 
-def examine(session: Engine, relation: Relation, columns: AbstractSet[str]) -> Examined:
+def examine(session: EmbeddedEngine, relation: Relation, columns: AbstractSet[str]) -> Examined:
     """What lies in the history of a relation, as far as these columns are concerned."""
     history = relation.history
     key = history.partition_by if history else None
     if history is not None and not history.direct:
         return Examined(relation.name, key)
     try:
-        parts = partitions_in(relation, Range())
+        parts = partitions_in(relation, PartitionRange())
     except StreamboundError as error:
         return Examined(relation.name, key, findings=(_finding("history", error),))
     findings: dict[tuple[str, str | None], list[tuple[str, StreamboundError]]] = {}
-    shares, names = [], sorted(columns)
+    costs, names = [], sorted(columns)
     for part in parts:
         files, rows = tuple(map(str, part.files)), 0
         try:
             require_sound(relation, part)
-            found_footers = footers(relation, names, files)
-            rows = found_footers.rows
-            for column, fault in found_footers.faults.items():
+            promised = footers(relation, names, files)
+            rows = promised.rows
+            for column, fault in promised.faults.items():
                 findings.setdefault(("schema", column), []).append((part.name, fault))
         except StreamboundError as error:
             # What cannot be read is there all the same; how many rows it has is not known.
             findings.setdefault(("partition", None), []).append((part.name, error))
         if files:
             size = sum(file.stat().st_size for file in part.files if file.exists())
-            shares.append(PartitionCost(part.name, identity(part.files), Cost(1, len(files), size, rows)))
-    told = tuple(_findings_as_one(at, mine) for at, mine in findings.items())
+            costs.append(PartitionCost(part.name, identity(part.files), Cost(1, len(files), size, rows)))
+    joined_findings = tuple(_findings_as_one(at, mine) for at, mine in findings.items())
     empty = tuple(part.name for part in parts if not part.files)
-    filled = {share.partition for share in shares if share.cost.rows}
+    filled = {share.partition for share in costs if share.cost.rows}
     newest = next((part for part in reversed(parts) if part.name in filled), None)
-    base = Examined(relation.name, key, tuple(shares), empty, findings=told)
+    base = Examined(relation.name, key, tuple(costs), empty, findings=joined_findings)
     if newest is None:
         return base
     unfit = {column for (_, column), mine in findings.items() if newest.name in dict(mine)}
@@ -224,7 +231,7 @@ def _findings_as_one(at: tuple[str, str | None], mine: Sequence[tuple[str, Strea
 
 
 def _newest(
-    session: Engine, base: Examined, relation: Relation, columns: Sequence[str], part: Partition
+    session: EmbeddedEngine, base: Examined, relation: Relation, columns: Sequence[str], part: Partition
 ) -> Examined:
     """With what the rows of the newest partition tell."""
     files, stamp = list(map(str, part.files)), relation.timestamp
@@ -260,25 +267,31 @@ def _newest(
     )
 
 
-def _ends(session: Engine, relation: Relation, columns: Sequence[str]) -> dict[str, tuple[Any, Any]]:
+def _ends(session: EmbeddedEngine, relation: Relation, columns: Sequence[str]) -> dict[str, tuple[Any, Any]]:
     """The least and the greatest value (encoded) of the columns that have any."""
     if not columns:
         return {}
-    nodes = [ordered.outward(ordered.column(name, TUPLES), relation.column(name).type) for name in columns]
+    nodes = [
+        encoded_sql.outward(encoded_sql.column(name, TUPLES), relation.column(name).type) for name in columns
+    ]
     ends = [kind(this=node.copy()) for node in nodes for kind in (exp.Min, exp.Max)]
-    statement = exp.select(*ends).from_(ordered.table(TUPLES)).sql(dialect=ordered.DIALECT)
-    (row,) = session.rows(Query(statement))
+    statement = exp.select(*ends).from_(encoded_sql.table(TUPLES)).sql(dialect=encoded_sql.DIALECT)
+    (row,) = session.rows(EngineQuery(statement))
     pairs = zip(columns, zip(row[::2], row[1::2], strict=True), strict=True)
-    return {n: (ordered.encoded(low), ordered.encoded(high)) for n, (low, high) in pairs if low is not None}
+    return {
+        n: (encoded_sql.encoded(low), encoded_sql.encoded(high))
+        for n, (low, high) in pairs
+        if low is not None
+    }
 
 
-def _most(session: Engine, stamp: str) -> int:
+def _most(session: EmbeddedEngine, stamp: str) -> int:
     """The most rows that share a timestamp."""
-    at = ordered.column(stamp, TUPLES)
+    at = encoded_sql.column(stamp, TUPLES)
     count = exp.alias_(exp.Count(this=exp.Star()), "n", quoted=True)
-    counts = exp.select(count).from_(ordered.table(TUPLES)).group_by(at).subquery("counts")
-    statement = exp.select(exp.Max(this=ordered.column("n", "counts"))).from_(counts)
-    ((most,),) = session.rows(Query(statement.sql(dialect=ordered.DIALECT)))
+    counts = exp.select(count).from_(encoded_sql.table(TUPLES)).group_by(at).subquery("counts")
+    statement = exp.select(exp.Max(this=encoded_sql.column("n", "counts"))).from_(counts)
+    ((most,),) = session.rows(EngineQuery(statement.sql(dialect=encoded_sql.DIALECT)))
     return int(most or 0)
 
 
@@ -287,8 +300,8 @@ def _zone(stamp: str, files: Iterable[str]) -> str:
     zones = set()
     for file in files:
         with readable(file):
-            found = pq.read_schema(file).field(stamp).type
-        zones.add(found.tz or "" if pa.types.is_timestamp(found) else "")
+            stored = pq.read_schema(file).field(stamp).type
+        zones.add(stored.tz or "" if pa.types.is_timestamp(stored) else "")
     return ", ".join(sorted(zones))
 
 
@@ -316,41 +329,41 @@ def _outside_day(relation: Relation, name: str, low: int, high: int) -> Finding 
 
 
 def _diagnosis(
-    name: str, found: Draft | StreamboundError, examined: Mapping[str, Examined], checkpoints: str
+    name: str, outcome: Draft | StreamboundError, examined: Mapping[str, Examined], checkpoints: str
 ) -> Diagnosis:
-    if not isinstance(found, Draft):
-        invalid = isinstance(found, (QueryError, CatalogError))
+    if not isinstance(outcome, Draft):
+        invalid = isinstance(outcome, (QueryError, CatalogError))
         verdict = "invalid" if invalid else "bounded"
-        return Diagnosis(name, verdict, None, (), Cost(), Cost(), (_finding("query", found),))
-    reads = {relation.name: columns for relation, columns in _reads(found)}
+        return Diagnosis(name, verdict, None, (), Cost(), Cost(), (_finding("query", outcome),))
+    reads = {relation.name: columns for relation, columns in _reads(outcome)}
     mine = tuple(examined[stream] for stream in reads)
-    findings, job = list(_zones(found, mine)), None
-    if not found.evaluated:
-        findings.append(_undecided(found))
-    broken = [f for one in mine for f in one.findings if f.column is None or f.column in reads[one.stream]]
+    findings, job = list(_zones(outcome, mine)), None
+    if not outcome.evaluated:
+        findings.append(_undecided(outcome))
+    broken = [f for item in mine for f in item.findings if f.column is None or f.column in reads[item.stream]]
     if not broken:
         try:
-            job = prepare(found, Range(), {}) if all(one.parts for one in mine) else None
+            job = prepare(outcome, PartitionRange(), {}) if all(item.parts for item in mine) else None
         except StreamboundError as error:
             findings.append(_finding("run", error))
-    arriving = {r.name for r in found.statement.scanned if r.kind is not Kind.STATIC}
-    shares = [(one.stream, share) for one in mine if one.stream in arriving for share in one.parts]
-    known = _evaluated_inputs(name, job, checkpoints)
-    anew = (share for stream, share in shares if (stream, share.partition, share.identity) not in known)
+    arriving = {r.name for r in outcome.statement.scanned if r.kind is not Kind.STATIC}
+    costs = [(item.stream, share) for item in mine if item.stream in arriving for share in item.parts]
+    evaluated = _evaluated_inputs(name, job, checkpoints)
+    anew = (share for stream, share in costs if (stream, share.partition, share.identity) not in evaluated)
     plan = None if job is None else job.plan
     return Diagnosis(
         query=name,
-        verdict=found.verdict.outcome.value,
+        verdict=outcome.verdict.outcome.value,
         units=None if plan is None else plan.units,
         streams=tuple(reads),
-        cost=summed(share for _, share in shares),
+        cost=summed(share for _, share in costs),
         anew=summed(anew),
         findings=(*findings, *broken),
     )
 
 
-def _undecided(found: Draft) -> Finding:
-    said = f"the query is {found.verdict.outcome.value}: {found.verdict.reasons[0].message}"
+def _undecided(draft: Draft) -> Finding:
+    said = f"the query is {draft.verdict.outcome.value}: {draft.verdict.reasons[0].message}"
     return Finding("verdict", said, "see streambound check")
 
 

@@ -28,8 +28,8 @@ from streambound.synopsis.ending import EndingPlan, shadow_name
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import plan_of
 from streambound.synopsis.row_join import Row
-from streambound.tasks.engine import opened, translated
-from streambound.tasks.ordered import array_of, arrow_type
+from streambound.tasks.embedded_engine import opened, translated
+from streambound.tasks.encoded_sql import array_of, arrow_type
 from streambound.tasks.plans import Static
 from streambound.tasks.readers import Reader, readers_of
 from streambound.tasks.relations import load_relation, ordered_form, rows_of
@@ -99,7 +99,7 @@ class EndingEvaluation(ByEngine[EndingPass]):
 
     def _counting(self, after: Tables, backwards: bool) -> list[tuple[int, str]]:
         """The first moment, or the last one, of which a tuple of each stream counts."""
-        found = []
+        evaluations = []
         for stream, table in after.items():
             rows = (
                 row
@@ -107,30 +107,30 @@ class EndingEvaluation(ByEngine[EndingPass]):
                 for row in _places(list(rows_of(table.slice(at, PORTION))), backwards)
             )
             counting = (moment for moment, *row, _ in rows if self.engine.counts(stream, row))
-            found += [(moment, stream) for moment in [next(counting, None)] if moment is not None]
-        return found
+            evaluations += [(moment, stream) for moment in [next(counting, None)] if moment is not None]
+        return evaluations
 
     def _summaries(self, after: Tables) -> dict[str, bytes]:
         """What tasks would make of the tuples for the plan that goes on."""
-        found: dict[str, bytes] = {}
+        summaries: dict[str, bytes] = {}
         with opened() as session, ExitStack() as exit_stack:
             for name, table in self.statics.items():
                 exit_stack.enter_context(session.registered(name, table))
             for stream, reader in self.readers:
                 if stream in after:
                     with session.registered(TUPLES, self._tuples(reader, after[stream])):
-                        (found[reader.alias],) = partition_tables(session, reader, 1)
-        return found
+                        (summaries[reader.alias],) = partition_tables(session, reader, 1)
+        return summaries
 
     def _tuples(self, reader: Reader, table: pa.Table) -> pa.Table:
         """Tuples with the columns that hold their timestamps, in ordered form, each as often as it came."""
         relation = reader.query.occurrence(reader.alias).relation
         _, *columns, counts = table.columns
-        found = dict(zip(self.engine.columns[relation.name], columns, strict=True))
+        by_column = dict(zip(self.engine.columns[relation.name], columns, strict=True))
         with translated(relation.name):
             for column, shift in self.plan.shadows[reader.alias]:
-                found[shadow_name(column, shift)] = pc.add_checked(found[column], shift)
-        arrays = {name: ordered_form(one, relation.column(name).type) for name, one in found.items()}
+                by_column[shadow_name(column, shift)] = pc.add_checked(by_column[column], shift)
+        arrays = {name: ordered_form(item, relation.column(name).type) for name, item in by_column.items()}
         each = pa.array(np.repeat(np.arange(len(table)), counts.to_numpy()))
         return pa.table({PART: pa.array(np.zeros(len(table), np.int64)), **arrays}).take(each)
 
@@ -148,14 +148,14 @@ def _named(tables: Tables) -> Iterator[tuple[Any, ...]]:
 
 def _static_tables(query: Query, static: Mapping[str, list[Encoded]]) -> Tables:
     """The rows of static relations in ordered form, by the names under which statements know them."""
-    found = {}
+    tables = {}
     for occurrence in query.statics:
         relation = occurrence.relation
         alike = {o.alias for o in query.statics if o.relation.name == relation.name}
         names = sorted({a.column for a in query.mentioned if a.occurrence in alike})
         kinds = {name: relation.column(name).type for name in names}
         rows = static[relation.name]
-        found[static_table(relation.name)] = pa.table(
+        tables[static_table(relation.name)] = pa.table(
             {n: array_of(kind, [row[n] for row in rows], arrow_type(kind)) for n, kind in kinds.items()}
         )
-    return found
+    return tables

@@ -39,22 +39,22 @@ from streambound.history.prepare import (
     scans_of,
 )
 from streambound.history.schedule import (
-    SMALL_WAVE,
+    ROUND,
+    SMALL_ROUND,
     SUMMARIES,
-    WAVE,
     WORTH,
     Step,
     ahead,
+    round_size,
+    rounds,
     scheduled,
     tasks_of,
     until,
-    wave_size,
-    waves,
 )
 from streambound.query.catalog import Catalog
-from streambound.storage.partitions import Listing, Range
+from streambound.storage.partitions import Listing, PartitionRange
 from streambound.tasks import emit
-from streambound.tasks.engine import MEMORY_MB
+from streambound.tasks.embedded_engine import MEMORY_MB
 from streambound.tasks.summarise import Summary
 
 # By name each query, or why it is not evaluated.
@@ -87,7 +87,7 @@ def evaluate_history(
         executor: where the partitions are summarised.
         queries: names and texts, or their drafts.
         catalog: the streams, with their histories.
-        first, last: partitions from and to, included (see ``storage.partitions.Range``).
+        first, last: partitions from and to, included (see ``storage.partitions.PartitionRange``).
         excluded: partitions to keep out, with the reason, by stream.
         output: folder of the answers, one folder a query; by default ``settings.answers_root()``.
         checkpoints: folder or address of the checkpoints, one table a query; none are kept without it.
@@ -106,16 +106,16 @@ def evaluate_history(
         raise DataError("nothing is to be published, and no checkpoints are kept", fix="keep checkpoints")
     started = time.monotonic()
     folder = output or settings.answers_root()
-    chosen = Range(first, last)
+    chosen = PartitionRange(first, last)
     _refuse_twins(queries)
     memories, done = memory or {}, dict[str, HistoryAnswer]()
     with ExitStack() as exit_stack:
-        found: Found = {q.name: _draft(q, catalog, memories.get(q.name)) for q in queries}
-        mine = _alone(exit_stack, folder, found, progress)
+        drafts: Found = {q.name: _draft(q, catalog, memories.get(q.name)) for q in queries}
+        mine = _alone(exit_stack, folder, drafts, progress)
         # Not before all are held: a partition that another run commits meanwhile would look removed. Once for
         # all queries, which share streams, since a long history takes a while to list.
         listed = cache(executor.listing(exit_stack, folder))
-        waiting = _jobs(mine, chosen, excluded or {}, listed, found)
+        waiting = _jobs(mine, chosen, excluded or {}, listed, drafts)
         tables, rows_read = dict[str, CheckpointTable](), dict[str, int]()
         while waiting:
             books: dict[str, Checkpoints] = {}
@@ -124,8 +124,8 @@ def evaluate_history(
                     table = _table(job, checkpoints, tables)
                     books[job.name] = Checkpoints(job, folder / job.name, table, first or "", recompute)
                 except StreamboundError as error:
-                    found[job.name] = error.about(job.name)
-            _tell_faults(books, progress)
+                    drafts[job.name] = error.about(job.name)
+            _report_faults(books, progress)
             folds = {
                 name: Fold(book.job, book, rows_read.get(name, 0), publish) for name, book in books.items()
             }
@@ -139,20 +139,20 @@ def evaluate_history(
                     damaged.add(name)
                 except StreamboundError as error:
                     # The disk refused the last of it: the others are not concerned.
-                    found[name] = error.about(name)
+                    drafts[name] = error.about(name)
             waiting = [job for job in waiting if job.name in damaged]
             rows_read = {name: folds[name].rows_read for name in damaged}
-    return [done.get(q.name) or _without(q, found[q.name], catalog) for q in queries]
+    return [done.get(q.name) or _without(q, drafts[q.name], catalog) for q in queries]
 
 
 def _alone(
     exit_stack: ExitStack,
     folder: Path,
-    found: Found,
+    outcomes: Found,
     progress: Progress,
 ) -> list[Draft]:
     """The queries whose answers this run holds now; in one order, so that no two runs block each other."""
-    drafts = [draft for draft in found.values() if isinstance(draft, Draft) and draft.evaluated]
+    drafts = [draft for draft in outcomes.values() if isinstance(draft, Draft) and draft.evaluated]
     mine = set()
     for name in sorted(draft.name for draft in drafts):
         waits = f"{name}: another run is evaluating it; waiting for its end"
@@ -161,21 +161,21 @@ def _alone(
             drop_drafts(folder / name)
             mine.add(name)
         except StreamboundError as error:
-            found[name] = error.about(name)
+            outcomes[name] = error.about(name)
     return [draft for draft in drafts if draft.name in mine]
 
 
 def _jobs(
-    drafts: Iterable[Draft], chosen: Range, excluded: Excluded, listed: Listing, found: Found
+    drafts: Iterable[Draft], chosen: PartitionRange, excluded: Excluded, listed: Listing, outcomes: Found
 ) -> list[Job]:
     jobs = []
     for draft in drafts:
         try:
             jobs.append(prepare(draft, chosen, excluded, listing=listed))
         except StreamboundError as error:
-            found[draft.name] = error.about(draft.name)
+            outcomes[draft.name] = error.about(draft.name)
         except OSError as error:
-            found[draft.name] = StorageError(
+            outcomes[draft.name] = StorageError(
                 f"a history cannot be listed: {error.strerror or error}",
                 subject=f"{draft.name}: {error.filename or 'its streams'}",
                 fix="permit reading there, or mend the disk",
@@ -192,7 +192,7 @@ def _table(job: Job, checkpoints: str | None, tables: dict[str, CheckpointTable]
     return tables[job.name]
 
 
-def _tell_faults(books: Mapping[str, Checkpoints], progress: Progress) -> None:
+def _report_faults(books: Mapping[str, Checkpoints], progress: Progress) -> None:
     for name, book in books.items():
         for fault in book.faults:
             progress(f"{name}: {fault}; what it held is computed again from the last sound boundary")
@@ -236,20 +236,20 @@ def _evaluate(
     over = f"{emit.counted(total, 'partition')} of {emit.counted(len(streams), 'stream')}"
     progress(f"{emit.counted(len(jobs), 'query')} over {over}")
     read, taken, damaged = 0, 0, set[str]()
-    most = WAVE if all(fold.publish for fold in folds.values()) else SMALL_WAVE
+    most = ROUND if all(fold.publish for fold in folds.values()) else SMALL_ROUND
     few = len(tasks) <= WORTH or any(map(executor.scans, readings.values()))
-    size = wave_size(len(tasks), most, 0 if few else executor.cores())
-    cut = list(waves(waiting, size, SUMMARIES))
-    in_waves = len(cut) > 1
+    size = round_size(len(tasks), most, 0 if few else executor.cores())
+    cut = list(rounds(waiting, size, SUMMARIES))
+    in_rounds = len(cut) > 1
 
     def summarised(wave: Iterable[Step], ended: Event) -> list[Summary]:
         tasks = tasks_of(wave)
-        return executor.summaries(tasks, readings, progress, memory_mb, in_waves=in_waves, ended=ended)
+        return executor.summaries(tasks, readings, progress, memory_mb, in_rounds=in_rounds, ended=ended)
 
-    with closing(ahead(cut, summarised)) as found:
-        for wave, summaries in found:
+    with closing(ahead(cut, summarised)) as prepared:
+        for wave, summaries in prepared:
             with uncollected():
-                _take_wave(folds, wave, summaries, damaged)
+                _take_round(folds, wave, summaries, damaged)
             summaries.clear()
             # A commit costs a query as much as some partitions: waves that many queries make small share one.
             taken += (here := len(tasks_of(wave)))
@@ -268,7 +268,7 @@ def _evaluate(
     return damaged
 
 
-def _take_wave(
+def _take_round(
     folds: Mapping[str, Fold], wave: Iterable[Step], summaries: Iterable[Summary], damaged: set[str]
 ) -> None:
     at: dict[tuple[str, str, str], list[Summary]] = {}
@@ -277,18 +277,18 @@ def _take_wave(
     for step in wave:
         for query in step.queries:
             mine = (share.stream for task in step.tasks for share in task.each if query in share.queries)
-            found = (at.get((stream, step.partition, query), ()) for stream in mine)
+            groups = (at.get((stream, step.partition, query), ()) for stream in mine)
             try:
                 if query not in damaged:
-                    folds[query].take(step.partition, chain.from_iterable(found))
+                    folds[query].take(step.partition, chain.from_iterable(groups))
             except Damaged:
                 damaged.add(query)
 
 
-def _without(query: Registered, found: Draft | StreamboundError, catalog: Catalog) -> HistoryAnswer:
-    if isinstance(found, Draft):
-        return HistoryAnswer(query.name, query.sql, found.verdict.outcome.value)
-    return HistoryAnswer(query.name, query.sql, _verdict(query, catalog), error=found)
+def _without(query: Registered, outcome: Draft | StreamboundError, catalog: Catalog) -> HistoryAnswer:
+    if isinstance(outcome, Draft):
+        return HistoryAnswer(query.name, query.sql, outcome.verdict.outcome.value)
+    return HistoryAnswer(query.name, query.sql, _verdict(query, catalog), error=outcome)
 
 
 def _verdict(query: Registered, catalog: Catalog) -> str:

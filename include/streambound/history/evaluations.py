@@ -274,8 +274,8 @@ class FilterEvaluation:
 
     def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
         """The new answers of a partition."""
-        shares = (given[s.alias] for s in self.plan.streams if s.alias in given)
-        return summed(counted_rows(self.plan.query, share, self.partial) for share in shares)
+        tables = (given[s.alias] for s in self.plan.streams if s.alias in given)
+        return summed(counted_rows(self.plan.query, share, self.partial) for share in tables)
 
     def dump(self) -> bytes:
         """Nothing, as JSON."""

@@ -10,8 +10,8 @@ from typing import Protocol
 
 from streambound.storage.partitions import Listing
 from streambound.tasks.emit import counted
-from streambound.tasks.groups import Reading
 from streambound.tasks.summarise import Summary, Task
+from streambound.tasks.task_groups import Reading
 
 # Is told, in a sentence, what has been done.
 Progress = Callable[[str], None]
@@ -44,11 +44,11 @@ class Executor(Protocol):
             StorageError: the executor has ended.
         """
 
-    def listing(self, held: ExitStack, folder: Path) -> Listing:
+    def listing(self, exit_stack: ExitStack, folder: Path) -> Listing:
         """What lists histories, each partition with its identity.
 
         Args:
-            held: as long as it is, static relations that have to be copied are kept.
+            exit_stack: as long as it is, static relations that have to be copied are kept.
             folder: where they are copied to.
         """
 
@@ -62,7 +62,7 @@ class Executor(Protocol):
         progress: Progress,
         memory_mb: int,
         *,
-        in_waves: bool,
+        in_rounds: bool,
         ended: Event,
     ) -> list[Summary]:
         """The summaries of all tasks, in no particular order.
@@ -71,7 +71,7 @@ class Executor(Protocol):
             readings: by name of the tasks' streams.
             progress: told what has been read.
             memory_mb: what each task's engine may use before it spills.
-            in_waves: other tasks are waiting for the same cores.
+            in_rounds: other tasks are waiting for the same cores.
             ended: set when nobody waits for them any more; then they may come to nothing.
 
         Raises:

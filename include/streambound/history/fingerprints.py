@@ -8,7 +8,7 @@ from pathlib import Path
 from streambound.checkpoint.inspection import Files
 from streambound.history.prepare import Registered, draft_of, prepare
 from streambound.query.catalog import Catalog
-from streambound.storage.partitions import Range
+from streambound.storage.partitions import PartitionRange
 from streambound.tasks import emit
 
 
@@ -34,7 +34,7 @@ def grounds(query: Registered, catalog: Catalog) -> Grounds:
     Raises:
         StreamboundError: the query is invalid, or its histories cannot be used.
     """
-    job = prepare(draft_of(query, catalog), Range(), {})
+    job = prepare(draft_of(query, catalog), PartitionRange(), {})
     if job.plan is None:
         return Grounds(None, {})
     files = {(stream, part.name): part.files for stream, parts in job.partitions.items() for part in parts}

@@ -15,8 +15,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from streambound.checkpoint.answer_files import AnswerFile
 from streambound.checkpoint.boundary import Checkpoint
-from streambound.checkpoint.kept import Kept
 from streambound.durable import remove
 from streambound.errors import StreamboundError
 from streambound.evaluation.events import answers
@@ -25,7 +25,7 @@ from streambound.history import states
 from streambound.history.actions import Action
 from streambound.history.answer import HistoryAnswer
 from streambound.history.checkpoints import Checkpoints
-from streambound.history.current import distinct_rows, write_current
+from streambound.history.current_answer import distinct_rows, write_current
 from streambound.history.k_memory import MemoryEvaluation
 from streambound.history.partition_summary import Segment
 from streambound.history.prepare import Job, Missing
@@ -58,9 +58,9 @@ class Fold:
     ``rows_read`` begins at what an earlier try of this run has read.
     """
 
-    def __init__(self, job: Job, book: Checkpoints, rows_read: int = 0, publish: bool = True) -> None:
+    def __init__(self, job: Job, checkpoints: Checkpoints, rows_read: int = 0, publish: bool = True) -> None:
         assert job.plan is not None
-        self.job, self.plan, self.folder, self.checkpoints = job, job.plan, book.folder, book
+        self.job, self.plan, self.folder, self.checkpoints = job, job.plan, checkpoints.folder, checkpoints
         self.statement = job.plan.statement
         self.evaluation = history_evaluation(self.plan, job.static, job.cogroup)
         self.digest = emit.digest(self._answers(self.evaluation.initial).to_batches())
@@ -129,7 +129,7 @@ class Fold:
         require_units(self.job.name, self.plan.units, self.peak_units)
         self._check(segment, kept, new, file)
 
-    def _check(self, segment: Segment, kept: bytes, new: emit.Digest, file: Kept) -> None:
+    def _check(self, segment: Segment, kept: bytes, new: emit.Digest, file: AnswerFile) -> None:
         """The boundary after a partition, as a checkpoint."""
         state = self.checkpoints.dumped(self.evaluation.dump)
         self.at = Checkpoint(
@@ -161,8 +161,8 @@ class Fold:
         self.live = True
 
     def _advance(self, path: Path, partition: str, given: Mapping[str, bytes]) -> emit.Written:
-        found = self.evaluation.advance(partition, given)
-        new = found if isinstance(found, emit.NewRows) else emit.new_rows(self.statement, partition, found)
+        result = self.evaluation.advance(partition, given)
+        new = result if isinstance(result, emit.NewRows) else emit.new_rows(self.statement, partition, result)
         return emit.write_answers(path, new.table.schema, new.table.to_batches(), new.digest)
 
     def reached(self) -> str | None:
@@ -260,7 +260,7 @@ class Fold:
         return self.evaluation.report()
 
     def _missing(self) -> tuple[Missing, ...]:
-        late = (Missing(one.stream, one.partition, one.reason) for one in self.checkpoints.late)
+        late = (Missing(record.stream, record.partition, record.reason) for record in self.checkpoints.late)
         return (*self.job.missing, *late)
 
     def _started_after(self) -> str | None:

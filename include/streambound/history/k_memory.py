@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.evaluation import MemoryPass, Tuple, by_time
-from streambound.approximate.nightly.night import Night, choice_for
+from streambound.approximate.nightly.night import Night, selected_policy
 from streambound.approximate.plan import MemoryPlan
+from streambound.approximate.selected_policy import SelectedPolicy
 from streambound.approximate.serial import dump, load
 from streambound.checkpoint.fingerprint import fingerprint
 from streambound.evaluation.order import Order
@@ -35,13 +35,13 @@ class Memory:
 
     size: int
     night: Night | None = None
-    choice: PolicyChoice | None = None
+    choice: SelectedPolicy | None = None
 
-    def choice_of(self, plan: MemoryPlan) -> PolicyChoice:
+    def choice_of(self, plan: MemoryPlan) -> SelectedPolicy:
         """The policy for a query: the one insisted on, the one of its last benchmark, or the default."""
         if self.choice is not None:
             return self.choice
-        return choice_for(self.night, fingerprint(plan.query, plan.streams, {}), self.size)
+        return selected_policy(self.night, fingerprint(plan.query, plan.streams, {}), self.size)
 
 
 class MemoryEvaluation:

@@ -26,8 +26,8 @@ from streambound.history.executor import Progress
 from streambound.query.model import Relation
 from streambound.storage.partitions import Listing, Partition, find_partitions
 from streambound.tasks import emit
-from streambound.tasks.groups import GROUPS_PER_CORE, Group, Reading, cost, grouped, summarise_group
 from streambound.tasks.summarise import Summary, Task
+from streambound.tasks.task_groups import GROUPS_PER_CORE, Group, Reading, cost, grouped, summarise_group
 
 # While workers start, this process would have read about as much.
 SMALL_BYTES = 64 << 20
@@ -59,7 +59,7 @@ class LocalExecutor:
         """How many tasks run at once."""
         return self.workers
 
-    def listing(self, held: ExitStack, folder: Path) -> Listing:
+    def listing(self, exit_stack: ExitStack, folder: Path) -> Listing:
         """What lists histories; those that only Spark reads are refused by name."""
         return _listed
 
@@ -74,16 +74,16 @@ class LocalExecutor:
         progress: Progress,
         memory_mb: int,
         *,
-        in_waves: bool,
+        in_rounds: bool,
         ended: threading.Event,
     ) -> list[Summary]:
         """The summaries of all tasks."""
         groups = grouped(tasks, self.workers * GROUPS_PER_CORE)
-        told = _Told(progress, len(tasks))
+        report = _ProgressReport(progress, len(tasks))
         try:
             if self._is_small(tasks):
-                return self._here(groups, readings, told, memory_mb, ended)
-            return self._by_workers(groups, readings, told, memory_mb, ended)
+                return self._here(groups, readings, report, memory_mb, ended)
+            return self._by_workers(groups, readings, report, memory_mb, ended)
         except MemoryError:
             raise StorageError("memory ran out while partitions were summarised", fix=MEMORY) from None
 
@@ -98,20 +98,30 @@ class LocalExecutor:
             return size <= self.small
 
     def _here(
-        self, groups: Sequence[Group], readings: Readings, told: _Told, memory_mb: int, ended: threading.Event
+        self,
+        groups: Sequence[Group],
+        readings: Readings,
+        report: _ProgressReport,
+        memory_mb: int,
+        ended: threading.Event,
     ) -> list[Summary]:
-        found_summaries: list[Summary] = []
+        gathered: list[Summary] = []
         for done, group in enumerate(groups):
             with self._turn:
                 if ended.is_set():
                     break
-                told.about(done, len(groups))
+                report.about(done, len(groups))
                 for summaries in summarise_group(group, readings, memory_mb):
-                    found_summaries += summaries
-        return found_summaries
+                    gathered += summaries
+        return gathered
 
     def _by_workers(
-        self, groups: Sequence[Group], readings: Readings, told: _Told, memory_mb: int, ended: threading.Event
+        self,
+        groups: Sequence[Group],
+        readings: Readings,
+        report: _ProgressReport,
+        memory_mb: int,
+        ended: threading.Event,
     ) -> list[Summary]:
         pool = None
         try:
@@ -124,7 +134,7 @@ class LocalExecutor:
                 done, waiting = wait(waiting, POLL_SECONDS)
                 for future in done:
                     future.result()
-                told.about(len(groups) - len(waiting), len(groups))
+                report.about(len(groups) - len(waiting), len(groups))
                 if ended.is_set():
                     self.close()
                     return []
@@ -168,7 +178,7 @@ def _listed(relation: Relation) -> tuple[Partition, ...]:
     return identified(find_partitions(relation))
 
 
-class _Told:
+class _ProgressReport:
     """Tells now and then how many partitions are read, of so many."""
 
     def __init__(self, progress: Progress, tasks: int) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from streambound.checkpoint.answer_files import NO_FILE, AnswerFile
 from streambound.checkpoint.inputs import Input
-from streambound.checkpoint.kept import NO_FILE, Kept
 from streambound.errors import DataError
 from streambound.history import states
 from streambound.synopsis.serial import digest
@@ -30,13 +30,13 @@ class Segment:
     digest: str
     kept: bytes | None
     answered: emit.Digest | None = None
-    file: Kept = NO_FILE
+    file: AnswerFile = NO_FILE
     tables: Mapping[str, bytes] | None = None
 
     @property
     def rows(self) -> int:
         """Rows of all its streams."""
-        return sum(one.rows for one in self.inputs.values())
+        return sum(operand.rows for operand in self.inputs.values())
 
 
 def changed(plan: StatementPlan, stream: str, before: Share, now: Share) -> bool:

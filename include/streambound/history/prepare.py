@@ -26,7 +26,7 @@ from streambound.storage.files import footers
 from streambound.storage.partitions import (
     Listing,
     Partition,
-    Range,
+    PartitionRange,
     choose_partitions,
     find_partitions,
     one_key,
@@ -36,10 +36,10 @@ from streambound.synopsis.flow import Node
 from streambound.synopsis.flow_planner import flow
 from streambound.synopsis.statement import PlannedPart, not_evaluated, planned_parts
 from streambound.tasks.cogroup import CoGroup, SegmentCoGroup, SharedScan, WindowCoGroup, cogroup_of
-from streambound.tasks.groups import Reading
 from streambound.tasks.plans import StatementPlan, memory_statement_plan, statement_plan, timeless
 from streambound.tasks.readers import Reader, Static, statement_readers
 from streambound.tasks.summarise import StreamScan, Task
+from streambound.tasks.task_groups import Reading
 
 
 class Registered(Protocol):
@@ -80,7 +80,7 @@ class Job:
     static_files: tuple[Static, ...] = ()
     partitions: Mapping[str, tuple[Partition, ...]] = field(default_factory=dict)
     missing: tuple[Missing, ...] = ()
-    chosen: Range = field(default_factory=Range)
+    chosen: PartitionRange = field(default_factory=PartitionRange)
     cogroup: SegmentCoGroup | WindowCoGroup | None = None
 
     def gone(self, partition: str) -> bool:
@@ -185,7 +185,7 @@ def beside(query: Registered) -> tuple[str | None, str | None]:
 
 def prepare(
     drafted: Draft,
-    chosen: Range,
+    chosen: PartitionRange,
     excluded: Excluded,
     growing: bool = False,
     listing: Listing | None = None,
@@ -280,10 +280,10 @@ def _require_fitting(drafted: Draft, parts: Callable[[Relation], Sequence[Partit
     statement = drafted.statement
     if not drafted.evaluated:
         return
-    for static, found in ((True, find_partitions), (False, parts)):
+    for static, listed in ((True, find_partitions), (False, parts)):
         for relation in _relations(statement, static):
             if relation.history is None or relation.history.direct:
-                for part in found(relation):
+                for part in listed(relation):
                     columns = sorted(statement.reads(relation))
                     for fault in _faults(relation, columns, tuple(map(str, part.files))).values():
                         raise fault
@@ -291,11 +291,11 @@ def _require_fitting(drafted: Draft, parts: Callable[[Relation], Sequence[Partit
 
 def misfits(jobs: Mapping[str, Job], tasks: Iterable[Task]) -> dict[str, tuple[str, StreamboundError]]:
     """The queries that have to read files that do not fit the catalog: the first such partition, and why."""
-    found: dict[str, tuple[str, StreamboundError]] = {}
+    errors: dict[str, tuple[str, StreamboundError]] = {}
     for task in tasks:
         for share in task.each:
             stream, files = share.stream, share.files
-            statements = {name: _planned(jobs[name]) for name in share.queries - set(found)}
+            statements = {name: _planned(jobs[name]) for name in share.queries - set(errors)}
             relations = {name: r for name, s in statements.items() for r in s.scanned if r.name == stream}
             relation = next(iter(relations.values()), None)
             if relation is None or (relation.history is not None and not relation.history.direct):
@@ -309,8 +309,8 @@ def misfits(jobs: Mapping[str, Job], tasks: Iterable[Task]) -> dict[str, tuple[s
             for name, own in wanted.items():
                 of_all = relation.timestamp or ""
                 if error := next((e for c, e in faults.items() if c in own or c == of_all), None):
-                    found[name] = task.partition, error.about(f"stream {stream}, partition {task.partition}")
-    return found
+                    errors[name] = task.partition, error.about(f"stream {stream}, partition {task.partition}")
+    return errors
 
 
 def _planned(job: Job) -> Statement:
@@ -340,7 +340,7 @@ def _static_files(query: Statement, listing: Listing | None) -> tuple[Static, ..
 
 
 def _partitions(
-    query: Statement, chosen: Range, excluded: Excluded, listing: Listing | None
+    query: Statement, chosen: PartitionRange, excluded: Excluded, listing: Listing | None
 ) -> tuple[str | None, dict[str, tuple[Partition, ...]], tuple[Missing, ...]]:
     relations = _relations(query, static=False)
     key = one_key(query)
@@ -365,17 +365,15 @@ def readings_of(jobs: Iterable[Job], output: Path, markers: bool = False) -> dic
     for job in jobs:
         assert job.plan is not None
         for relation in _relations(job.plan.statement, static=False):
-            known = about.get(relation.name)
-            whole = relation if known is None else known[0].with_computed(relation)
+            earlier = about.get(relation.name)
+            whole = relation if earlier is None else earlier[0].with_computed(relation)
             about[relation.name] = (whole, job.key)
             readers.setdefault(relation.name, [])
         if job.cogroup is not None:
             continue
         for stream, reader in statement_readers(job.plan, output / job.name, job.static_files, markers):
             readers[stream].append(reader)
-    return {
-        stream: StreamScan(*about[stream], tuple(found_readers)) for stream, found_readers in readers.items()
-    }
+    return {stream: StreamScan(*about[stream], tuple(own)) for stream, own in readers.items()}
 
 
 def scans_of(jobs: Iterable[Job], output: Path, tasks: Sequence[Task]) -> dict[str, Reading]:

@@ -19,11 +19,11 @@ from streambound.tasks.cogroup import scan_name
 from streambound.tasks.summarise import Task
 
 # Summaries of about three times as many partitions at most are in the driver's memory at once.
-WAVE = 750
+ROUND = 750
 # So many where what has been done is to be committed often.
-SMALL_WAVE = 250
+SMALL_ROUND = 250
 # While the driver takes in one wave, tasks compute the next: so many waves at least, if each is worth a job.
-WAVES, WORTH = 4, 32
+ROUNDS, WORTH = 4, 32
 # Waves that tasks compute at once: where one runs out of tasks the next keeps the cores busy.
 AHEAD = 2
 # So many summaries where many queries read the same: what counts is what they hold, not the tasks.
@@ -56,14 +56,14 @@ def scheduled(books: Mapping[str, Checkpoints]) -> list[Step]:
 
 def until(waiting: Iterable[Step], ends: Mapping[str, str]) -> list[Step]:
     """The steps, for some queries only until a partition, which is left out."""
-    found = []
+    reached = []
     for step in waiting:
         gone = frozenset(name for name in step.queries if name in ends and step.partition >= ends[name])
         kept = (task.without(gone) for task in step.tasks)
         tasks = tuple(task for task in kept if task.queries)
         if queries := tuple(name for name in step.queries if name not in gone):
-            found.append(Step(step.partition, queries, tasks))
-    return found
+            reached.append(Step(step.partition, queries, tasks))
+    return reached
 
 
 # By stream its files, their size, and what queries need of them.
@@ -186,16 +186,16 @@ def tasks_of(wave: Iterable[Step]) -> list[Task]:
     return [task for step in wave for task in step.tasks]
 
 
-def wave_size(tasks: int, most: int, cores: int) -> int:
+def round_size(tasks: int, most: int, cores: int) -> int:
     """How many tasks a wave should have, of so many in all.
 
     Args:
         cores: how many tasks run at once; 0 if a job more costs a scan more, so that waves are to be few.
     """
-    return max(cores, min(most, max(WORTH, -(-tasks // WAVES)) if cores else most))
+    return max(cores, min(most, max(WORTH, -(-tasks // ROUNDS)) if cores else most))
 
 
-def waves(waiting: Iterable[Step], most: int, summaries: int) -> Iterator[list[Step]]:
+def rounds(waiting: Iterable[Step], most: int, summaries: int) -> Iterator[list[Step]]:
     """The steps, in groups of at most about so many tasks, and summaries."""
     wave: list[Step] = []
     tasks = made = 0

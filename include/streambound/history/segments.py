@@ -28,7 +28,7 @@ from streambound.synopsis.segments import (
     with_moments,
 )
 from streambound.synopsis.state import Table
-from streambound.synopsis.state_codec import HeldRow, held_rows, hold
+from streambound.synopsis.state_codec import BufferedRow, buffered_rows, put_buffered
 from streambound.tasks.cogroup import COGROUP
 from streambound.tasks.encoding import EncodedTuples, Encoder, moments_of
 from streambound.tasks.relations import kinds_of, load_relation, relation_of
@@ -60,43 +60,45 @@ class SegmentEvaluation(PlanEvaluation):
         state, until = self.engine.state, segment.until
         self._follow(partition, segment.first, until)
 
-        def enters(alias: str, row: HeldRow) -> bool:
+        def enters(alias: str, row: BufferedRow) -> bool:
             return self.segments.enters(alias, row[-2], until)
 
-        held = self._waiting_rows()
+        buffered = self._waiting_rows()
         # Of the matches with tuples that are held, those of tuples held before are no new answers.
-        known = self._completed(_standing(self._segment_of(held)))
-        came = {alias: [*rows, *segment.head.get(alias, ())] for alias, rows in held.items()}
+        standing = self._completed(_standing(self._segment_of(buffered)))
+        came = {alias: [*rows, *segment.head.get(alias, ())] for alias, rows in buffered.items()}
         before, waits = _split(came, enters)
         after, late = _split(segment.tail, enters)
-        found = self._enter(until, self._segment_of(before))
+        answers = self._enter(until, self._segment_of(before))
         for part in (segment, self._segment_of(after)):
-            _add(found, self._enter(until, part))
+            _add(answers, self._enter(until, part))
         waiting = {alias: [*rows, *late.get(alias, ())] for alias, rows in waits.items()}
         self._hold(waiting)
-        _add(found, self._completed(_standing(self._segment_of(waiting))))
-        for row, count in known.items():
-            found[row] -= count
+        _add(answers, self._completed(_standing(self._segment_of(waiting))))
+        for row, count in standing.items():
+            answers[row] -= count
         state.now = until
         self.engine.peak_units = max(self.engine.peak_units, self.units)
-        return {row: count for row, count in found.items() if count}
+        return {row: count for row, count in answers.items() if count}
 
-    def _waiting_rows(self) -> dict[str, list[HeldRow]]:
+    def _waiting_rows(self) -> dict[str, list[BufferedRow]]:
         """The tuples that have not entered: held as they came, or told apart by their timestamps."""
-        found = held_rows(self.engine.state)
+        rows = buffered_rows(self.engine.state)
         for alias, synopsis in self.segments.aged.items():
             places = _places(self.segments, alias, synopsis)
-            found[alias] = [
+            rows[alias] = [
                 (*(key[place] for place in places), stamp, count)
                 for (stamp,), table in self.engine.state.tables[frozenset((alias,))].tables.items()
                 if stamp is not None
                 for (_, key), count in table.counts.items()
             ]
-        return found
+        return rows
 
-    def _hold(self, waiting: Mapping[str, list[HeldRow]]) -> None:
+    def _hold(self, waiting: Mapping[str, list[BufferedRow]]) -> None:
         """Have these tuples, and no others, that have not entered in virtual time."""
-        hold(self.engine.state, {a: rows for a, rows in waiting.items() if a not in self.segments.aged})
+        put_buffered(
+            self.engine.state, {a: rows for a, rows in waiting.items() if a not in self.segments.aged}
+        )
         for alias, synopsis in self.segments.aged.items():
             tables = self.engine.state.tables[frozenset((alias,))].tables
             for ages in [ages for ages in tables if ages != (None,)]:
@@ -107,27 +109,27 @@ class SegmentEvaluation(PlanEvaluation):
                     tables[stamp,] = Table(synopsis.cells, self.plan.query.ring)
                 tables[stamp,].add(dict(zip(carried, values, strict=True)), count)
 
-    def _segment_of(self, held: Mapping[str, list[HeldRow]]) -> Segment:
+    def _segment_of(self, buffered: Mapping[str, list[BufferedRow]]) -> Segment:
         """The summary of some tuples in virtual time."""
-        if not any(held.values()):
+        if not any(buffered.values()):
             return empty_segment(self.segments)
-        return summarised(self.segments, {a: _share(self.segments, a, rows) for a, rows in held.items()})
+        return summarised(self.segments, {a: _share(self.segments, a, rows) for a, rows in buffered.items()})
 
     def _completed(self, inside: Mapping[Streams, Matches]) -> dict[Row, int]:
         """The matches that the tuples of a segment complete, after all that has entered the tables."""
-        found: dict[Row, int] = {}
+        rows: dict[Row, int] = {}
         if any(inside.values()):
             before = self._before()
             for split in self.plan.answers:
-                self.join.rows(self.plan.query, sources(self.segments, split, before, inside), found)
-        return found
+                self.join.rows(self.plan.query, sources(self.segments, split, before, inside), rows)
+        return rows
 
     def _enter(self, until: int, segment: Segment) -> dict[Row, int]:
         """Let the tuples of a segment enter the tables; returns the matches that they complete."""
         inside = _standing(segment)
-        found = self._completed(inside)
+        answers = self._completed(inside)
         self._add(until, self._before(), inside)
-        return found
+        return answers
 
     def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
         """The new answers at each moment, from a relation an occurrence; all are computed at once.
@@ -143,20 +145,20 @@ class SegmentEvaluation(PlanEvaluation):
         if segment.first is None or segment.until is None:
             return
         self._follow(partition, segment.first, segment.until)
-        by_match = {id(one.match): one for matches in apart.values() for one in matches}
+        by_match = {id(match.match): match for matches in apart.values() for match in matches}
         inside = _standing(segment)
-        inside |= {streams: Matches(one.match for one in matches) for streams, matches in apart.items()}
+        inside |= {streams: Matches(match.match for match in matches) for streams, matches in apart.items()}
         before = self._before()
-        found: dict[Row, list[tuple[Completed, int]]] = {}
+        rows: dict[Row, list[tuple[Completed, int]]] = {}
         for split in self.plan.answers:
             for owners, weight in self.segments.join.owners(sources(self.segments, split, before, inside)):
                 last = by_match[id(owners[self.segments.last or ""])]
-                found.setdefault(project(self.plan.query, owners), []).append((last, weight))
+                rows.setdefault(project(self.plan.query, owners), []).append((last, weight))
         self._add(segment.until, before, inside)
         self.engine.state.now = segment.until
         self.engine.peak_units = max(self.engine.peak_units, self.units)
         answers: dict[int, dict[Row, int]] = {}
-        for row, parts in found.items():
+        for row, parts in rows.items():
             for moment, count in _added_up(parts):
                 answers.setdefault(moment, {})[row] = count
         yield from (Step(moment, partial(dict, answers[moment])) for moment in sorted(answers))
@@ -197,8 +199,8 @@ def _places(plan: SegmentPlan, alias: str, synopsis: TablePlan) -> list[int]:
 
 
 def _split(
-    rows: Mapping[str, list[HeldRow]], chosen: Callable[[str, HeldRow], bool]
-) -> tuple[dict[str, list[HeldRow]], dict[str, list[HeldRow]]]:
+    rows: Mapping[str, list[BufferedRow]], chosen: Callable[[str, BufferedRow], bool]
+) -> tuple[dict[str, list[BufferedRow]], dict[str, list[BufferedRow]]]:
     """The rows for which something holds, and the others."""
     some = {alias: [row for row in mine if chosen(alias, row)] for alias, mine in rows.items()}
     return some, {alias: [row for row in mine if not chosen(alias, row)] for alias, mine in rows.items()}
@@ -208,12 +210,12 @@ def _standing(segment: Segment) -> dict[Streams, Matches]:
     return {streams: standing(table, table.buckets) for streams, table in segment.tables.items()}
 
 
-def _add(found: dict[Row, int], more: Mapping[Row, int]) -> None:
+def _add(rows: dict[Row, int], more: Mapping[Row, int]) -> None:
     for row, count in more.items():
-        found[row] = found.get(row, 0) + count
+        rows[row] = rows.get(row, 0) + count
 
 
-def _share(plan: SegmentPlan, alias: str, tuples: list[HeldRow]) -> EncodedTuples:
+def _share(plan: SegmentPlan, alias: str, tuples: list[BufferedRow]) -> EncodedTuples:
     """The tuples of an occurrence as symbols."""
     if not tuples:
         return Encoder(plan, alias).nothing
@@ -235,10 +237,10 @@ def _weighted(plan: SegmentPlan, alias: str, columns: Sequence[pa.ChunkedArray])
 
 def _added_up(parts: list[tuple[Completed, int]]) -> Iterator[tuple[int, int]]:
     """How many matches are complete at each moment, of some that stand for so many each."""
-    most = sum(int(one.counts.sum()) * weight for one, weight in parts)
+    most = sum(int(item.counts.sum()) * weight for item, weight in parts)
     kind = np.int64 if most < EXACT else object
-    moments = np.concatenate([one.moments for one, _ in parts])
-    counts = np.concatenate([one.counts.astype(kind) * weight for one, weight in parts])
+    moments = np.concatenate([item.moments for item, _ in parts])
+    counts = np.concatenate([item.counts.astype(kind) * weight for item, weight in parts])
     order = np.argsort(moments, kind="stable")
     starts = np.flatnonzero(np.diff(moments[order], prepend=moments[order][0] - 1))
     yield from zip(

@@ -142,9 +142,9 @@ class StatementEvaluation:
         """The steps of all parts with the same moment as one, in order of time."""
         named = [self._by_moment(label, partition, given) for label in self.parts]
         for _, tied in groupby(merge(*named, key=_moment), key=_moment):
-            found = dict(tied)
-            moment = next(iter(found.values())).moment
-            yield Step(moment, partial(self._take, found))
+            by_part = dict(tied)
+            moment = next(iter(by_part.values())).moment
+            yield Step(moment, partial(self._take, by_part))
 
     def _take(self, steps: Mapping[str, Step]) -> Mapping[Row, int]:
         new = {label: step.take() for label, step in steps.items()}
@@ -174,9 +174,9 @@ class StatementEvaluation:
 
     def load(self, data: bytes, peak_units: int) -> None:
         """Take up the states of the parts."""
-        found = states.tables_of(data)
+        tables = states.tables_of(data)
         for label, evaluation in self.evaluations.items():
-            evaluation.load(found[label], 0)
+            evaluation.load(tables[label], 0)
         self.peak_units = peak_units
 
 

@@ -16,7 +16,7 @@ from itertools import groupby
 from typing import Any, Protocol
 
 from streambound.evaluation.events import Batch, Encoded
-from streambound.evaluation.flow import KnownLeaf, LeafRows, Tree, fed_batch
+from streambound.evaluation.flow import LeafRows, StaticLeaf, Tree, fed_batch
 from streambound.evaluation.order import Order
 from streambound.history import states
 from streambound.history.evaluations import NOTHING_COMES, Evaluation, Step, moment_of
@@ -94,7 +94,7 @@ class TreeEvaluation:
 
         def rows(leaf: Leaf) -> LeafRows[Given]:
             if leaf.known:
-                return KnownLeaf(leaf, static)
+                return StaticLeaf(leaf, static)
             number, evaluation = next(waiting)
             return _Rows(number, leaf, evaluation)
 
@@ -127,9 +127,9 @@ class TreeEvaluation:
         self._follow()
         named = [self._by_moment(number, partition, given) for number in range(len(self.leaves))]
         for _, tied in groupby(merge(*named, key=_moment), key=_moment):
-            found = dict(tied)
-            moment = next(iter(found.values())).moment
-            yield Step(moment, partial(self._take, {number: step.take for number, step in found.items()}))
+            by_leaf = dict(tied)
+            moment = next(iter(by_leaf.values())).moment
+            yield Step(moment, partial(self._take, {number: step.take for number, step in by_leaf.items()}))
 
     def _by_moment(
         self, number: int, partition: str, given: Mapping[str, bytes]
@@ -142,9 +142,9 @@ class TreeEvaluation:
             leaf.order.resume(self.latest)
 
     def _take(self, given: Given) -> Mapping[Row, int]:
-        found = self.tree.take(given)
+        changes = self.tree.take(given)
         self.peak_units = max(self.peak_units, self.units)
-        return found
+        return changes
 
     def dump(self) -> bytes:
         """The states of all nodes."""

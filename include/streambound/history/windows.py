@@ -21,8 +21,8 @@ from streambound.evaluation.events import answers
 from streambound.evaluation.order import Order
 from streambound.history import states
 from streambound.history.evaluations import NOTHING, Step
-from streambound.synopsis.state_codec import HeldRow, dump_held, load_held
-from streambound.tasks import emit, engine, ordered
+from streambound.synopsis.state_codec import BufferedRow, dump_buffered, load_buffered
+from streambound.tasks import embedded_engine, emit, encoded_sql
 from streambound.tasks.cogroup import COGROUP
 from streambound.tasks.edges import (
     FOUND,
@@ -34,7 +34,7 @@ from streambound.tasks.edges import (
     query_of,
     require_near,
 )
-from streambound.tasks.engine import Engine, opened
+from streambound.tasks.embedded_engine import EmbeddedEngine, opened
 from streambound.tasks.relations import load_relation, ordered_form
 from streambound.tasks.statements import PART
 from streambound.tasks.windows import (
@@ -74,7 +74,7 @@ class _PartState:
         return self.tails[alias] if alias in self.tails else _table([], self.part, alias)
 
     def take(
-        self, session: Engine, until: int, new: Mapping[str, pa.Table], answered: Sequence[pa.Table]
+        self, session: EmbeddedEngine, until: int, new: Mapping[str, pa.Table], answered: Sequence[pa.Table]
     ) -> None:
         """Go on to a moment.
 
@@ -90,10 +90,10 @@ class _PartState:
             stays = pc.greater(whole.column(part.stamp(alias)), until - part.plan.clock.hold(alias))
             self.tails[alias] = whole.filter(stays)
         if part.plan.query.ring.idempotent:
-            known = pa.concat_tables([*answered] if self.answered is None else [self.answered, *answered])
-            known = known.filter(pa.array(may_come_again(known, part.plan.ends, until)))
-            with session.registered(KNOWN, known):
-                self.answered = _result_table(session, f"SELECT DISTINCT * FROM {KNOWN}", known.schema)
+            earlier = pa.concat_tables([*answered] if self.answered is None else [self.answered, *answered])
+            earlier = earlier.filter(pa.array(may_come_again(earlier, part.plan.ends, until)))
+            with session.registered(KNOWN, earlier):
+                self.answered = _result_table(session, f"SELECT DISTINCT * FROM {KNOWN}", earlier.schema)
 
 
 class WindowEvaluation:
@@ -107,7 +107,7 @@ class WindowEvaluation:
         self.parts = {part.label: _PartState(part) for part in plan.parts}
         # Each is asked of every partition, and made as text once.
         self._across_edge = {part.label: query_of(across(part)) for part in plan.parts}
-        self._sum = query_of(added_up(plan, ordered.table(FOUND)))
+        self._sum = query_of(added_up(plan, encoded_sql.table(FOUND)))
         self.order = Order()
         self.peak_units = 0
 
@@ -130,10 +130,10 @@ class WindowEvaluation:
         edges = load_edges(given[COGROUP])
         self._follow(partition, edges.moments)
         with opened() as session:
-            found = {label: self._across(session, state, edges) for label, state in self.parts.items()}
-            new = self._new(session, edges, [table for table in found.values() if table is not None])
+            across = {label: self._across(session, state, edges) for label, state in self.parts.items()}
+            new = self._new(session, edges, [table for table in across.values() if table is not None])
             for label, (_, _, until) in edges.moments.items():
-                here = found[label]
+                here = across[label]
                 rows = [edges.remembered[label]] if self.plan.ring.idempotent else []
                 rows += [] if here is None else [here.drop_columns(PART)]
                 self.parts[label].take(session, until, edges.tails, rows)
@@ -158,20 +158,20 @@ class WindowEvaluation:
         with opened() as session:
             rows = {label: list(self._completed(session, self.parts[label], new)) for label in moments}
             none = _numbered(emit.answer_schema(self.plan.statement.outputs).empty_table(), EARLIER)
-            found = self._first(session, [table for tables in rows.values() for table in tables])
+            first = self._first(session, [table for tables in rows.values() for table in tables])
             for label, (_, _, until) in moments.items():
                 answered = [table.drop_columns(PART) for table in (*rows[label], none)]
                 self.parts[label].take(session, until, new, answered)
         self.peak_units = max(self.peak_units, self.units)
         kinds = [kind for _, kind in self.plan.statement.outputs]
-        columns = [column.to_pylist() for column in found.columns]
+        columns = [column.to_pylist() for column in first.columns]
         encoded = [list(map(kind.encode, column)) for kind, column in zip(kinds, columns[1:-1], strict=True)]
         answers = zip(columns[0], zip(*encoded, strict=True), map(int, columns[-1]), strict=True)
         for moment, own in groupby(answers, key=itemgetter(0)):
             yield Step(moment, partial(dict, [(row, count) for _, row, count in own]))
 
     def _completed(
-        self, session: Engine, state: _PartState, new: Mapping[str, pa.Table]
+        self, session: EmbeddedEngine, state: _PartState, new: Mapping[str, pa.Table]
     ) -> Iterator[pa.Table]:
         """The matches with a new tuple, as rows of the answer by the moment at which they are complete."""
         part, names = state.part, list(state.part.tables.items())
@@ -189,31 +189,33 @@ class WindowEvaluation:
                 with ExitStack() as exit_stack:
                     for name, table in tables.items():
                         exit_stack.enter_context(session.registered(name, table))
-                    found = session.table(query_of(completed(part)))
-                yield answer_rows(part.plan.query, self.plan.statement, found)
+                    matches = session.table(query_of(completed(part)))
+                yield answer_rows(part.plan.query, self.plan.statement, matches)
 
-    def _first(self, session: Engine, tables: Sequence[pa.Table]) -> pa.Table:
+    def _first(self, session: EmbeddedEngine, tables: Sequence[pa.Table]) -> pa.Table:
         """Answer rows by moment, in order; of a distinct statement those that were not answered before."""
         plan, schema = self.plan, emit.answer_schema(self.plan.statement.outputs)
         schema = schema.insert(0, pa.field(PART, pa.int64()))
         if plan.ring.idempotent:
             states = self.parts.values()
-            known = [state.answered for state in states if state.answered is not None]
-            tables = [*tables, *(_numbered(table, EARLIER) for table in known)]
+            answered = [state.answered for state in states if state.answered is not None]
+            tables = [*tables, *(_numbered(table, EARLIER) for table in answered)]
             with session.registered(FOUND, pa.concat_tables([schema.empty_table(), *tables])):
-                tables = [session.table(query_of(first_answered(plan, ordered.table(FOUND)))).cast(schema)]
+                tables = [
+                    session.table(query_of(first_answered(plan, encoded_sql.table(FOUND)))).cast(schema)
+                ]
         with session.registered(FOUND, pa.concat_tables([schema.empty_table(), *tables])):
             return session.table(self._sum).cast(schema)
 
-    def _follow(self, partition: str, found: Mapping[str, Moments]) -> None:
+    def _follow(self, partition: str, followed: Mapping[str, Moments]) -> None:
         moments = []
-        for label, (first, alias, until) in found.items():
+        for label, (first, alias, until) in followed.items():
             relation = self.parts[label].part.plan.query.occurrence(alias).relation
             moments += [(first, relation), (until, relation)]
-        for moment, relation in sorted(moments, key=lambda found: found[0]):
+        for moment, relation in sorted(moments, key=lambda followed: followed[0]):
             self.order.follow(relation, moment, partition)
 
-    def _across(self, session: Engine, state: _PartState, edges: Edges) -> pa.Table | None:
+    def _across(self, session: EmbeddedEngine, state: _PartState, edges: Edges) -> pa.Table | None:
         """The matches of what is held with a partition, as rows of the answer."""
         part = state.part
         heads = {alias: edges.heads[name] for alias, name in part.tables.items()}
@@ -223,10 +225,10 @@ class WindowEvaluation:
             for alias, name in part.tables.items():
                 tuples = [_marked(state.tails[alias], True), _marked(heads[alias], False)]
                 exit_stack.enter_context(session.registered(name, pa.concat_tables(tuples)))
-            found = session.table(self._across_edge[part.label])
-            return answer_rows(part.plan.query, self.plan.statement, found)
+            matches = session.table(self._across_edge[part.label])
+            return answer_rows(part.plan.query, self.plan.statement, matches)
 
-    def _new(self, session: Engine, edges: Edges, across: list[pa.Table]) -> emit.NewRows:
+    def _new(self, session: EmbeddedEngine, edges: Edges, across: list[pa.Table]) -> emit.NewRows:
         """The answers inside a partition and across its edge, without rows that were answered before."""
         inside = edges.answers
         assert inside is not None
@@ -237,9 +239,9 @@ class WindowEvaluation:
             if across:
                 with session.registered(FOUND, pa.concat_tables(across)):
                     added = self._added_up(session)
-            known_rows = [state.answered for state in self.parts.values() if state.answered is not None]
-            if known_rows:
-                before = pa.concat_tables(known_rows)
+            answered = [state.answered for state in self.parts.values() if state.answered is not None]
+            if answered:
+                before = pa.concat_tables(answered)
                 with session.registered(BEFORE, before), session.registered(ADDED, added):
                     removed = _result_table(session, f"FROM {INSIDE} INTERSECT FROM {BEFORE}", schema)
                     added = _result_table(
@@ -257,18 +259,18 @@ class WindowEvaluation:
         whole = edges.digest + emit.digest(added.to_batches()) - emit.digest(removed.to_batches())
         return emit.NewRows(table, emit.Digest(len(table), whole.count, whole.hash))
 
-    def _added_up(self, session: Engine) -> pa.Table:
+    def _added_up(self, session: EmbeddedEngine) -> pa.Table:
         """Rows of one partition in canonical order, equal ones as one."""
-        found = session.table(self._sum).drop_columns([PART])
-        return found.cast(emit.answer_schema(self.plan.statement.outputs))
+        sums = session.table(self._sum).drop_columns([PART])
+        return sums.cast(emit.answer_schema(self.plan.statement.outputs))
 
     def dump(self) -> bytes:
         """The tuples that are held and the rows that were answered, of each part."""
-        found = {label: self._dumped(state) for label, state in self.parts.items()}
-        return found[self.plan.parts[0].label] if len(found) == 1 else states.segment(found)
+        dumped = {label: self._dumped(state) for label, state in self.parts.items()}
+        return dumped[self.plan.parts[0].label] if len(dumped) == 1 else states.segment(dumped)
 
     def _dumped(self, state: _PartState) -> bytes:
-        held = {
+        buffered = {
             alias: list(_tuples(state.tails[alias], state.part, alias)) if alias in state.tails else []
             for alias in state.part.synopses
         }
@@ -276,49 +278,49 @@ class WindowEvaluation:
         columns = [] if state.answered is None else state.answered.columns[:-1]
         encoded = [map(kind.encode, column.to_pylist()) for kind, column in zip(kinds, columns, strict=False)]
         rows = list(zip(*encoded, strict=True))
-        return dump_held(state.now, held, {row: state.part.plan.until(row) for row in rows})
+        return dump_buffered(state.now, buffered, {row: state.part.plan.until(row) for row in rows})
 
     def load(self, data: bytes, peak_units: int) -> None:
         """Take up tuples and rows."""
         labels = list(self.parts)
-        found = {labels[0]: data} if len(labels) == 1 else states.tables_of(data)
+        by_part = {labels[0]: data} if len(labels) == 1 else states.tables_of(data)
         for label, state in self.parts.items():
-            state.now, held, rows = load_held(state.part.plan, found[label])
+            state.now, buffered, rows = load_buffered(state.part.plan, by_part[label])
             if self.plan.ring.idempotent:
-                known_answers = answers(self.plan.statement, None, dict.fromkeys(rows, 1))
-                state.answered = emit.answer_table(self.plan.statement, known_answers)
-            state.tails = {alias: _table(rows, state.part, alias) for alias, rows in held.items()}
+                loaded = answers(self.plan.statement, None, dict.fromkeys(rows, 1))
+                state.answered = emit.answer_table(self.plan.statement, loaded)
+            state.tails = {alias: _table(rows, state.part, alias) for alias, rows in buffered.items()}
             self.order.resume(state.now)
         self.peak_units = peak_units
 
 
 def _moments(part: WindowPart, new: Mapping[str, pa.Table]) -> Moments | None:
     """The first and the last moment of new tuples, and an occurrence that has the first."""
-    found: list[tuple[int, str, int]] = []
+    moments: list[tuple[int, str, int]] = []
     for alias, name in part.tables.items():
         if len(new[name]):
             ends = pc.min_max(new[name].column(part.stamp(alias))).as_py()
             require_near(part, alias, ends["min"], ends["max"])
-            found.append((ends["min"], alias, ends["max"]))
-    if not found:
+            moments.append((ends["min"], alias, ends["max"]))
+    if not moments:
         return None
-    first, alias, _ = min(found, key=itemgetter(0))
-    return first, alias, max(until for _, _, until in found)
+    first, alias, _ = min(moments, key=itemgetter(0))
+    return first, alias, max(until for _, _, until in moments)
 
 
 def _numbered(table: pa.Table, number: int) -> pa.Table:
     return table.add_column(0, PART, pa.array([number] * len(table), pa.int64()))
 
 
-def _marked(table: pa.Table, held: bool) -> pa.Table:
-    return table.append_column(HELD, pa.array([held] * len(table), pa.bool_()))
+def _marked(table: pa.Table, buffered: bool) -> pa.Table:
+    return table.append_column(HELD, pa.array([buffered] * len(table), pa.bool_()))
 
 
-def _result_table(session: Engine, text: str, schema: pa.Schema) -> pa.Table:
-    return session.table(engine.Query(text)).cast(schema)
+def _result_table(session: EmbeddedEngine, text: str, schema: pa.Schema) -> pa.Table:
+    return session.table(embedded_engine.EngineQuery(text)).cast(schema)
 
 
-def _tuples(table: pa.Table, part: WindowPart, alias: str) -> list[HeldRow]:
+def _tuples(table: pa.Table, part: WindowPart, alias: str) -> list[BufferedRow]:
     """Tuples as states hold them: the carried columns (encoded), the moment, and how many there are."""
     columns = {name: _encoded(table.column(name)) for name in table.column_names}
     carried = [columns[a.column] for a in part.synopses[alias].carried]
@@ -327,7 +329,7 @@ def _tuples(table: pa.Table, part: WindowPart, alias: str) -> list[HeldRow]:
 
 def _encoded(column: pa.ChunkedArray) -> list[object]:
     days = column.cast(pa.int32()) if pa.types.is_date32(column.type) else column
-    return [ordered.encoded(value) for value in days.to_pylist()]
+    return [encoded_sql.encoded(value) for value in days.to_pylist()]
 
 
 def _arrived(data: bytes, part: WindowPart, alias: str) -> pa.Table:
@@ -340,13 +342,13 @@ def _arrived(data: bytes, part: WindowPart, alias: str) -> pa.Table:
     return pa.Table.from_arrays([*arrays, counts], schema=schema.append(pa.field(WEIGHT, pa.int64())))
 
 
-def _table(rows: list[HeldRow], part: WindowPart, alias: str) -> pa.Table:
+def _table(rows: list[BufferedRow], part: WindowPart, alias: str) -> pa.Table:
     relation, carried = part.plan.query.occurrence(alias).relation, part.synopses[alias].carried
     columns = {a.column: [row[i] for row in rows] for i, a in enumerate(carried)}
     columns[part.stamp(alias)] = [row[-2] for row in rows]
     schema = part.schema(alias)
     arrays = [
-        ordered.array_of(relation.column(name).type, columns[name], kind)
+        encoded_sql.array_of(relation.column(name).type, columns[name], kind)
         for name, kind in zip(schema.names, schema.types, strict=True)
     ]
     counts = pa.array([row[-1] for row in rows], pa.int64())

@@ -104,8 +104,8 @@ def field_of(column: pa.Field) -> Field:
     """A column as Arrow describes it."""
     from pyarrow import types
 
-    found = column.type
-    value = found.value_type if types.is_dictionary(found) else found
+    kind = column.type
+    value = kind.value_type if types.is_dictionary(kind) else kind
     if types.is_timestamp(value) and value.unit == "ns":
         note = "nanoseconds: evaluation needs files in microseconds"
         return Field(column.name, "timestamp", column.nullable, note)
@@ -116,20 +116,20 @@ def field_of(column: pa.Field) -> Field:
     return Field(column.name, f"object({value})", column.nullable, f"{value} is no type here: {REFUSED}")
 
 
-def nested_type(found: pa.DataType) -> str:
+def nested_type(kind: pa.DataType) -> str:
     """The type that a catalog has for lists, maps and structs of Arrow's."""
     from pyarrow import types
 
-    if types.is_struct(found):
-        inner = (found.field(i) for i in range(found.num_fields))
+    if types.is_struct(kind):
+        inner = (kind.field(i) for i in range(kind.num_fields))
         return struct(Field(one.name, nested_type(one.type)) for one in inner)
-    if types.is_map(found):
-        return f"map<{nested_type(found.key_type)}, {nested_type(found.item_type)}>"
-    if types.is_nested(found) and hasattr(found, "value_type"):
-        return f"array<{nested_type(found.value_type)}>"
-    if types.is_timestamp(found):
+    if types.is_map(kind):
+        return f"map<{nested_type(kind.key_type)}, {nested_type(kind.item_type)}>"
+    if types.is_nested(kind) and hasattr(kind, "value_type"):
+        return f"array<{nested_type(kind.value_type)}>"
+    if types.is_timestamp(kind):
         return "timestamp"
-    return declared_as(found) or f"object({found})"
+    return declared_as(kind) or f"object({kind})"
 
 
 def _bare(schema: pa.Schema) -> pa.Schema:
@@ -153,10 +153,10 @@ def _named(path: Path) -> str:
 
 def _history(path: Path, kind: str, keys: list[str]) -> dict[str, str]:
     folder = path.resolve().parent if path.is_file() else path.resolve()
-    found = {"path": str(folder)}
+    history = {"path": str(folder)}
     if keys and keys[0].isidentifier():
-        found["partition_by"] = keys[0]
-    return found if kind == "parquet" else {**found, "format": kind}
+        history["partition_by"] = keys[0]
+    return history if kind == "parquet" else {**history, "format": kind}
 
 
 def _partitions(keys: list[str], columns: list[str]) -> list[str]:

@@ -28,10 +28,10 @@ def entries(file: Path) -> tuple[Entry, ...]:
             *body["sources"].values(),
             *(node for node in body["nodes"].values() if node["resource_type"] in RESOURCES),
         ]
-        found_entries = [entry for node in resources if (entry := _entry(node)) is not None]
+        listed = [entry for node in resources if (entry := _entry(node)) is not None]
     except (KeyError, TypeError, AttributeError):
         raise CatalogError("not a manifest of dbt", subject=str(file), accepted=_WHAT) from None
-    entries = tuple(_apart(found_entries))
+    entries = tuple(_apart(listed))
     if not entries:
         raise CatalogError(
             "no source or model of the manifest has columns",
@@ -46,8 +46,8 @@ def _entry(node: Mapping[str, Any]) -> Entry | None:
     fields = tuple(_field(column) for column in node.get("columns", {}).values())
     own = _own(node)
     if "columns" in own:
-        known = {field.name.lower() for field in fields}
-        fields += tuple(typed(k, str(v)) for k, v in own["columns"].items() if k.lower() not in known)
+        names = {field.name.lower() for field in fields}
+        fields += tuple(typed(k, str(v)) for k, v in own["columns"].items() if k.lower() not in names)
     if not any(field.type is not None for field in fields):
         return None
     # What the project says under meta.streambound, a person has written.
@@ -69,7 +69,7 @@ def _own(node: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _field(column: Mapping[str, Any]) -> Field:
-    constraints = {one.get("type") for one in column.get("constraints") or ()}
+    constraints = {item.get("type") for item in column.get("constraints") or ()}
     nullable = not constraints & {"not_null", "primary_key"}
     kind = column.get("data_type")
     if not kind:
@@ -82,6 +82,6 @@ def _apart(entries: list[Entry]) -> Iterator[Entry]:
     named: dict[str, list[Entry]] = {}
     for entry in entries:
         named.setdefault(entry.name.lower(), []).append(entry)
-    for first, *others in named.values():
-        more = f"The manifest has {len(others) + 1} relations of this name: the first is here."
-        yield replace(first, notes=(*first.notes, more)) if others else first
+    for first, *rest in named.values():
+        more = f"The manifest has {len(rest) + 1} relations of this name: the first is here."
+        yield replace(first, notes=(*first.notes, more)) if rest else first

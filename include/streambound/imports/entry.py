@@ -56,11 +56,13 @@ def typed(name: str, text: str, nullable: bool = True, note: str = "") -> Field:
     >>> typed("a", "BIGINT").type, typed("b", "struct<x: int>").type, typed("c", "geometry").type
     ('bigint', 'struct<x: int>', 'object(geometry)')
     """
-    known = type_named(text)
-    if (plain := canonical(known)) is not None:
+    recognised = type_named(text)
+    if (plain := canonical(recognised)) is not None:
         return Field(name, plain, nullable, note)
     own = not nested(" ".join(text.split()))
-    return Field(name, known, nullable, note or (f"{text} is no type here: {REFUSED}" if own else NESTED))
+    return Field(
+        name, recognised, nullable, note or (f"{text} is no type here: {REFUSED}" if own else NESTED)
+    )
 
 
 def struct(fields: Iterable[Field]) -> str:

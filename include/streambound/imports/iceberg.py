@@ -40,38 +40,38 @@ def entry(path: Path, name: str | None = None) -> Entry:
 
 
 def _newest(folder: Path) -> Path:
-    found = [
+    versions = [
         (int(match[1]), file)
         for place in (folder / "metadata", folder)
         if place.is_dir()
         for file in place.iterdir()
         if (match := _VERSION.fullmatch(file.name))
     ]
-    if not found:
+    if not versions:
         raise CatalogError(
             "no metadata of an Iceberg table is there",
             subject=str(folder),
             accepted="a folder with metadata/*.metadata.json, or one of these files",
         )
-    return max(found)[1]
+    return max(versions)[1]
 
 
 def _current(body: Any) -> Mapping[str, Any] | None:
     if not isinstance(body, Mapping):
         return None
-    known = body.get("schemas")
-    schemas = known if isinstance(known, list) else []
-    found = [
+    listed = body.get("schemas")
+    schemas = listed if isinstance(listed, list) else []
+    current = [
         s for s in schemas if isinstance(s, Mapping) and s.get("schema-id") == body.get("current-schema-id")
     ]
-    schema = found[0] if found else body.get("schema")
+    schema = current[0] if current else body.get("schema")
     return schema if isinstance(schema, Mapping) else None
 
 
-def _field(one: Mapping[str, Any]) -> Field:
-    kind = one["type"]
+def _field(entry: Mapping[str, Any]) -> Field:
+    kind = entry["type"]
     note = "nanoseconds: evaluation needs microseconds" if str(kind).endswith("_ns") else ""
-    return typed(one["name"], _type(kind), not one.get("required", False), note)
+    return typed(entry["name"], _type(kind), not entry.get("required", False), note)
 
 
 def _type(kind: Any) -> str:
@@ -82,4 +82,4 @@ def _type(kind: Any) -> str:
         return f"array<{_type(kind['element'])}>"
     if kind["type"] == "map":
         return f"map<{_type(kind['key'])}, {_type(kind['value'])}>"
-    return struct(Field(one["name"], _type(one["type"])) for one in kind.get("fields", ()))
+    return struct(Field(item["name"], _type(item["type"])) for item in kind.get("fields", ()))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from streambound.errors import CatalogError, DataError, meant
 from streambound.imports.entry import Entry, Field
-from streambound.query.values import Family, Type, parse_type
+from streambound.query.column_types import Family, Type, parse_type
 
 if TYPE_CHECKING:
     import duckdb
@@ -91,13 +91,13 @@ def _columns(
             f"count(*) - count({name})",
         ]
     total, *rest = _single_row(session, f"SELECT {', '.join(asked)} FROM rows")
-    found: dict[str, dict[str, Any]] = {}
+    columns: dict[str, dict[str, Any]] = {}
     for number, field in enumerate(fields):
         low, high, different, nulls = rest[4 * number : 4 * number + 4]
         kind = parse_type(field.type)
         body = _ends(session, field.name, kind, low, high, different)
-        found[field.name] = {**body, "different": different, "nulls": nulls}
-    return int(total), found
+        columns[field.name] = {**body, "different": different, "nulls": nulls}
+    return int(total), columns
 
 
 def _ends(
@@ -126,7 +126,7 @@ def _rates(session: duckdb.DuckDBPyConnection, stamp: str) -> Iterator[str]:
         _single_row(session, f"SELECT max(n) FROM (SELECT count({name}) AS n FROM rows GROUP BY {moment})")[0]
         for moment in (name, f"date_trunc('hour', {name})", f"date_trunc('day', {name})")
     ]
-    tick, hour, day = (int(one or 0) for one in most)
+    tick, hour, day = (int(item or 0) for item in most)
     yield f"Most rows by {stamp}: {tick:,} at one moment, {hour:,} in an hour, {day:,} in a day (UTC)."
     whole = _single_row(
         session,

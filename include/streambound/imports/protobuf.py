@@ -157,12 +157,12 @@ class _Messages:
         values = [e for e in self.enums[name].elements if isinstance(e, self.ast.EnumValue)]
         return [value.name for value in values]
 
-    def _named(self, known: Mapping[str, Any], kind: str, within: str) -> str | None:
+    def _named(self, declared: Mapping[str, Any], kind: str, within: str) -> str | None:
         """The name that a type means in a message: of the innermost that has it."""
         plain = kind.removeprefix(f"{self.package}.") if self.package else kind
         scopes = within.split(".")
         for end in range(len(scopes), -1, -1):
             name = ".".join((*scopes[:end], plain))
-            if name in known:
+            if name in declared:
                 return name
         return None

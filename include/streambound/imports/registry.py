@@ -15,7 +15,7 @@ from streambound.errors import CatalogError, PlatformError
 from streambound.imports import protobuf
 from streambound.imports.entry import Entry
 from streambound.imports.schemas import avro, json_schema
-from streambound.query.values import shown
+from streambound.query.column_types import shown
 
 # USER:PASSWORD, by the name that Confluent's own tools use.
 CREDENTIALS = "SCHEMA_REGISTRY_BASIC_AUTH_USER_INFO"
@@ -45,8 +45,8 @@ def entry(url: str, subject: str, name: str | None = None) -> Entry:
         raise CatalogError("the registry's answer has no schema", subject=source) from None
     name = name or _topic(subject)
     if kind == "PROTOBUF":
-        found_entry = protobuf.entry(schema, source)
-        return Entry(name, found_entry.fields, notes=(_note(body), *found_entry.notes))
+        message = protobuf.entry(schema, source)
+        return Entry(name, message.fields, notes=(_note(body), *message.notes))
     try:
         tree = json.loads(schema)
     except (ValueError, RecursionError, TypeError):
@@ -56,8 +56,8 @@ def entry(url: str, subject: str, name: str | None = None) -> Entry:
         raise CatalogError(
             f"its schema is of type {shown(kind)}", subject=source, accepted="AVRO, JSON, PROTOBUF"
         )
-    found_entry = readers[kind](tree, source, name)
-    return Entry(name, found_entry.fields, notes=(_note(body), *found_entry.notes))
+    message = readers[kind](tree, source, name)
+    return Entry(name, message.fields, notes=(_note(body), *message.notes))
 
 
 def _topic(subject: str) -> str:
@@ -69,7 +69,7 @@ def _note(body: Any) -> str:
     references = body.get("references") or ()
     said = f"Version {body.get('version')} of subject {body.get('subject')}."
     if references:
-        said += f" Not read: {', '.join(str(one.get('name')) for one in references)}, which it refers to."
+        said += f" Not read: {', '.join(str(r.get('name')) for r in references)}, which it refers to."
     return said
 
 

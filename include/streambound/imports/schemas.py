@@ -9,7 +9,7 @@ from typing import Any
 
 from streambound.errors import CatalogError
 from streambound.imports.entry import NESTED, REFUSED, Entry, Field, struct, typed
-from streambound.query.values import shown
+from streambound.query.column_types import shown
 
 _AVRO = {
     "int": "int",
@@ -106,8 +106,8 @@ class _Avro:
 
     def _note_names(self, schema: Any, space: str) -> None:
         if isinstance(schema, list):
-            for one in schema:
-                self._note_names(one, space)
+            for item in schema:
+                self._note_names(item, space)
         elif isinstance(schema, Mapping):
             space = str(schema.get("namespace", space))
             if "name" in schema and schema.get("type") in ("record", "enum", "fixed", "error"):
@@ -121,19 +121,19 @@ class _Avro:
                     self._note_names(part, space)
 
     def _field(self, field: Mapping[str, Any]) -> Field:
-        kind, nullable = _without_null(self._resolved(field["type"]), lambda one: one == "null")
+        kind, nullable = _without_null(self._resolved(field["type"]), lambda option: option == "null")
         kind = self._resolved(kind)
         name = field["name"]
         if isinstance(kind, Mapping) and kind["type"] == "enum":
             note = "the symbols of the schema's enum"
             return Field(name, "string", nullable, note, {"values": list(kind["symbols"])})
-        found = self._type(kind, 0)
+        type_name = self._type(kind, 0)
         if isinstance(kind, Mapping) and "nanos" in str(kind.get("logicalType")):
-            return Field(name, found, nullable, "nanoseconds: evaluation needs microseconds")
+            return Field(name, type_name, nullable, "nanoseconds: evaluation needs microseconds")
         return (
-            typed(name, found, nullable)
-            if not found.startswith("object(")
-            else _opaque(name, found, nullable)
+            typed(name, type_name, nullable)
+            if not type_name.startswith("object(")
+            else _opaque(name, type_name, nullable)
         )
 
     def _resolved(self, kind: Any) -> Any:
@@ -144,8 +144,8 @@ class _Avro:
         if depth > DEPTH:
             return "object(deeper)"
         if isinstance(kind, list):
-            one, _ = _without_null(kind, lambda part: part == "null")
-            return "object(union)" if isinstance(one, list) else self._type(one, depth + 1)
+            option, _ = _without_null(kind, lambda part: part == "null")
+            return "object(union)" if isinstance(option, list) else self._type(option, depth + 1)
         if isinstance(kind, str):
             return _AVRO.get(kind, f"object({kind})")
         logical, base = kind.get("logicalType"), kind["type"]
@@ -173,7 +173,7 @@ def _without_null(kind: Any, is_null: Callable[[Any], bool]) -> tuple[Any, bool]
     """What a union is apart from NULL, and whether NULL is in it."""
     if not isinstance(kind, list):
         return kind, is_null(kind)
-    rest = [one for one in kind if not is_null(one)]
+    rest = [item for item in kind if not is_null(item)]
     return (rest[0] if len(rest) == 1 else rest), len(rest) < len(kind)
 
 
@@ -206,36 +206,36 @@ class _Json:
         target = part.get("$ref")
         if not isinstance(target, str) or depth > DEPTH:
             return part
-        found: Any = self.schema
+        target_schema: Any = self.schema
         for step in target.removeprefix("#").strip("/").split("/") if target != "#" else ():
-            found = (
-                found.get(step.replace("~1", "/").replace("~0", "~"), {})
-                if isinstance(found, Mapping)
+            target_schema = (
+                target_schema.get(step.replace("~1", "/").replace("~0", "~"), {})
+                if isinstance(target_schema, Mapping)
                 else {}
             )
-        return self._resolved(found, depth + 1) if target.startswith("#") else part
+        return self._resolved(target_schema, depth + 1) if target.startswith("#") else part
 
     def _without_null(self, part: Any) -> tuple[Mapping[str, Any], bool]:
         """A part without the alternative that it is null."""
-        found = self._resolved(part)
+        resolved = self._resolved(part)
         nullable = False
         for word in ("oneOf", "anyOf"):
-            if word in found:
-                ways = [self._resolved(one) for one in found[word]]
-                one, nullable = _without_null(ways, lambda way: way.get("type") == "null")
-                found = one if isinstance(one, Mapping) else {"type": "union"}
-        kind, among = _without_null(found.get("type"), lambda word: word == "null")
-        return {**found, "type": kind}, nullable or among
+            if word in resolved:
+                ways = [self._resolved(item) for item in resolved[word]]
+                option, nullable = _without_null(ways, lambda way: way.get("type") == "null")
+                resolved = option if isinstance(option, Mapping) else {"type": "union"}
+        kind, among = _without_null(resolved.get("type"), lambda word: word == "null")
+        return {**resolved, "type": kind}, nullable or among
 
     def _field(self, name: str, part: Any, required: bool) -> Field:
-        found, null = self._without_null(part)
-        kind = self._type(found, 0)
+        body, null = self._without_null(part)
+        kind = self._type(body, 0)
         nullable = null or not required
         if kind.startswith("object("):
             return _opaque(name, kind, nullable)
-        if isinstance(found["type"], str) and found["type"] in ("object", "array"):
+        if isinstance(body["type"], str) and body["type"] in ("object", "array"):
             return Field(name, kind, nullable, NESTED)
-        domain = _domain(found, kind)
+        domain = _domain(body, kind)
         return Field(name, kind, nullable, "bounds as the schema has them" if domain else "", domain)
 
     def _type(self, part: Mapping[str, Any], depth: int) -> str:
@@ -245,14 +245,14 @@ class _Json:
         if kind == "string" and part.get("format") in _FORMATS:
             return _FORMATS[part["format"]]
         if kind is None and part.get("enum"):
-            kind = "string" if all(isinstance(one, str) for one in part["enum"]) else None
+            kind = "string" if all(isinstance(item, str) for item in part["enum"]) else None
         if isinstance(kind, str) and kind in _JSON:
             return _JSON[kind]
         if kind == "array":
             return f"array<{self._inner(part.get('items'), depth)}>"
         if kind == "object":
             properties = part.get("properties", {})
-            return struct(Field(key, self._inner(one, depth)) for key, one in properties.items())
+            return struct(Field(key, self._inner(property, depth)) for key, property in properties.items())
         return f"object({kind if isinstance(kind, str) else 'any'})"
 
     def _inner(self, part: Any, depth: int) -> str:
@@ -261,7 +261,7 @@ class _Json:
 
 def _domain(part: Mapping[str, Any], kind: str) -> dict[str, Any] | None:
     """What a schema allows of a column, where a catalog can say it."""
-    values = [one for one in part.get("enum", ()) if one is not None]
+    values = [item for item in part.get("enum", ()) if item is not None]
     if values and kind in ("string", "bigint"):
         return {"values": values}
     if kind != "bigint":

@@ -45,8 +45,8 @@ def entry_of(relation: Relation) -> Entry:
         further["primary_key"] = list(relation.primary_key)
     if relation.allowed_lateness is not None:
         further["allowed_lateness"] = relation.allowed_lateness
-    other = (Field(name, kind, note=_note(kind)) for name, kind in relation.opaque)
-    return Entry(relation.name, (*plain, *other), further)
+    opaque = (Field(name, kind, note=_note(kind)) for name, kind in relation.opaque)
+    return Entry(relation.name, (*plain, *opaque), further)
 
 
 def _note(kind: str) -> str:

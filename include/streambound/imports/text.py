@@ -48,10 +48,10 @@ def _entry(entry: Entry, margin: str) -> str:
     if "timestamp" not in entry.further and entry.further.get("kind", "stream") == "stream":
         lines += list(_unknown_stamp(entry, inner))
     lines.append(f"{inner}columns:")
-    lines += [line for one in entry.fields for line in _column(one, inner + margin)]
-    if never := [one.name for one in entry.fields if not one.nullable and one.plain]:
+    lines += [line for field in entry.fields for line in _column(field, inner + margin)]
+    if never := [field.name for field in entry.fields if not field.nullable and field.plain]:
         lines += _listed(f"{inner}not_null: ", never)
-    if domains := {one.name: one.domain for one in entry.fields if one.domain is not None}:
+    if domains := {field.name: field.domain for field in entry.fields if field.domain is not None}:
         lines.append(f"{inner}domains:")
         lines += [f"{inner}{margin}{_flow(name)}: {_flow(domain)}" for name, domain in domains.items()]
     lines += [f"{inner}{key}: {_flow(value)}" for key, value in entry.further.items() if key not in _NAMED]
@@ -70,17 +70,17 @@ def _unknown_stamp(entry: Entry, margin: str) -> Iterator[str]:
     yield from (f"{margin}# timestamp: {_flow(stamp)}" for stamp in entry.stamps)
 
 
-def _column(one: Field, margin: str) -> Iterator[str]:
-    if one.type is None:
-        yield f"{margin}# {_flow(one.name)}: {one.note}"
+def _column(field: Field, margin: str) -> Iterator[str]:
+    if field.type is None:
+        yield f"{margin}# {_flow(field.name)}: {field.note}"
         return
-    text = f"{margin}{_flow(one.name)}: {_flow(one.type)}"
-    if not one.note:
+    text = f"{margin}{_flow(field.name)}: {_flow(field.type)}"
+    if not field.note:
         yield text
-    elif len(text) < BESIDE - 1 and BESIDE + len(one.note) < WIDTH:
-        yield f"{text:<{BESIDE - 1}} # {one.note}"
+    elif len(text) < BESIDE - 1 and BESIDE + len(field.note) < WIDTH:
+        yield f"{text:<{BESIDE - 1}} # {field.note}"
     else:
-        yield from _comment(one.note, margin)
+        yield from _comment(field.note, margin)
         yield text
 
 
@@ -116,12 +116,12 @@ def _listed(head: str, names: Sequence[str]) -> Iterator[str]:
 
 def _flow(value: Any) -> str:
     """A value as YAML reads it back, in one line."""
-    found: str = yaml.safe_dump(
+    text: str = yaml.safe_dump(
         value, default_flow_style=True, width=float("inf"), allow_unicode=True, sort_keys=False
     )
-    found = found.removesuffix("\n").removesuffix("\n...")
+    text = text.removesuffix("\n").removesuffix("\n...")
     # JSON is YAML, and escapes the ends of lines.
-    return json.dumps(value) if "\n" in found else found
+    return json.dumps(value) if "\n" in text else text
 
 
 @dataclass(frozen=True)
@@ -144,11 +144,11 @@ def merge(path: Path, entries: Sequence[Entry], origin: str) -> tuple[str, ...]:
         return tuple(f"{entry.name}: added" for entry in entries)
     text = read_text(path)
     before = catalog_of_text(text, str(path))
-    found_merged = merged(text, before, entries, str(path))
-    if found_merged.text != text:
-        _require_kept(before, found_merged, path)
-        write_text(path, found_merged.text)
-    return found_merged.notes
+    outcome = merged(text, before, entries, str(path))
+    if outcome.text != text:
+        _require_kept(before, outcome, path)
+        write_text(path, outcome.text)
+    return outcome.notes
 
 
 def merged(text: str, catalog: Catalog, entries: Sequence[Entry], source: str) -> Merged:
@@ -170,11 +170,11 @@ def merged(text: str, catalog: Catalog, entries: Sequence[Entry], source: str) -
         node = _columns(streams, relation.name)
         if added and node is not None:
             place, margin = _after(text, node)
-            inserted.append((place, "".join(f"{line}\n" for one in added for line in _column(one, margin))))
-            columns[relation.name] = tuple(one.name for one in added)
+            inserted.append((place, "".join(f"{line}\n" for item in added for line in _column(item, margin))))
+            columns[relation.name] = tuple(item.name for item in added)
             notes.append(f"{relation.name}: added {', '.join(columns[relation.name])}")
         elif added:
-            names = ", ".join(f"{one.name}: {one.type}" for one in added)
+            names = ", ".join(f"{item.name}: {item.type}" for item in added)
             notes.append(
                 f"{relation.name}: left as it is, its columns do not stand in lines; it lacks {names}"
             )
@@ -188,9 +188,9 @@ def merged(text: str, catalog: Catalog, entries: Sequence[Entry], source: str) -
             )
         margin = " " * streams.start_mark.column or "  "
         # First, so that columns of the last entry, which go to the same place, come before it.
-        inserted.insert(0, (_end(text), "".join(f"\n{_entry(one, margin)}" for one in new)))
+        inserted.insert(0, (_end(text), "".join(f"\n{_entry(item, margin)}" for item in new)))
     line = "\r\n" if "\r\n" in text else "\n"
-    for place, addition in sorted(inserted, key=lambda one: one[0], reverse=True):
+    for place, addition in sorted(inserted, key=lambda pair: pair[0], reverse=True):
         gap = "" if place == 0 or text[place - 1] == "\n" else "\n"
         text = text[:place] + (gap + addition).replace("\n", line) + text[place:]
     return Merged(text, tuple(notes) or ("nothing to add",), columns)
@@ -212,12 +212,12 @@ def _child(node: yaml.Node | None, key: str) -> yaml.Node | None:
 
 def _columns(streams: yaml.MappingNode, name: str) -> yaml.MappingNode | None:
     """The columns of an entry, if they stand in lines of their own."""
-    found = _child(_child(streams, name), "columns")
-    if not isinstance(found, yaml.MappingNode) or found.flow_style or not found.value:
+    columns = _child(_child(streams, name), "columns")
+    if not isinstance(columns, yaml.MappingNode) or columns.flow_style or not columns.value:
         return None
     # What an anchor shares with other entries is theirs as well.
-    shared = [body for _, body in streams.value if _child(body, "columns") is found]
-    return found if len(shared) == 1 else None
+    shared = [body for _, body in streams.value if _child(body, "columns") is columns]
+    return columns if len(shared) == 1 else None
 
 
 def _after(text: str, node: yaml.MappingNode) -> tuple[int, str]:
@@ -240,12 +240,12 @@ def _differences(entry: Entry, relation: Relation, added: Sequence[Field]) -> It
     declared = {c.name.lower(): c.type.name for c in relation.columns} | {
         name.lower(): kind for name, kind in relation.opaque
     }
-    new = {one.name for one in added}
-    for one in entry.fields:
-        kind = declared.get(one.name.lower())
-        if one.type is None or one.name in new or kind is None or kind == one.type:
+    new = {item.name for item in added}
+    for its_field in entry.fields:
+        kind = declared.get(its_field.name.lower())
+        if its_field.type is None or its_field.name in new or kind is None or kind == its_field.type:
             continue
-        yield f"{relation.name}: left {one.name} {kind}, the source has {one.type}"
+        yield f"{relation.name}: left {its_field.name} {kind}, the source has {its_field.type}"
     theirs: Mapping[str, object] = {
         "timestamp": relation.timestamp,
         "allowed_lateness": relation.allowed_lateness,
@@ -266,27 +266,27 @@ def _differences(entry: Entry, relation: Relation, added: Sequence[Field]) -> It
         yield f"{relation.name}: left without observed; the command without --merge prints it"
 
 
-def _may_be_null(relation: Relation, one: Field) -> bool:
-    columns = [c for c in relation.columns if c.name.lower() == one.name.lower()]
+def _may_be_null(relation: Relation, field: Field) -> bool:
+    columns = [c for c in relation.columns if c.name.lower() == field.name.lower()]
     return bool(columns) and columns[0].nullable and relation.timestamp != columns[0].name
 
 
-def _domain_of(relation: Relation, one: Field) -> bool:
-    columns = [c for c in relation.columns if c.name.lower() == one.name.lower()]
+def _domain_of(relation: Relation, field: Field) -> bool:
+    columns = [c for c in relation.columns if c.name.lower() == field.name.lower()]
     return bool(columns) and columns[0].domain is not None
 
 
-def _require_kept(before: Catalog, found_merged: Merged, path: Path) -> None:
+def _require_kept(before: Catalog, outcome: Merged, path: Path) -> None:
     """Refuse a text in which an entry is another one, but for the columns that were added to it.
 
     Raises:
         CatalogError: naming the entry.
     """
-    after = catalog_of_text(found_merged.text, str(path))
+    after = catalog_of_text(outcome.text, str(path))
     for old in before.relations:
         new = after.find(old.name)
         if new is not None:
-            added = found_merged.added.get(old.name, ())
+            added = outcome.added.get(old.name, ())
             columns = tuple(c for c in new.columns if c.name not in added)
             opaque = tuple(pair for pair in new.opaque if pair[0] not in added)
             new = replace(new, columns=columns, opaque=opaque)

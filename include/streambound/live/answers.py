@@ -18,13 +18,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from streambound.checkpoint.kept import NO_FILE, Kept, as_written
+from streambound.checkpoint.answer_files import NO_FILE, AnswerFile, as_written
 from streambound.durable import flushed
 from streambound.errors import StorageError
 from streambound.evaluation.events import in_order, refuse_overflow
 from streambound.history.fold import uncollected
+from streambound.query.column_types import Family, Type
 from streambound.query.statement import Statement
-from streambound.query.values import Family, Type
 from streambound.synopsis.row_join import Row
 from streambound.synopsis.serial import decoded
 from streambound.tasks import emit
@@ -73,19 +73,19 @@ class LiveAnswer:
 
 def said(answer: LiveAnswer) -> str:
     """How far a query is, in words."""
-    found = [emit.counted(answer.files, "file")] if answer.files else []
-    found.append(emit.counted(answer.rows, "row"))
+    parts = [emit.counted(answer.files, "file")] if answer.files else []
+    parts.append(emit.counted(answer.rows, "row"))
     dropped = {"late": answer.late, "malformed": answer.malformed}
-    found += [f"{emit.counted(number, f'{kind} row')} dropped" for kind, number in dropped.items() if number]
+    parts += [f"{emit.counted(number, f'{kind} row')} dropped" for kind, number in dropped.items() if number]
     if answer.markers:
-        found.append(emit.counted(answer.markers, "marker"))
-    found.append(f"{emit.counted(answer.answer_count, 'answer')} so far")
+        parts.append(emit.counted(answer.markers, "marker"))
+    parts.append(f"{emit.counted(answer.answer_count, 'answer')} so far")
     most = "" if answer.most_units is None else f" of at most {answer.most_units:,}"
     stored = (
         "" if answer.state_rows is None else f" in {emit.counted(answer.state_rows, 'row')} of Spark's state"
     )
     waiting = f"; {emit.counted(answer.waiting, 'tuple')} waiting" if answer.waiting else ""
-    return f"{', '.join(found)}; state {emit.counted(answer.units, 'unit')}{most}{stored}{waiting}"
+    return f"{', '.join(parts)}; state {emit.counted(answer.units, 'unit')}{most}{stored}{waiting}"
 
 
 def epoch_path(folder: Path, epoch: int) -> Path:
@@ -110,7 +110,7 @@ def live_schema(query: Statement, timed: bool) -> pa.Schema:
     return schema.insert(len(schema) - 1, pa.field(name, emit.arrow_type(marker_type(query))))
 
 
-def note_epoch(folder: Path, epoch: int, file: Kept) -> None:
+def note_epoch(folder: Path, epoch: int, file: AnswerFile) -> None:
     """Put the new answers of a micro-batch on the disk, and note beside them what was written.
 
     Raises:
@@ -122,7 +122,7 @@ def note_epoch(folder: Path, epoch: int, file: Kept) -> None:
         emit.write_json(path.with_name(NOTE), _sealed(file))
 
 
-def _sealed(file: Kept) -> dict[str, str]:
+def _sealed(file: AnswerFile) -> dict[str, str]:
     """The note, with a digest of its own: of a damaged one the rest counts for nothing."""
     seal = hashlib.sha256(f"{file.digest} {file.identity}".encode()).hexdigest()
     return {**vars(file), "seal": seal}
@@ -143,7 +143,7 @@ def require_written(folder: Path, epochs: int) -> None:
         note = path.with_name(NOTE)
         try:
             body = json.loads(note.read_text(encoding="utf-8"))
-            file = Kept(body["digest"], body["identity"])
+            file = AnswerFile(body["digest"], body["identity"])
             kept = as_written(path, file) if body == _sealed(file) else None
         except FileNotFoundError:
             # Of a micro-batch without answers there is neither.
@@ -158,19 +158,21 @@ def require_written(folder: Path, epochs: int) -> None:
             )
 
 
-def write_epoch(folder: Path, query: Statement, timed: bool, epoch: int, portions: Iterable[str]) -> Kept:
+def write_epoch(
+    folder: Path, query: Statement, timed: bool, epoch: int, portions: Iterable[str]
+) -> AnswerFile:
     """Write the new answers that ``processor`` told of a micro-batch; none give no file.
 
     Raises:
         StorageError: the disk refuses.
         CountOverflow: a multiplicity has more than 38 digits.
     """
-    found: dict[Any, dict[tuple[Any, ...], int]] = {}
+    rows: dict[Any, dict[tuple[Any, ...], int]] = {}
     schema = live_schema(query, timed)
     with uncollected():
         for marker, row, count in chain.from_iterable(map(json.loads, portions)):
-            found.setdefault(marker, {})[decoded(row)] = count
-        listed = [(at, row, n) for at in sorted(found, key=_in_time) for row, n in in_order(found[at])]
+            rows.setdefault(marker, {})[decoded(row)] = count
+        listed = [(at, row, n) for at in sorted(rows, key=_in_time) for row, n in in_order(rows[at])]
         batches = _table(query, schema, timed, listed).to_batches(GROUP)
     # A digest of rows is of use where histories are compared.
     return emit.write_answers(epoch_path(folder, epoch), schema, batches, known=emit.Digest())[1]
@@ -208,5 +210,5 @@ def _array(kind: Type, values: Sequence[Any], wanted: pa.DataType) -> pa.Array:
 
 def _each(made: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
     """What is made of each value, of equal ones once: few of many answers are different."""
-    known = {value: made(value) for value in set(values)}
-    return [known[value] for value in values]
+    by_value = {value: made(value) for value in set(values)}
+    return [by_value[value] for value in values]

@@ -34,9 +34,9 @@ def entries_of(state: bytes, labels: Sequence[str] = ()) -> Entries:
     if labels:
         parts = tables_of(state)
         return {
-            compact_text([PART, label, name]): held
+            compact_text([PART, label, name]): value
             for label in labels
-            for name, held in entries_of(parts[label]).items()
+            for name, value in entries_of(parts[label]).items()
         }
     document = json.loads(state)
     if "tables" in document:
@@ -48,9 +48,9 @@ def state_of(entries: Mapping[str, str], labels: Sequence[str] = ()) -> bytes:
     """The state whose entries these are; of tables without entries nothing is said."""
     if labels:
         parts: dict[str, Entries] = {label: {} for label in labels}
-        for name, held in entries.items():
+        for name, value in entries.items():
             _, label, own = json.loads(name)
-            parts[label][own] = held
+            parts[label][own] = value
         return segment({label: state_of(own) for label, own in parts.items()})
     if (whole := entries.get(compact_text([WHOLE]))) is not None:
         return whole.encode()
@@ -69,27 +69,27 @@ def _of_node(tree: Tree[Any], document: Any, path: str) -> Iterator[tuple[str, s
     own, *below = document
     if tree.leaf is not None:
         for label, part in own.items():
-            for name, held in entries_of(canonical(part)).items():
-                yield compact_text([NODE, path, label, name]), held
+            for name, value in entries_of(canonical(part)).items():
+                yield compact_text([NODE, path, label, name]), value
     elif tree.operator is not None:
         for name in tree.operator.rows:
             for key, *rest in own.pop(name):
                 yield compact_text([NODE, path, name, compact_text(key)]), compact_text(rest)
         yield compact_text([NODE, path]), compact_text(own)
-    for number, (one, part) in enumerate(zip(tree.below, below, strict=True)):
-        yield from _of_node(one, part, f"{path}.{number}")
+    for number, (item, part) in enumerate(zip(tree.below, below, strict=True)):
+        yield from _of_node(item, part, f"{path}.{number}")
 
 
 def tree_state(tree: Tree[Any], entries: Mapping[str, str]) -> bytes:
     """The state of a tree whose entries these are."""
     nodes: dict[str, dict[str, Entries]] = {}
     wholes: dict[str, Any] = {}
-    for name, held in entries.items():
+    for name, value in entries.items():
         _, path, *rest = json.loads(name)
         if rest:
-            nodes.setdefault(path, {}).setdefault(rest[0], {})[rest[1]] = held
+            nodes.setdefault(path, {}).setdefault(rest[0], {})[rest[1]] = value
         else:
-            wholes[path] = json.loads(held)
+            wholes[path] = json.loads(value)
     return canonical(_node_of(tree, nodes, wholes, "0"))
 
 
@@ -99,35 +99,35 @@ def _node_of(
     own: Any = None
     named = nodes.get(path, {})
     if tree.leaf is not None:
-        own = {label: json.loads(state_of(found)) for label, found in named.items()}
+        own = {label: json.loads(state_of(parts)) for label, parts in named.items()}
     elif tree.operator is not None:
         own = wholes[path]
         for name in tree.operator.rows:
             rows = named.get(name, {})
             own[name] = [[json.loads(key), *json.loads(rows[key])] for key in sorted(rows)]
-    below = (_node_of(one, nodes, wholes, f"{path}.{number}") for number, one in enumerate(tree.below))
+    below = (_node_of(item, nodes, wholes, f"{path}.{number}") for number, item in enumerate(tree.below))
     return [own, *below]
 
 
 def _keys(table_name: str, ages: Any, table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """An entry for each key of a table, with its count (duplicate-preserving) and all that is kept there."""
-    found: dict[str, list[Any]] = {}
+    keys: dict[str, list[Any]] = {}
     for number, key, count in table["counts"]:
-        found[compact_text([KEY, table_name, ages, number, key])] = [count, []]
+        keys[compact_text([KEY, table_name, ages, number, key])] = [count, []]
     for number, key, unequal, ends in table["entries"]:
-        found.setdefault(compact_text([KEY, table_name, ages, number, key]), [None, []])[1].append(
+        keys.setdefault(compact_text([KEY, table_name, ages, number, key]), [None, []])[1].append(
             [unequal, ends]
         )
-    return ((name, compact_text(held)) for name, held in found.items())
+    return ((name, compact_text(value)) for name, value in keys.items())
 
 
 def _empty() -> dict[str, list[Any]]:
     return {"counts": [], "entries": []}
 
 
-def _put(table: Mapping[str, list[Any]], key: list[Any], held: list[Any]) -> None:
+def _put(table: Mapping[str, list[Any]], key: list[Any], value: list[Any]) -> None:
     """The inverse of ``_keys`` for one entry; ``key`` is (number of the cell, key)."""
-    count, kept = held
+    count, kept = value
     if count is not None:
         table["counts"].append([*key, count])
     table["entries"].extend([*key, unequal, ends] for unequal, ends in kept)
@@ -155,20 +155,20 @@ def _weighted(rows: Iterable[list[Any]]) -> Iterator[tuple[list[Any], int]]:
 def _document(entries: Mapping[str, str]) -> dict[str, Any]:
     """What was dumped, as far as it is read; the final answer so far is left out."""
     slices: dict[str, dict[str, dict[str, list[Any]]]] = {}
-    held: dict[str, list[Any]] = {}
-    found: dict[str, Any] = {"now": None, "answered": []}
+    buffered: dict[str, list[Any]] = {}
+    document: dict[str, Any] = {"now": None, "answered": []}
     for (sort, *rest), value in _read(entries):
         if sort == NOW:
-            found["now"] = value
+            document["now"] = value
         elif sort == HELD:
-            held.setdefault(rest[0], []).append([*rest[1], value])
+            buffered.setdefault(rest[0], []).append([*rest[1], value])
         elif sort == ANSWERED:
-            found["answered"].append([*rest[0], value])
+            document["answered"].append([*rest[0], value])
         else:
             name, ages, *key = rest
             _put(slices.setdefault(name, {}).setdefault(compact_text(ages), _empty()), key, value)
     tables = [[n, [[json.loads(ages), t] for ages, t in by_age.items()]] for n, by_age in slices.items()]
-    return {**found, "tables": tables, "held": list(held.items())}
+    return {**document, "tables": tables, "held": list(buffered.items())}
 
 
 def _read(entries: Mapping[str, str]) -> Iterator[tuple[list[Any], Any]]:

@@ -57,12 +57,12 @@ def require_key(key: Sequence[str], schema: pa.Schema, name: str) -> None:
     Raises:
         QueryError: naming the column.
     """
-    known = [column for column in schema.names if column != emit.COUNT]
-    if unknown := [column for column in key if column not in known]:
+    columns = [column for column in schema.names if column != emit.COUNT]
+    if unknown := [column for column in key if column not in columns]:
         raise QueryError(
             f"--key names {', '.join(unknown)}, which the answers do not have",
             subject=name,
-            accepted=", ".join(known),
+            accepted=", ".join(columns),
         )
 
 
@@ -94,11 +94,11 @@ def newest(answers: pa.Table, key: Sequence[str], marker: str | None = None) -> 
 def _last_of(answers: pa.Table, columns: Sequence[str]) -> pa.Table:
     """Of rows that are equal in some columns the last, with the number of all."""
     placed = answers.append_column(_PLACE, pa.array(range(answers.num_rows), pa.int64()))
-    found = placed.group_by(list(columns)).aggregate([(_PLACE, "max"), (emit.COUNT, "sum")])
-    found = found.sort_by(f"{_PLACE}_max")
+    last = placed.group_by(list(columns)).aggregate([(_PLACE, "max"), (emit.COUNT, "sum")])
+    last = last.sort_by(f"{_PLACE}_max")
     at = answers.schema.get_field_index(emit.COUNT)
-    counts = found[f"{emit.COUNT}_sum"].cast(emit.COUNTS)
-    return answers.take(found[f"{_PLACE}_max"]).set_column(at, answers.schema.field(at), counts)
+    counts = last[f"{emit.COUNT}_sum"].cast(emit.COUNTS)
+    return answers.take(last[f"{_PLACE}_max"]).set_column(at, answers.schema.field(at), counts)
 
 
 class DeltaSink:

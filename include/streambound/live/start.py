@@ -82,16 +82,16 @@ def begun(folder: Path, job: Job, checkpoints: str | None, anew: bool) -> Start:
     _refuse_rates(job)
     mine = job.plan.fingerprint(job.static)
     sources = {name: r.live.format for name, r in relations_of(job).items() if r.live is not None}
-    found_start = None if anew else _noted(folder / NOTE)
-    if found_start is not None:
-        if found_start.fingerprint != mine or found_start.sources != sources:
+    noted_start = None if anew else _noted(folder / NOTE)
+    if noted_start is not None:
+        if noted_start.fingerprint != mine or noted_start.sources != sources:
             raise QueryError(
                 f"{folder} holds the live state of another query, of other domains, static rows or sources, "
                 "or of another release of streambound",
                 subject=job.name,
                 fix="begin anew with --recompute, or choose another --output",
             )
-        return found_start
+        return noted_start
     _clear(folder)
     start = Start(mine) if anew or checkpoints is None else _after_checkpoint(job, checkpoints, mine)
     start = replace(start, sources=sources, run=uuid4().hex)
@@ -143,9 +143,9 @@ def beginning_of(job: Job, start: Start) -> Beginning:
 def _after_checkpoint(job: Job, checkpoints: str, mine: str) -> Start:
     table = CheckpointTable(address_of(checkpoints, job.name), job.name)
     rows = {n: row for n, row in table.rows.items() if row.fingerprint == mine and row.scope == ""}
-    known = {(late.stream, late.partition, late.identity) for late in table.late}
+    quarantined = {(late.stream, late.partition, late.identity) for late in table.late}
     there = {name: {p.name: p for p in present_partitions(r)} for name, r in relations_of(job).items()}
-    last, covered = _boundary(rows, there, known)
+    last, covered = _boundary(rows, there, quarantined)
     if last is None or (state := table.load([last.partition]).get(last.partition)) is None:
         return Start(mine)
     assert state.state is not None

@@ -22,9 +22,9 @@ from streambound.history.statement import live_evaluation
 from streambound.history.tree import TreeEvaluation
 from streambound.live.entries import Entries, entries_of, state_of, tree_entries, tree_state
 from streambound.live.waiting import PREFIX, Waiting, waiting_of
+from streambound.query.column_types import Type
 from streambound.query.model import Relation
 from streambound.query.sources import DROP
-from streambound.query.values import Type
 from streambound.synopsis.row_join import Row
 from streambound.synopsis.serial import compact_text
 from streambound.tasks.plans import StatementPlan
@@ -99,8 +99,8 @@ class Beginning:
     @property
     def kinds(self) -> Mapping[str, Sequence[Type]]:
         """The types of the relation of each of these occurrences."""
-        found = ((p.label + s.alias, p.plan.query, s) for p in self.plan.parts for s in p.plan.streams)
-        return {key: kinds_of(query, s) for key, query, s in found if key in self.timed}
+        sides = ((p.label + s.alias, p.plan.query, s) for p in self.plan.parts for s in p.plan.streams)
+        return {key: kinds_of(query, s) for key, query, s in sides if key in self.timed}
 
     @property
     def lateness(self) -> Mapping[str, int]:
@@ -127,10 +127,10 @@ class Step:
         self.progress = _progress_of(
             entries.get(ABOUT), {beginning.plan.inputs[share].name for share in beginning.timed}
         )
-        waits = {name: held for name, held in entries.items() if name.startswith(PREFIX)}
+        waits = {name: value for name, value in entries.items() if name.startswith(PREFIX)}
         self.waiting: Waiting = waiting_of(self.progress.latest, waits, beginning.lateness, beginning.kinds)
         if ABOUT in entries:
-            kept = {n: held for n, held in entries.items() if n not in waits and n != ABOUT}
+            kept = {n: value for n, value in entries.items() if n not in waits and n != ABOUT}
             self.evaluation.load(self._state(kept), self.progress.peak_units)
         elif beginning.state is not None:
             self.evaluation.load(beginning.state, beginning.peak_units)
@@ -144,19 +144,19 @@ class Step:
             UnitsExceeded: the state passed the plan's units.
         """
         ordered = sorted(arrivals, key=lambda a: (a.stream, a.file, a.alias))
-        shares = {(a.stream, a.file): a for a in ordered if a.stream != END}
+        by_file = {(a.stream, a.file): a for a in ordered if a.stream != END}
         sources = {r.name for r in self.beginning.plan.inputs.values() if r.live}
         timed = self.beginning.timed
         waits = [a for a in ordered if a.alias in timed]
-        found = self._untimed([a for a in ordered if a.stream != END and a.alias not in timed])
-        found = [(None, self.initial), *found] if self.initial else found
-        found += self._timed(waits, ended=any(a.stream == END for a in ordered))
+        answers = self._untimed([a for a in ordered if a.stream != END and a.alias not in timed])
+        answers = [(None, self.initial), *answers] if self.initial else answers
+        answers += self._timed(waits, ended=any(a.stream == END for a in ordered))
         self.progress = replace(
             self.progress,
-            files=self.progress.files + sum(stream not in sources for stream, _ in shares),
-            rows=self.progress.rows + sum(a.rows for a in shares.values()),
-            malformed=self.progress.malformed + sum(a.malformed for a in shares.values()),
-            answers=self.progress.answers + sum(sum(rows.values()) for _, rows in found),
+            files=self.progress.files + sum(stream not in sources for stream, _ in by_file),
+            rows=self.progress.rows + sum(a.rows for a in by_file.values()),
+            malformed=self.progress.malformed + sum(a.malformed for a in by_file.values()),
+            answers=self.progress.answers + sum(sum(rows.values()) for _, rows in answers),
             units=self.evaluation.units,
             peak_units=self.evaluation.peak_units,
             waiting=self.waiting.count,
@@ -164,12 +164,12 @@ class Step:
         )
         plan = self.beginning.plan
         require_units(plan.statement.name, plan.units, self.progress.peak_units)
-        return found
+        return answers
 
     def _untimed(self, arrivals: list[Arrival]) -> New:
         counter: Counter[Row] = Counter()
-        for (_, file), shares in groupby(arrivals, key=lambda a: (a.stream, a.file)):
-            for step in self.evaluation.by_moment(file, {share.alias: share.table for share in shares}):
+        for (_, file), tables in groupby(arrivals, key=lambda a: (a.stream, a.file)):
+            for step in self.evaluation.by_moment(file, {share.alias: share.table for share in tables}):
                 counter.update(step.take())
         new = {row: count for row, count in counter.items() if count}
         return [(None, new)] if new else []
@@ -191,11 +191,11 @@ class Step:
         moments, given = self.waiting.complete(ended)
         if not moments:
             return []
-        found = [(step.moment, step.take()) for step in self.evaluation.by_moment("", given)]
+        answers = [(step.moment, step.take()) for step in self.evaluation.by_moment("", given)]
         self.progress = replace(
             self.progress, markers=self.progress.markers + len(moments), reached=moments[-1]
         )
-        return [(moment, rows) for moment, rows in found if rows]
+        return [(moment, rows) for moment, rows in answers if rows]
 
     def _in_time(self, arrival: Arrival, tuples: pa.Table) -> tuple[pa.Table, int]:
         """Those of timestamps that have not been evaluated, and how many others were dropped.

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streambound.query.values import Type
+from streambound.query.column_types import Type
 from streambound.synopsis.serial import compact_text, decoded, plain
 from streambound.tasks.columns import encoded_values
 from streambound.tasks.relations import dump_relation, in_order, relation_of, rows_of
@@ -70,7 +70,7 @@ class Waiting:
         ]
         every = len(reached) == len(self.latest)
         until = min(reached) if every and reached else None
-        moments, found = set[int](), dict[str, bytes]()
+        moments, tables = set[int](), dict[str, bytes]()
         for alias, table in self.tuples.items():
             done = np.full(len(table), ended)
             if until is not None:
@@ -78,9 +78,9 @@ class Waiting:
             if done.any():
                 chosen = table.filter(pa.array(done))
                 moments.update(encoded_values(chosen.column(MOMENT).unique()))
-                found[alias] = dump_relation(merged(chosen))
+                tables[alias] = dump_relation(merged(chosen))
             self.tuples[alias] = table.filter(pa.array(~done)).combine_chunks()
-        return sorted(moments), found
+        return sorted(moments), tables
 
     @property
     def count(self) -> int:
@@ -97,8 +97,8 @@ class Waiting:
 def merged(table: pa.Table) -> pa.Table:
     """The same tuples, equal ones once, in an order that does not depend on theirs."""
     names = table.column_names
-    found = table.group_by(names[:-1], use_threads=False).aggregate([(COUNT, "sum")])
-    return in_order(found.rename_columns(names))
+    sums = table.group_by(names[:-1], use_threads=False).aggregate([(COUNT, "sum")])
+    return in_order(sums.rename_columns(names))
 
 
 def waiting_of(

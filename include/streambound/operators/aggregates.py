@@ -27,8 +27,8 @@ from typing import Any, TypeAlias
 
 from streambound.errors import PlanError
 from streambound.operators.operator import Row, ordering
+from streambound.query.column_types import NAN, Type
 from streambound.query.operators import Aggregate, Kind, Polynomial
-from streambound.query.values import NAN, Type
 from streambound.synopsis.serial import plain, value_of
 
 # The arguments of an aggregate in one row; None: it passes over the row.
@@ -282,7 +282,7 @@ class Settling(Accumulator):
     """What is chosen of values that may be taken back: these with their counts, of others the best."""
 
     def __init__(self, read: Read, combine: Pick) -> None:
-        self._open = Bag(read, lambda found: combine(found))
+        self._open = Bag(read, lambda values: combine(values))
         self._settled, self._combine = Best(read, combine), combine
 
     @property
@@ -306,8 +306,8 @@ class Settling(Accumulator):
         self._settled.merge(settling._settled)
 
     def value(self) -> Any:
-        found = [one for one in (self._open.value(), self._settled.chosen) if one is not None]
-        return self._combine(found)[-1] if found else None
+        parts = [one for one in (self._open.value(), self._settled.chosen) if one is not None]
+        return self._combine(parts)[-1] if parts else None
 
     def dump(self) -> Any:
         return [self._open.dump(), self._settled.dump()]
@@ -419,24 +419,24 @@ def _choice(
         raise _none(aggregate, "it reads no column")
     bits = {"BIT_AND": and_, "BIT_OR": or_}.get(aggregate.function)
     if bits is not None:
-        return _arguments(aggregate, positions, shown), lambda found: (reduce(bits, (v for (v,) in found)),)
+        return _arguments(aggregate, positions, shown), lambda values: (reduce(bits, (v for (v,) in values)),)
     return _arguments(aggregate, positions, shown), _least if first else _greatest
 
 
-def _least(found: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
-    return min(found, key=ordering)
+def _least(values: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
+    return min(values, key=ordering)
 
 
-def _greatest(found: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
-    return max(found, key=ordering)
+def _greatest(values: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
+    return max(values, key=ordering)
 
 
 def _of_list(aggregate: Aggregate, kind: Type) -> Callable[[Mapping[tuple[Any, ...], int]], Any]:
     """What is shown of all values: a list, in order, each as SQL writes it."""
 
     def listed(counts: Mapping[tuple[Any, ...], int]) -> Any:
-        found = sorted(counts, key=ordering)
-        texts = (kind.text(v[0]) for v in found for _ in range(1 if aggregate.distinct else counts[v]))
+        ordered = sorted(counts, key=ordering)
+        texts = (kind.text(v[0]) for v in ordered for _ in range(1 if aggregate.distinct else counts[v]))
         return f"[{', '.join(texts)}]"
 
     return listed
@@ -453,8 +453,8 @@ def _moments(
     powers, finish = _MEANS[aggregate.function]
 
     def mean(totals: list[Exact]) -> Any:
-        found = finish(*totals) if totals[0] else None
-        return None if found is None else _as(found, shown)
+        moment = finish(*totals) if totals[0] else None
+        return None if moment is None else _as(moment, shown)
 
     return powers, mean
 

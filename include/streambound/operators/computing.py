@@ -7,7 +7,7 @@ from typing import Any
 
 from streambound.operators.operator import Changes, Operator, Row
 from streambound.operators.projection import Projection
-from streambound.query.values import Type
+from streambound.query.column_types import Type
 from streambound.synopsis.flow import Computed
 
 
@@ -15,7 +15,7 @@ class Computations(Operator):
     """The operation ``Computed``; it keeps nothing.
 
     >>> from streambound.query.operators import Shown
-    >>> from streambound.query.values import parse_type
+    >>> from streambound.query.column_types import parse_type
     >>> whole = parse_type("bigint")
     >>> total = Shown("total", whole, (0, 1), plain=False, formula="o0 + o1")
     >>> made = Computations(Computed((total,)), [whole, whole])

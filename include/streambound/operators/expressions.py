@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from sqlglot import exp
 
 from streambound.errors import DataError
+from streambound.query.column_types import Family, NotANumber, Type, Value, digits_of
 from streambound.query.computing.translate import expression, typed
 from streambound.query.computing.typed import DIGITS
 from streambound.query.model import Relation
-from streambound.query.values import Family, NotANumber, Type, Value, digits_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -56,12 +56,12 @@ def compiled(formula: str, columns: Sequence[tuple[str, Type]], result: Type) ->
         try:
             connection = _connection()
             connection.register(GIVEN, _table(rows, kinds))
-            found = connection.execute(sql).fetchall()
+            fetched = connection.execute(sql).fetchall()
             connection.unregister(GIVEN)
         except duckdb.Error as error:
             said = (str(error).splitlines() or [""])[0]
             raise DataError(f"{formula} cannot be computed: {said}") from None
-        return [encoded(value, result) for (value,) in found]
+        return [encoded(value, result) for (value,) in fetched]
 
     return compute
 
@@ -77,9 +77,9 @@ def complete(relation: Relation, rows: Sequence[dict[str, Any]]) -> None:
         if lacking:
             given = [relation.column(name) for name in relation.stored((column.name,))]
             compute = _compiled(
-                str(column.formula), tuple((one.name, one.type) for one in given), column.type
+                str(column.formula), tuple((item.name, item.type) for item in given), column.type
             )
-            values = compute([tuple(row[one.name] for one in given) for row in lacking])
+            values = compute([tuple(row[item.name] for item in given) for row in lacking])
             for row, value in zip(lacking, values, strict=True):
                 if column.type.step == 1 and value is not None and not -(2**63) <= value < 2**63:
                     raise DataError(
@@ -104,8 +104,8 @@ def _table(rows: Sequence[Row], kinds: Sequence[Type]) -> pa.Table:
     import pyarrow as pa
 
     columns = list(zip(*rows, strict=True)) if kinds else []
-    found = {f"c{n}": _array(columns[n], kind) for n, kind in enumerate(kinds)}
-    return pa.table({PLACE: pa.array(range(len(rows)), pa.int64()), **found})
+    arrays = {f"c{n}": _array(columns[n], kind) for n, kind in enumerate(kinds)}
+    return pa.table({PLACE: pa.array(range(len(rows)), pa.int64()), **arrays})
 
 
 def _array(values: Sequence[Value | None], kind: Type) -> pa.Array:
@@ -140,14 +140,14 @@ def _connection() -> duckdb.DuckDBPyConnection:
     """The connection of this thread."""
     import duckdb
 
-    found: duckdb.DuckDBPyConnection | None = getattr(_own, "connection", None)
-    if found is None:
-        found = duckdb.connect(config={"threads": 1})
-        found.execute("SET TimeZone = 'UTC'")
-        found.execute("SET enable_progress_bar = false")
-        _own.connection = found
-        _made.append(found)
-    return found
+    connection: duckdb.DuckDBPyConnection | None = getattr(_own, "connection", None)
+    if connection is None:
+        connection = duckdb.connect(config={"threads": 1})
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute("SET enable_progress_bar = false")
+        _own.connection = connection
+        _made.append(connection)
+    return connection
 
 
 def _close() -> None:

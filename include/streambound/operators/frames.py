@@ -15,8 +15,8 @@ from streambound.operators.closing import Closing
 from streambound.operators.framing import Functions, apart
 from streambound.operators.operator import Changes, Operator, Row, difference, ordering
 from streambound.operators.projection import Projection
+from streambound.query.column_types import Type
 from streambound.query.operators import Framing
-from streambound.query.values import Type
 from streambound.synopsis.flow import Times
 from streambound.synopsis.serial import decoded, plain
 
@@ -68,12 +68,12 @@ class Frames(Operator):
     def standing(self, now: int | None, below: Sequence[Changes]) -> dict[Row, int]:
         """The rows of partitions that are not over."""
         parts = (rows for key, rows in self._kept.items() if not self._closing.closed(key, now))
-        return shown(self._shown, difference((), (one for rows in parts for one in self._said(rows))))
+        return shown(self._shown, difference((), (item for rows in parts for item in self._said(rows))))
 
     def _said(self, rows: Mapping[Row, int]) -> Iterable[tuple[Row, int]]:
         """Rows with what is said of them: of equal rows perhaps different things."""
         # Of each row what functions say of it and of those that equal it.
-        found: dict[Row, list[list[Any]]] = {row: [] for row in rows}
+        shown_rows: dict[Row, list[list[Any]]] = {row: [] for row in rows}
         for over, function in zip(self._then.functions, self._functions.all, strict=True):
             parts: dict[Row, dict[Row, int]] = {}
             for row, count in rows.items():
@@ -83,16 +83,16 @@ class Frames(Operator):
                 if self._functions.placed:
                     elements = apart(elements)
                 for row in part:
-                    found[row].append([])
+                    shown_rows[row].append([])
                 for (_, data, _), value in zip(
                     elements, function.values(elements, 0, function.past()), strict=True
                 ):
-                    found[self._functions.row(data)][-1].append(value)
+                    shown_rows[self._functions.row(data)][-1].append(value)
         for row, count in rows.items():
             if self._functions.placed:
-                yield from (((*row, *values), 1) for values in zip(*found[row], strict=True))
+                yield from (((*row, *values), 1) for values in zip(*shown_rows[row], strict=True))
             else:
-                yield (*row, *(value for (value,) in found[row])), count
+                yield (*row, *(value for (value,) in shown_rows[row])), count
 
     def dump(self) -> Any:
         """The rows, and the time that was seen."""

@@ -22,9 +22,9 @@ from streambound.operators.aggregates import Accumulator, accumulator, of_column
 from streambound.operators.expressions import compiled
 from streambound.operators.operator import Row
 from streambound.operators.ranks import Key, key_of
+from streambound.query.column_types import NAN, Type, parse_type
 from streambound.query.operators import Over
-from streambound.query.values import NAN, Type, parse_type
-from streambound.synopsis.looking import ENDS, RANKS, SHARES, SHIFTS, endless, length, looks, placed
+from streambound.synopsis.frame_reach import ENDS, RANKS, SHARES, SHIFTS, endless, length, looks, placed
 from streambound.synopsis.serial import plain, value_of
 
 BIGINT, DOUBLE = parse_type("bigint"), parse_type("double")
@@ -110,11 +110,11 @@ class Function:
         summed = self.endless and not self.places and self.over.name not in (*RANKS, *SHARES, "NTILE")
         return Past(kept=self._empty(False) if summed else None)
 
-    def forget(self, past: Past, found: Sequence[Element]) -> None:
+    def forget(self, past: Past, elements: Sequence[Element]) -> None:
         """Add the next rows to the past."""
         if not self.endless:
             return
-        for _, row, count in found:
+        for _, row, count in elements:
             if self.over.name in ("ROW_NUMBER", "RANK"):
                 past.rows += count
             elif self.over.name == "DENSE_RANK":
@@ -128,30 +128,30 @@ class Function:
             elif past.kept is not None:
                 past.kept.add(row, count)
 
-    def values(self, found: Sequence[Element], start: int, past: Past) -> list[Any]:
+    def values(self, elements: Sequence[Element], start: int, past: Past) -> list[Any]:
         """What it says of the elements from one on.
 
         Args:
             past: what has been forgotten before the first element.
         """
         if self.over.name in (*RANKS, *SHARES, "NTILE"):
-            return self._ranks(found, past)[start:]
+            return self._ranks(elements, past)[start:]
         if self.over.name in SHIFTS:
             away = -self.over.offset if self.over.name == "LAG" else self.over.offset
             position = self.over.arguments[0]
-            places = range(start + away, len(found) + away)
-            return [found[at][1][position] if 0 <= at < len(found) else None for at in places]
-        lows, highs = self._bounds(found)
+            places = range(start + away, len(elements) + away)
+            return [elements[at][1][position] if 0 <= at < len(elements) else None for at in places]
+        lows, highs = self._bounds(elements)
         if self.places:
-            return [self._end(found, lows[at], highs[at], past) for at in range(start, len(found))]
-        return self._aggregated(found, lows, highs, start, past)
+            return [self._end(elements, lows[at], highs[at], past) for at in range(start, len(elements))]
+        return self._aggregated(elements, lows, highs, start, past)
 
     def _columns(self, row: Row) -> list[Any]:
         return [row[p] for p, _ in self.over.order]
 
-    def _ranks(self, found: Sequence[Element], past: Past) -> list[Any]:
-        first, last = _peers(found)
-        before = [0, *accumulate(count for _, _, count in found)]
+    def _ranks(self, elements: Sequence[Element], past: Past) -> list[Any]:
+        first, last = _peers(elements)
+        before = [0, *accumulate(count for _, _, count in elements)]
         total, name = before[-1], self.over.name
         if name == "ROW_NUMBER":
             return [past.rows + n + 1 for n in before[:-1]]
@@ -163,7 +163,7 @@ class Function:
             return [before[at + 1] / total for at in last]
         if name == "DENSE_RANK":
             # Rows that tie with the first may have been forgotten.
-            split = bool(found) and self._columns(found[0][1]) == past.last
+            split = bool(elements) and self._columns(elements[0][1]) == past.last
             return [
                 past.different - split + n for n in accumulate(int(at == n) for n, at in enumerate(first))
             ]
@@ -172,58 +172,58 @@ class Function:
         large = more * (size + 1)
         return [n // (size + 1) + 1 if n < large else more + (n - large) // size + 1 for n in range(total)]
 
-    def _end(self, found: Sequence[Element], low: int, high: int, past: Past) -> Any:
+    def _end(self, elements: Sequence[Element], low: int, high: int, past: Past) -> Any:
         """The first, last or another row of the frame from ``low`` up to ``high``, and what was before."""
         position, name = self.over.arguments[0], self.over.name
         if name == "LAST_VALUE":
-            return found[high - 1][1][position] if low < high else past.last[0] if past.last else None
+            return elements[high - 1][1][position] if low < high else past.last[0] if past.last else None
         number = self.over.offset - 1 if name == "NTH_VALUE" else 0
         if number < len(past.first):
             # The frame has all of the past.
             return past.first[number]
         number -= len(past.first)
         for at in range(low, high):
-            if number < found[at][2]:
-                return found[at][1][position]
-            number -= found[at][2]
+            if number < elements[at][2]:
+                return elements[at][1][position]
+            number -= elements[at][2]
         return None
 
     def _aggregated(
-        self, found: Sequence[Element], lows: Sequence[int], highs: Sequence[int], start: int, past: Past
+        self, elements: Sequence[Element], lows: Sequence[int], highs: Sequence[int], start: int, past: Past
     ) -> list[Any]:
         kept = self._empty(not self.endless)
         if past.kept is not None:
             kept.merge(past.kept)
         made: list[Any] = []
-        low = high = lows[start] if start < len(found) else 0
-        for at in range(start, len(found)):
+        low = high = lows[start] if start < len(elements) else 0
+        for at in range(start, len(elements)):
             if made and (lows[at], highs[at]) == (lows[at - 1], highs[at - 1]):
                 made.append(made[-1])
                 continue
-            for _, row, count in found[low : min(lows[at], high)]:
+            for _, row, count in elements[low : min(lows[at], high)]:
                 kept.add(row, -count)
             low = lows[at]
-            for _, row, count in found[max(low, high) : highs[at]]:
+            for _, row, count in elements[max(low, high) : highs[at]]:
                 kept.add(row, count)
             high = max(high, low, highs[at])
             made.append(kept.value())
         return made
 
-    def _bounds(self, found: Sequence[Element]) -> tuple[list[int], list[int]]:
+    def _bounds(self, elements: Sequence[Element]) -> tuple[list[int], list[int]]:
         """The first element of each frame, and that after its last."""
-        frame, size = self.over.frame, len(found)
+        frame, size = self.over.frame, len(elements)
         before, after = frame.before, frame.after
         if frame.rows:
             lows = [0 if before is None else min(max(0, n - before), size) for n in range(size)]
             highs = [size if after is None else min(max(0, n + after + 1), size) for n in range(size)]
             return lows, [max(low, high) for low, high in zip(lows, highs, strict=True)]
-        first, last = _peers(found)
+        first, last = _peers(elements)
         lows = [0] * size if before is None else first
         highs = [size] * size if after is None else [at + 1 for at in last]
         if not before and not after:
             return lows, highs
         position, descends = self.over.order[0]
-        places = [_place(row[position], -1 if descends else 1) for _, row, _ in found]
+        places = [_place(row[position], -1 if descends else 1) for _, row, _ in elements]
         known = [n for n, place in enumerate(places) if place is not None]
         near = [places[n] for n in known]
         for number, at in enumerate(known):
@@ -242,13 +242,13 @@ def _place(value: Any, sign: int) -> Any:
     return None if value is None else sign * (float("inf") if value == NAN else value)
 
 
-def _peers(found: Sequence[Element]) -> tuple[list[int], list[int]]:
+def _peers(elements: Sequence[Element]) -> tuple[list[int], list[int]]:
     """The first and the last of the elements that the order does not tell from each."""
-    first, last = [0] * len(found), [0] * len(found)
-    for at in range(1, len(found)):
-        first[at] = first[at - 1] if found[at][0][0] == found[at - 1][0][0] else at
-    for at in range(len(found) - 1, -1, -1):
-        alike = at + 1 < len(found) and found[at][0][0] == found[at + 1][0][0]
+    first, last = [0] * len(elements), [0] * len(elements)
+    for at in range(1, len(elements)):
+        first[at] = first[at - 1] if elements[at][0][0] == elements[at - 1][0][0] else at
+    for at in range(len(elements) - 1, -1, -1):
+        alike = at + 1 < len(elements) and elements[at][0][0] == elements[at + 1][0][0]
         last[at] = last[at + 1] if alike else at
     return first, last
 
@@ -290,17 +290,17 @@ class Functions:
         known, key = list(rows), key_of(order)
         plain_rows = [row for row, _ in known]
         computed = list(zip(*(of(plain_rows) for of in self._formulas), strict=True))
-        found: list[Element] = []
+        elements: list[Element] = []
         for number, (row, count) in enumerate(known):
-            found.append((key(row), (*row, *computed[number]) if computed else row, count))
-        found.sort(key=lambda one: one[0])
-        return found
+            elements.append((key(row), (*row, *computed[number]) if computed else row, count))
+        elements.sort(key=lambda one: one[0])
+        return elements
 
     def row(self, data: Row) -> Row:
         """The row alone."""
         return data[: self._width]
 
 
-def apart(found: Iterable[Element]) -> list[Element]:
+def apart(elements: Iterable[Element]) -> list[Element]:
     """The same rows, each of equal ones an element of its own."""
-    return [(key, row, 1) for key, row, count in found for _ in range(count)]
+    return [(key, row, 1) for key, row, count in elements for _ in range(count)]

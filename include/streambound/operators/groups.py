@@ -18,9 +18,9 @@ from streambound.operators.closing import Closing
 from streambound.operators.expressions import Computed, compiled
 from streambound.operators.operator import Changes, Operator, Row, added, difference, ordering
 from streambound.operators.projection import Projection
-from streambound.operators.weighed import Weighed
+from streambound.operators.weighted_sums import WeightedSums
+from streambound.query.column_types import Type
 from streambound.query.operators import Aggregate
-from streambound.query.values import Type
 from streambound.synopsis.flow import Grouped, Measured, Times
 from streambound.synopsis.serial import decoded, plain
 
@@ -150,12 +150,12 @@ class Groups(Operator):
                         kept.add_lasting(row, count)
                     elif factor is None:
                         kept.add(row, count)
-                    elif isinstance(kept, Weighed):
+                    elif isinstance(kept, WeightedSums):
                         kept.weigh(factor, count)
                 if settles and not lasting:
                     self._keep(number, given, count)
         after = [self._standing(key) for key in before]
-        found = difference(self._answers(before.values()), self._answers(after))
+        differences = difference(self._answers(before.values()), self._answers(after))
         for key in before:
             if not any(self.groups[key].counts):
                 del self.groups[key]
@@ -163,16 +163,16 @@ class Groups(Operator):
             self.groups.pop(key, None)
             self._said.pop(key, None)
         self._settle()
-        return found
+        return differences
 
     def _with_computed(self, number: int, rows: Iterable[Row]) -> Iterable[Row]:
         """Rows of an input with what is computed of each."""
         made = self.computed[number]
         if not made:
             return rows
-        found = list(rows)
-        columns = [compute(found) for _, compute in made]
-        return [(*row, *values) for row, values in zip(found, zip(*columns, strict=True), strict=True)]
+        extended = list(rows)
+        columns = [compute(extended) for _, compute in made]
+        return [(*row, *values) for row, values in zip(extended, zip(*columns, strict=True), strict=True)]
 
     def _keep(self, number: int, row: Row, count: int) -> None:
         """Take note of a row that may be taken back for some time."""
@@ -219,7 +219,7 @@ class Groups(Operator):
                 own = of_column(aggregate, column)
                 yield accumulators(own, {column: column}, reads.retracts, wider, reads.time)
             elif reads.weighed:
-                yield partial(Weighed, aggregate, aggregate.type_of(self.operation.kinds.__getitem__))
+                yield partial(WeightedSums, aggregate, aggregate.type_of(self.operation.kinds.__getitem__))
             else:
                 yield accumulators(aggregate, reads.positions, reads.retracts, kinds, reads.time)
 
@@ -240,21 +240,21 @@ class Groups(Operator):
             rows = added(below)
             alone = [key for key, group in self.groups.items() if sum(group.counts) == rows.get(key, 0)]
             return difference((), self._answers(map(self._standing, alone)))
-        found: list[tuple[Row, int]] = []
+        answers: list[tuple[Row, int]] = []
         for key in self.groups if then.keys else [self.operation.alone]:
             if key not in self._said:
                 self._said[key] = self.closing.end(key), self._answers([self._standing(key)])
             end, said = self._said[key]
             if end is None or now is None or now < end:
-                found += said
-        return difference((), found)
+                answers += said
+        return difference((), answers)
 
     def dump(self) -> Any:
         """The groups in the order of their texts, and the time that was seen."""
-        found = sorted(self.groups.items(), key=lambda one: ordering(one[0]))
+        groups = sorted(self.groups.items(), key=lambda one: ordering(one[0]))
         rows = [
             [list(map(plain, key)), g.counts, [accumulator.dump() for accumulator in g.kept]]
-            for key, g in found
+            for key, g in groups
         ]
         kept = [
             [

@@ -13,8 +13,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
-from streambound.operators.due import Due
 from streambound.operators.operator import Changes, Operator, Row
+from streambound.operators.timers import Timers
 from streambound.synopsis.conditions import (
     Coming,
     Outlook,
@@ -51,7 +51,7 @@ class Guards(Operator):
         alone = len(self._guards) == 1 and operation.sought[0].negated
         self._hardest = _Hardest(self._guards[0].tree) if operation.distinct and alone else None
         # By a time after which something that waits, or that is kept, asks or gives less.
-        self._due: Due[tuple[int, Any]] = Due()
+        self._due: Timers[tuple[int, Any]] = Timers()
         self._seen: int | None = None
 
     @property
@@ -62,13 +62,13 @@ class Guards(Operator):
 
     def take(self, inputs: Sequence[Changes]) -> dict[Row, int]:
         """The changes of its rows: see ``Operator``."""
-        found: dict[Row, int] = {}
+        changes: dict[Row, int] = {}
         for moment, rows in self._in_time(inputs):
-            self._step(rows, found)
+            self._step(rows, changes)
             if moment is not None and (self._seen is None or moment > self._seen):
                 self._seen = moment
-            self._forget(found)
-        return {row: count for row, count in found.items() if count}
+            self._forget(changes)
+        return {row: count for row, count in changes.items() if count}
 
     def _in_time(self, inputs: Sequence[Changes]) -> Iterable[tuple[int | None, list[dict[Row, int]]]]:
         """The rows by their times, so that in each step only what is near in time is compared."""
@@ -83,14 +83,14 @@ class Guards(Operator):
 
     def standing(self, now: int | None, below: Sequence[Changes]) -> dict[Row, int]:
         """The rows that pass while they have no match, and may still get one."""
-        found: dict[Row, int] = {}
-        for one, count in self._waiting.items():
-            if one not in self._until:
-                self._until[one] = self._last(one[1])
-            until = self._until[one]
+        rows: dict[Row, int] = {}
+        for item, count in self._waiting.items():
+            if item not in self._until:
+                self._until[item] = self._last(item[1])
+            until = self._until[item]
             if now is None or until is None or now < until:
-                found[one[0]] = found.get(one[0], 0) + count
-        return found
+                rows[item[0]] = rows.get(item[0], 0) + count
+        return rows
 
     def _last(self, asked: Sequence[Any]) -> float | None:
         """The time up to which a row that passes can be taken back, less than any if it never can."""
@@ -100,32 +100,32 @@ class Guards(Operator):
         ends = [guard.outlook.until(terms) for guard, terms in pairs]
         return None if None in ends else max(end for end in ends if end is not None)
 
-    def _step(self, rows: Sequence[Changes], found: dict[Row, int]) -> None:
+    def _step(self, rows: Sequence[Changes], changes: dict[Row, int]) -> None:
         outer, *inner = rows
         new = [guard.reduced(some) for guard, some in zip(self._guards, inner, strict=True)]
         matched: dict[Waiting, set[int]] = {}
         for number, (guard, those) in enumerate(zip(self._guards, new, strict=True)):
-            for one in guard.waiting_for(those):
-                matched.setdefault(one, set()).add(number)
-        for one, guards in matched.items():
-            self._meet(one, guards, found)
+            for item in guard.waiting_for(those):
+                matched.setdefault(item, set()).add(number)
+        for item, guards in matched.items():
+            self._meet(item, guards, changes)
         arrived: dict[Waiting, int] = {}
         for row, count in outer.items():
             asks = [guard.asked_of(row) for guard in self._guards]
             if None in asks:
                 continue
-            one = (tuple([row[p] for p in self._shown]), tuple(asks))
-            arrived[one] = arrived.get(one, 0) + count
-        for one, count in arrived.items():
-            asked = list(one[1])
+            item = (tuple([row[p] for p in self._shown]), tuple(asks))
+            arrived[item] = arrived.get(item, 0) + count
+        for item, count in arrived.items():
+            asked = list(item[1])
             for number, (guard, those) in enumerate(zip(self._guards, new, strict=True)):
                 if asked[number] is not _PASSED and guard.matches(asked[number], those):
                     asked[number] = None if guard.negated else _PASSED
             if None in asked:
                 continue
             if self._passes(asked):
-                found[one[0]] = found.get(one[0], 0) + count
-            self._wait((one[0], tuple(asked)), count, found)
+                changes[item[0]] = changes.get(item[0], 0) + count
+            self._wait((item[0], tuple(asked)), count, changes)
         for number, those in enumerate(() if self._known else new):
             for terms in those.all:
                 self._keep(number, terms)
@@ -136,7 +136,7 @@ class Guards(Operator):
             terms is _PASSED or guard.negated for guard, terms in zip(self._guards, asked, strict=True)
         )
 
-    def _meet(self, one: Waiting, guards: set[int], found: dict[Row, int]) -> None:
+    def _meet(self, one: Waiting, guards: set[int], changes: dict[Row, int]) -> None:
         """Tell that a row has found matches of some guards."""
         count = self._remove(one)
         shown, asked = one
@@ -145,11 +145,11 @@ class Guards(Operator):
         gone = any(self._guards[n].negated for n in guards)
         after = not gone and self._passes(later)
         if before != after:
-            found[shown] = found.get(shown, 0) + (count if after else -count)
+            changes[shown] = changes.get(shown, 0) + (count if after else -count)
         if not gone:
-            self._wait((shown, later), count, found)
+            self._wait((shown, later), count, changes)
 
-    def _wait(self, one: Waiting, count: int, found: dict[Row, int]) -> None:
+    def _wait(self, one: Waiting, count: int, changes: dict[Row, int]) -> None:
         """Keep a row as far as its guards may still change their mind."""
         shown, asked = one
         rest: list[Any] = []
@@ -166,7 +166,7 @@ class Guards(Operator):
         if self._hardest is not None:
             served = None if kept in self._waiting else self._hardest.add(kept)
             gone = count - (served is not None) + sum(map(self._remove, served or ()))
-            found[shown] = found.get(shown, 0) - gone
+            changes[shown] = changes.get(shown, 0) - gone
             if served is None:
                 return
             count = 1
@@ -193,12 +193,12 @@ class Guards(Operator):
         if rest is not None and guard.add(rest):
             self._due.add((number, rest), guard.offer.next(rest, self._seen))
 
-    def _forget(self, found: dict[Row, int]) -> None:
+    def _forget(self, changes: dict[Row, int]) -> None:
         """Reduce what waits, and what is kept, by the time that has been seen."""
         for number, what in self._due.until(self._seen):
             if number < 0:
                 if what in self._waiting:
-                    self._wait(what, self._remove(what), found)
+                    self._wait(what, self._remove(what), changes)
             elif self._guards[number].discard(what):
                 self._keep(number, what)
 
@@ -307,8 +307,8 @@ class _Guard:
 
     def reduced(self, rows: Changes) -> _New:
         """The terms of rows that come."""
-        found = (self._offers(row) for row in rows if _within(row, self._inner))
-        return _New((self._offered(terms), terms) for terms in found)
+        offers = (self._offers(row) for row in rows if _within(row, self._inner))
+        return _New((self._offered(terms), terms) for terms in offers)
 
     def asked_of(self, row: Row) -> Any:
         """The terms of a row outside, or whether it passes at once; None if it never does."""
@@ -333,9 +333,9 @@ class _Guard:
         if not self._waiting:
             return []
         return [
-            one
+            item
             for key, offered in new.by_key.items()
-            for one, asked in self._waiting.get(key, {}).items()
+            for item, asked in self._waiting.get(key, {}).items()
             if any(true_of(self.tree, asked, terms) for terms in offered)
         ]
 

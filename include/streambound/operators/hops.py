@@ -24,11 +24,11 @@ class Hops(Operator):
 
     def take(self, inputs: Sequence[Changes]) -> dict[Row, int]:
         """The changes of the rows in each window."""
-        found: dict[Row, int] = {}
+        changes: dict[Row, int] = {}
         for row, count in inputs[0].items():
-            for one in self._windows(row):
-                found[one] = found.get(one, 0) + count
-        return {row: count for row, count in found.items() if count}
+            for window in self._windows(row):
+                changes[window] = changes.get(window, 0) + count
+        return {row: count for row, count in changes.items() if count}
 
     def standing(self, now: int | None, below: Sequence[Changes]) -> dict[Row, int]:
         """The rows in each window of those that are standing."""

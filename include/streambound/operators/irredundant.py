@@ -17,8 +17,8 @@ from itertools import product
 from typing import Any, TypeAlias
 
 from streambound.operators.operator import Changes, Operator, Row, ordering
+from streambound.query.column_types import NotANumber
 from streambound.query.model import Attribute, Constant, Filter, Op
-from streambound.query.values import NotANumber
 from streambound.synopsis.flow import Irredundant, Times
 from streambound.synopsis.serial import decoded, plain
 
@@ -99,7 +99,7 @@ class _Differences:
             return None
         if (held := known.get((one, other))) is not None and held <= new:
             return self
-        found, names = dict(known), {name for pair in known for name in pair} | {one, other}
+        differences, names = dict(known), {name for pair in known for name in pair} | {one, other}
         for a in names:
             first = (0, 0) if a == one else known.get((a, one))
             if first is None:
@@ -109,9 +109,9 @@ class _Differences:
                 if last is None or a == b:
                     continue
                 total = _sum(_sum(first, new), last)
-                if (a, b) not in found or total < found[a, b]:
-                    found[a, b] = total
-        return _Differences(self.step, found)
+                if (a, b) not in differences or total < differences[a, b]:
+                    differences[a, b] = total
+        return _Differences(self.step, differences)
 
 
 def _sum(one: _Bound, other: _Bound) -> _Bound:
@@ -153,17 +153,17 @@ class Irredundants(Operator):
             if count
         ]
         arrived.sort(key=lambda one: (one[0] is not None, one[0] or 0, one[1], ordering(one[2])))
-        found: dict[Row, int] = {}
+        changes: dict[Row, int] = {}
         for moment, number, row in arrived:
             if moment is not None and (self._seen is None or moment > self._seen):
                 self._seen = moment
             for answer in self._answers(number, row):
                 if answer not in self._rows:
                     self._rows[answer] = None
-                    found[answer] = 1
+                    changes[answer] = 1
             self._keep(number, row)
-        self._settle(bool(found))
-        return found
+        self._settle(bool(changes))
+        return changes
 
     def standing(self, now: int | None, below: Sequence[Changes]) -> dict[Row, int]:
         """None: a match is for good."""
@@ -256,7 +256,7 @@ class Irredundants(Operator):
 
     def _starts(self, asked: Conjunction) -> list[_Differences]:
         """What is allowed where a conjunction holds, of tuples that come later than what was seen."""
-        found = [_Differences(self._made.step)]
+        starts = [_Differences(self._made.step)]
         comparisons = list(asked)
         for number, position in enumerate(self._made.stamps):
             bound = self._bound(number)
@@ -264,8 +264,8 @@ class Irredundants(Operator):
                 comparisons.append(Comparison(((number, position), 0), Op.GE, (None, bound)))
         comparisons += self._made_within()
         for comparison in comparisons:
-            found = [made for here in found for made in here.with_(comparison)]
-        return found
+            starts = [made for here in starts for made in here.with_(comparison)]
+        return starts
 
     def _made_within(self) -> Iterator[Comparison]:
         for variable, (low, high) in self._made.within.items():
@@ -321,7 +321,7 @@ class Irredundants(Operator):
     def dump(self) -> Any:
         """What it keeps: see ``Operator``."""
         kept, rows = (
-            [[list(map(plain, row)) for row in sorted(found, key=ordering)] for found in several]
+            [[list(map(plain, row)) for row in sorted(group, key=ordering)] for group in several]
             for several in (self._kept, [self._rows])
         )
         return {"kept": kept, "given": rows[0], "seen": self._seen}

@@ -38,38 +38,38 @@ class Joins(Operator):
 
     def take(self, inputs: Sequence[Changes]) -> dict[Row, int]:
         """The changes of the joined rows."""
-        found: dict[Row, int] = {}
+        joined: dict[Row, int] = {}
         for number, changes in enumerate(inputs):
             for row, count in changes.items():
-                self._extend(number, 0, dict(zip(self._columns[number], row, strict=True)), count, found)
+                self._extend(number, 0, dict(zip(self._columns[number], row, strict=True)), count, joined)
             self._sides.take(number, changes)
         self._sides.drop()
-        return {row: count for row, count in found.items() if count}
+        return {row: count for row, count in joined.items() if count}
 
     def standing(self, now: int | None, below: Sequence[Changes]) -> dict[Row, int]:
         """The joined rows that would not be there without rows that are standing themselves."""
-        found: dict[Row, int] = {}
+        joined: dict[Row, int] = {}
         for number, rows in enumerate(below):
             for row, count in rows.items():
-                self._extend(number, 0, dict(zip(self._columns[number], row, strict=True)), count, found)
+                self._extend(number, 0, dict(zip(self._columns[number], row, strict=True)), count, joined)
             self._sides.kept[number].take({row: -count for row, count in rows.items()})
         for mine, rows in zip(self._sides.kept, below, strict=True):
             mine.take(rows)
-        return found
+        return joined
 
     def _extend(
-        self, first: int, depth: int, values: Mapping[Attribute, Any], weight: int, found: dict[Row, int]
+        self, first: int, depth: int, values: Mapping[Attribute, Any], weight: int, changes: dict[Row, int]
     ) -> None:
         steps = self._steps[first]
         if depth == len(steps):
             row = tuple(values[t] if isinstance(t, Attribute) else t.value for t in self._shown)
-            found[row] = found.get(row, 0) + weight
+            changes[row] = changes.get(row, 0) + weight
             return
         step = steps[depth]
         for row, count in self._sides.kept[step.side].having(step.mine, step.given(values)):
             wider = {**values, **dict(zip(self._columns[step.side], row, strict=True))}
             if step.holds(wider):
-                self._extend(first, depth + 1, wider, weight * count, found)
+                self._extend(first, depth + 1, wider, weight * count, changes)
 
     def dump(self) -> Any:
         """The rows of each side, in order, and the time that was seen."""
@@ -100,7 +100,7 @@ class Meetings(Operator):
     def take(self, inputs: Sequence[Changes]) -> dict[Row, int]:
         """The changes of the rows that pass."""
         outside, inside = inputs
-        found: dict[Row, int] = {}
+        changes: dict[Row, int] = {}
         there = self._sides.kept[1].rows
         came = {row: 1 for row, count in inside.items() if count > 0 and row not in there}
         self._sides.take(1, inside)
@@ -114,35 +114,35 @@ class Meetings(Operator):
                 self._met[mine] = self._met.get(mine, 0) + sign
                 if self._passes(mine) is not before:
                     count = self._sides.kept[0].rows[mine] * (1 if not before else -1)
-                    self._put(found, mine, count)
+                    self._put(changes, mine, count)
         for row, count in outside.items():
             if row not in self._sides.kept[0].rows:
                 self._met[row] = sum(1 for _ in self._meets(self._inward, 0, row))
             if self._passes(row):
-                self._put(found, row, count)
+                self._put(changes, row, count)
         self._sides.take(0, outside)
         self._sides.drop()
         self._met = {row: n for row, n in self._met.items() if row in self._sides.kept[0].rows}
-        return {row: count for row, count in found.items() if count}
+        return {row: count for row, count in changes.items() if count}
 
     def standing(self, now: int | None, below: Sequence[Changes]) -> dict[Row, int]:
         """The rows that pass and are standing themselves, or may meet others, or met none that stays."""
         outside, inside = below
-        there, found = self._sides.kept[1].rows, dict[Row, int]()
+        there, rows = self._sides.kept[1].rows, dict[Row, int]()
         for row, count in self._sides.kept[0].rows.items():
             if not self._passes(row):
                 continue
             met = self._meets(self._inward, 0, row)
-            stays = any(there[one] != inside.get(one, 0) for one in met) if self._wanted else False
+            stays = any(there[item] != inside.get(item, 0) for item in met) if self._wanted else False
             if not stays and not self._sides.over(0, row, now):
-                self._put(found, row, count)
+                self._put(rows, row, count)
             elif row in outside:
-                self._put(found, row, outside[row])
-        return found
+                self._put(rows, row, outside[row])
+        return rows
 
-    def _put(self, found: dict[Row, int], row: Row, count: int) -> None:
+    def _put(self, changes: dict[Row, int], row: Row, count: int) -> None:
         shown = row[: self._width]
-        found[shown] = found.get(shown, 0) + count
+        changes[shown] = changes.get(shown, 0) + count
 
     def _passes(self, row: Row) -> bool:
         return (self._met.get(row, 0) > 0) is self._wanted

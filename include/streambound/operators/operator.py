@@ -64,11 +64,11 @@ def difference(before: Iterable[tuple[Row, int]], after: Iterable[tuple[Row, int
     >>> difference([(("a",), 1), (("b",), 2)], [(("b",), 3)])
     {('a',): -1, ('b',): 1}
     """
-    found: dict[Row, int] = {}
+    changes: dict[Row, int] = {}
     for sign, rows in ((-1, before), (1, after)):
         for row, count in rows:
-            found[row] = found.get(row, 0) + sign * count
-    return {row: count for row, count in found.items() if count}
+            changes[row] = changes.get(row, 0) + sign * count
+    return {row: count for row, count in changes.items() if count}
 
 
 def added(changes: Iterable[Changes]) -> dict[Row, int]:
@@ -78,8 +78,8 @@ def added(changes: Iterable[Changes]) -> dict[Row, int]:
     {('b',): 2}
     """
     total: dict[Row, int] = {}
-    for one in changes:
-        for row, count in one.items():
+    for change in changes:
+        for row, count in change.items():
             total[row] = total.get(row, 0) + count
     return {row: count for row, count in total.items() if count}
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from streambound.operators.expressions import compiled
+from streambound.query.column_types import Type, parse_type
 from streambound.query.operators import Having, Shown
-from streambound.query.values import Type, parse_type
 
 Row = tuple[Any, ...]
 BOOLEAN = parse_type("boolean")

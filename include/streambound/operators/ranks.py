@@ -23,10 +23,10 @@ from typing import Any, TypeAlias
 from streambound.operators.closing import Closing
 from streambound.operators.operator import Changes, Operator, Row, ordering
 from streambound.operators.projection import Projection
+from streambound.query.column_types import NAN, Type, parse_type
 from streambound.query.operators import Ranking
-from streambound.query.values import NAN, Type, parse_type
 from streambound.synopsis.flow import Times
-from streambound.synopsis.looking import settles_rows
+from streambound.synopsis.frame_reach import settles_rows
 from streambound.synopsis.serial import decoded, plain
 
 RANK = parse_type("bigint")
@@ -73,14 +73,14 @@ class Ranks(Operator):
                 key = tuple([row[p] for p in self.then.partition])
                 arrived.setdefault(key, []).append((self._key(row), row, count))
                 self._closing.see(row)
-        found: dict[Row, int] = {}
+        changed: dict[Row, int] = {}
         for key, rows in arrived.items():
-            self._change(key, rows, found)
+            self._change(key, rows, changed)
         for key in self._closing.over():
             self._partitions.pop(key, None)
         if self._settles:
             self._settle(inputs)
-        return self._answers(found)
+        return self._answers(changed)
 
     def _settle(self, inputs: Sequence[Changes]) -> None:
         """Drop rows that are not taken back any more, and have so many before them that are not either."""
@@ -90,22 +90,22 @@ class Ranks(Operator):
             ends = [self._times.end(row) for _, row, _ in kept]
             over = [end is not None and self._seen is not None and end < self._seen for end in ends]
             settled, _ = self._cut(
-                [one for one, past in zip(kept, over, strict=True) if past], self.then.last
+                [item for item, past in zip(kept, over, strict=True) if past], self.then.last
             )
-            rest = [one for one, past in zip(kept, over, strict=True) if not past]
+            rest = [item for item, past in zip(kept, over, strict=True) if not past]
             self._partitions[key] = merged([*rest, *settled])
 
-    def _change(self, key: Row, arrived: list[Ranked], found: dict[Row, int]) -> None:
-        """Take rows into a partition; ``found`` are rows with their ranks, as they change."""
+    def _change(self, key: Row, arrived: list[Ranked], changes: dict[Row, int]) -> None:
+        """Take rows into a partition; ``changes`` are rows with their ranks, as they change."""
         before = self._partitions.get(key)
         every = merged([*(before or ()), *arrived])
         kept, displaced = (every, []) if self._most is None else self._cut(every, self._most)
         for sign, rows in ((-1, before or ()), (1, kept)):
             for row, count in self._accepted(rows):
-                found[row] = found.get(row, 0) + sign * count
+                changes[row] = changes.get(row, 0) + sign * count
         if self.then.beyond:
             for _, row, count in displaced:
-                found[row] = found.get(row, 0) + count
+                changes[row] = changes.get(row, 0) + count
         if kept:
             if before is None:
                 self._closing.open(key)
@@ -131,12 +131,12 @@ class Ranks(Operator):
     def _ranks(self, rows: Iterable[Ranked]) -> Iterator[tuple[int, Ranked]]:
         """Rows with their rank: of equal rows the first of theirs."""
         before = 0
-        for number, (_, tied) in enumerate(groupby(rows, key=lambda one: one[0][0])):
+        for number, (_, tied) in enumerate(groupby(rows, key=lambda item: item[0][0])):
             first = before
-            for one in tied:
+            for item in tied:
                 rank = {"ROW_NUMBER": before, "RANK": first}.get(self.then.function, number)
-                yield rank + 1, one
-                before += one[2]
+                yield rank + 1, item
+                before += item[2]
 
     def _accepted(self, rows: Iterable[Ranked]) -> Iterator[tuple[Row, int]]:
         """The rows that are answered, followed by their rank where that is shown."""
@@ -153,8 +153,8 @@ class Ranks(Operator):
                 else:
                     yield from (((*row, own), 1) for own in range(first, end + 1))
 
-    def _answers(self, found: dict[Row, int]) -> dict[Row, int]:
-        changed = [(row, count) for row, count in found.items() if count]
+    def _answers(self, changes: dict[Row, int]) -> dict[Row, int]:
+        changed = [(row, count) for row, count in changes.items() if count]
         made: dict[Row, int] = {}
         for row, (_, count) in zip(self._shown([row for row, _ in changed]), changed, strict=True):
             if row is not None:
@@ -163,14 +163,14 @@ class Ranks(Operator):
 
     def standing(self, now: int | None, below: Sequence[Changes]) -> dict[Row, int]:
         """Those before which rows may still come: of what is ordered by time first, those that are recent."""
-        found: dict[Row, int] = {}
+        rows: dict[Row, int] = {}
         for key, kept in self._partitions.items():
             if self._closing.closed(key, now):
                 continue
             for row, count in self._accepted(kept):
                 if not self._before.over(row, now):
-                    found[row] = found.get(row, 0) + count
-        return self._answers(found)
+                    rows[row] = rows.get(row, 0) + count
+        return self._answers(rows)
 
     def dump(self) -> Any:
         """The rows that are kept in their order, partition by partition, and the time that was seen."""
@@ -193,13 +193,13 @@ class Ranks(Operator):
 
 def merged(rows: Iterable[Ranked]) -> list[Ranked]:
     """Rows in order, equal ones together; those that are all taken back are none."""
-    found: list[Ranked] = []
+    ranks: list[Ranked] = []
     for key, same in groupby(sorted(rows, key=itemgetter(0)), key=itemgetter(0)):
         rows = list(same)
-        count = sum(one[2] for one in rows)
+        count = sum(row[2] for row in rows)
         if count:
-            found.append((key, rows[0][1], count))
-    return found
+            ranks.append((key, rows[0][1], count))
+    return ranks
 
 
 @total_ordering

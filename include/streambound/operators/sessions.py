@@ -17,8 +17,8 @@ from streambound.operators.aggregates import Accumulator, accumulator
 from streambound.operators.closing import Closing
 from streambound.operators.operator import Changes, Operator, Row, difference, ordering
 from streambound.operators.projection import Projection
+from streambound.query.column_types import Type
 from streambound.query.operators import Aggregate
-from streambound.query.values import Type
 from streambound.query.windows import SESSIONS
 from streambound.synopsis.flow import Grouped, Times
 from streambound.synopsis.serial import decoded, plain
@@ -32,7 +32,7 @@ class _Session:
 
     @property
     def units(self) -> int:
-        return 2 + sum(one.units for one in self.kept)
+        return 2 + sum(item.units for item in self.kept)
 
 
 class Sessions(Operator):
@@ -74,7 +74,7 @@ class Sessions(Operator):
     @property
     def units(self) -> int:
         """Times, and what each aggregate keeps, of every open session; or their rows with their counts."""
-        sessions = sum(session.units for found_sessions in self._open.values() for session in found_sessions)
+        sessions = sum(session.units for of_key in self._open.values() for session in of_key)
         return sessions + sum(len(row) + 1 for rows in self._rows.values() for row in rows)
 
     def take(self, inputs: Sequence[Changes]) -> dict[Row, int]:
@@ -132,7 +132,7 @@ class Sessions(Operator):
 
     def _swept(self, known_sessions: Iterable[_Session], rows: Mapping[Row, int]) -> list[_Session]:
         """Sessions in order of time, of others and of rows."""
-        parts: list[tuple[Any, _Session | None, Row]] = [(one.first, one, ()) for one in known_sessions]
+        parts: list[tuple[Any, _Session | None, Row]] = [(item.first, item, ()) for item in known_sessions]
         parts += [(row[self._time], None, row) for row in rows]
         sessions: list[_Session] = []
         for time, session, row in sorted(parts, key=lambda part: part[0]):
@@ -144,8 +144,8 @@ class Sessions(Operator):
                 last = _Session(time, time, [self._empty(number) for number in self._plain])
                 sessions.append(last)
             last.last = max(last.last, time)
-            for one in last.kept:
-                one.add(row, rows[row])
+            for each in last.kept:
+                each.add(row, rows[row])
         return sessions
 
     def _empty(self, number: int) -> Accumulator:
@@ -187,7 +187,7 @@ class Sessions(Operator):
         """Forget the sessions of a key that are over, and wait for the others."""
         rows = self._rows.pop(key, {})
         sessions = self._swept((), rows) if self._retracts else self._open.pop(key, [])
-        lasting = [one for one in sessions if self._lasts(one)]
+        lasting = [item for item in sessions if self._lasts(item)]
         for session in lasting:
             self._wait(key, session.last)
         if not lasting:
@@ -203,10 +203,10 @@ class Sessions(Operator):
 
     def standing(self, now: int | None, below: Sequence[Changes]) -> dict[Row, int]:
         """The rows of sessions that may still get longer."""
-        found = [(key, session) for key, sessions in self._sessions() for session in sessions]
+        open_sessions = [(key, session) for key, sessions in self._sessions() for session in sessions]
         rows = [
             self._values(key, session)
-            for key, session in found
+            for key, session in open_sessions
             if not self._ending.over(self._edge(session.last), now)
         ]
         return difference((), self._answers(rows))
@@ -220,11 +220,11 @@ class Sessions(Operator):
         sessions = [
             [
                 list(map(plain, key)),
-                [[s.first, s.last, [one.dump() for one in s.kept]] for s in found_sessions],
+                [[s.first, s.last, [item.dump() for item in s.kept]] for s in of_key],
             ]
-            for key, found_sessions in sorted(self._open.items(), key=lambda one: ordering(one[0]))
+            for key, of_key in sorted(self._open.items(), key=lambda one: ordering(one[0]))
         ]
-        rows = [(row, count) for found in self._rows.values() for row, count in found.items()]
+        rows = [(row, count) for counts in self._rows.values() for row, count in counts.items()]
         kept = [[*map(plain, row), count] for row, count in sorted(rows, key=lambda one: ordering(one[0]))]
         return {"sessions": sessions, "rows": kept, "seen": self._closing.seen}
 
@@ -233,12 +233,12 @@ class Sessions(Operator):
         self._open, self._rows = {}, {}
         self._closing = Closing(self._times, self._ending)
         self._closing.seen = document["seen"]
-        for values, found in document["sessions"]:
+        for values, listed in document["sessions"]:
             sessions = self._open[decoded(values)] = []
-            for first, last, kept in found:
+            for first, last, kept in listed:
                 sessions.append(_Session(first, last, [self._empty(number) for number in self._plain]))
-                for one, part in zip(sessions[-1].kept, kept, strict=True):
-                    one.load(part)
+                for item, part in zip(sessions[-1].kept, kept, strict=True):
+                    item.load(part)
         for *values, count in document["rows"]:
             row = decoded(values)
             self._rows.setdefault(row[: len(self._operation.keys)], {})[row] = count

@@ -42,14 +42,14 @@ class Once(Operator):
             DataError: a row that was told is taken back.
         """
         changes, before, after = inputs
-        found = added([changes, before, {row: -count for row, count in after.items()}])
-        if any(count < 0 for count in found.values()):
+        changes_ = added([changes, before, {row: -count for row, count in after.items()}])
+        if any(count < 0 for count in changes_.values()):
             raise DataError(
                 "a row that was answered once and for all is taken back: a tuple came later than its time",
                 accepted="rows in order of time, those of one time together",
                 fix="write the histories partitioned by the date of their timestamps, or use --mode changes",
             )
-        return found
+        return changes_
 
     def standing(self, now: int | None, below: Sequence[Changes]) -> dict[Row, int]:
         """None."""

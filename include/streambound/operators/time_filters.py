@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any
 
-from streambound.operators.due import Due
 from streambound.operators.operator import Changes, Operator, Row, ordering
+from streambound.operators.timers import Timers
 from streambound.query.model import Op
 from streambound.synopsis.flow import TimeFiltered
 from streambound.synopsis.serial import decoded, plain
@@ -33,7 +33,7 @@ class TimeFilters(Operator):
         self._present: int | None = None
         # Rows that have a change ahead, with how often they are there.
         self._kept: dict[Row, int] = {}
-        self._due: Due[Row] = Due()
+        self._due: Timers[Row] = Timers()
 
     @property
     def units(self) -> int:
@@ -45,29 +45,31 @@ class TimeFilters(Operator):
         rows, times = inputs
         before = self._present
         self._present = max([*(int(time) for (time,) in times), *([] if before is None else [before])])
-        found: dict[Row, int] = {}
+        rows_changed: dict[Row, int] = {}
         for row in self._due.until(self._present):
             if count := self._kept.pop(row, 0):
-                self._put(found, row, count * (self._there(row, self._present) - self._there(row, before)))
+                self._put(
+                    rows_changed, row, count * (self._there(row, self._present) - self._there(row, before))
+                )
                 self._keep(row, count)
         for row, count in rows.items():
-            self._put(found, row, count * self._there(row, self._present))
+            self._put(rows_changed, row, count * self._there(row, self._present))
             self._keep(row, count)
-        return {row: count for row, count in found.items() if count}
+        return {row: count for row, count in rows_changed.items() if count}
 
     def standing(self, now: int | None, below: Sequence[Changes]) -> dict[Row, int]:
         """The rows that will leave, and those that are standing themselves."""
         rows, _ = below
-        found: dict[Row, int] = {}
+        passing: dict[Row, int] = {}
         leaves = [(row, count) for row, count in self._kept.items() if self._window(row)[1] < inf]
         stays = [(row, count) for row, count in rows.items() if self._window(row)[1] == inf]
         for row, count in (*leaves, *stays):
-            self._put(found, row, count * self._there(row, self._present))
-        return {row: count for row, count in found.items() if count}
+            self._put(passing, row, count * self._there(row, self._present))
+        return {row: count for row, count in passing.items() if count}
 
-    def _put(self, found: dict[Row, int], row: Row, count: int) -> None:
+    def _put(self, changes: dict[Row, int], row: Row, count: int) -> None:
         shown = row[: self._made.width]
-        found[shown] = found.get(shown, 0) + count
+        changes[shown] = changes.get(shown, 0) + count
 
     def _there(self, row: Row, present: int | None) -> bool:
         entering, leaving = self._window(row)
@@ -105,6 +107,6 @@ class TimeFilters(Operator):
 
     def load(self, document: Any) -> None:
         """Take up rows and a present time."""
-        self._present, self._kept, self._due = document["present"], {}, Due()
+        self._present, self._kept, self._due = document["present"], {}, Timers()
         for row, count in document["rows"]:
             self._keep(decoded(row), count)

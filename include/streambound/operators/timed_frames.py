@@ -27,10 +27,10 @@ from streambound.operators.framing import Element, Function, Functions, Past, ap
 from streambound.operators.operator import Changes, Operator, Row, difference, ordering
 from streambound.operators.projection import Projection
 from streambound.operators.ranks import merged
+from streambound.query.column_types import Type
 from streambound.query.operators import Framing, Over
-from streambound.query.values import Type
 from streambound.synopsis.flow import Times
-from streambound.synopsis.looking import ascending
+from streambound.synopsis.frame_reach import ascending
 from streambound.synopsis.serial import decoded, plain
 
 # What the functions of a lane say of a row, by their numbers, and of how many equal rows.
@@ -70,15 +70,15 @@ class _Lane:
         return tuple([row[p] for p in self.partition])
 
     def part(self, key: Row) -> _Part:
-        found_part = self.parts.get(key)
-        if found_part is None:
-            found_part = self.parts[key] = _Part([function.past() for function in self.functions.values()])
-        return found_part
+        part = self.parts.get(key)
+        if part is None:
+            part = self.parts[key] = _Part([function.past() for function in self.functions.values()])
+        return part
 
     def add(self, part: _Part, arrived: Iterable[Element]) -> None:
         """Take in rows, all of them after those that are settled."""
-        found = merged([*part.kept, *arrived])
-        part.kept = found[::-1] if self.turned else found
+        ordered = merged([*part.kept, *arrived])
+        part.kept = ordered[::-1] if self.turned else ordered
 
     def elements(self, part: _Part) -> list[Element]:
         return apart(part.kept) if self.placed else part.kept
@@ -98,8 +98,8 @@ class _Lane:
             for function, past in zip(self.functions.values(), part.pasts, strict=True)
         ]
         values = list(zip(*columns, strict=True))
-        found = list(zip(elements[part.settled :], values, strict=True))[after:]
-        for (_, row, count), said in reversed(found) if self.turned else found:
+        pairs = list(zip(elements[part.settled :], values, strict=True))[after:]
+        for (_, row, count), said in reversed(pairs) if self.turned else pairs:
             yield row, (dict(zip(self.functions, said, strict=True)), count)
 
     def settled(self, elements: Sequence[Element], over: Callable[[Any], bool], after: Any) -> int:
@@ -138,7 +138,7 @@ def _leading(times: Sequence[Any], holds: Callable[[Any], bool]) -> int:
 
 
 class TimedFrames(Operator):
-    """Rows with what window functions say of them, where that is settled (see ``synopsis.looking``).
+    """Rows with what window functions say of them, where that is settled (see ``synopsis.frame_reach``).
 
     Args:
         types: of the rows.
@@ -198,10 +198,10 @@ class TimedFrames(Operator):
         return shown(self._shown, difference(before, after))
 
     def _new(self, lane: _Lane, arrived: Mapping[Row, int]) -> dict[Row, list[Element]]:
-        found: dict[Row, list[Element]] = {}
+        by_row: dict[Row, list[Element]] = {}
         for element in self._functions.elements(arrived.items(), lane.order):
-            found.setdefault(lane.key(element[1]), []).append(element)
-        return found
+            by_row.setdefault(lane.key(element[1]), []).append(element)
+        return by_row
 
     def standing(self, now: int | None, below: Sequence[Changes]) -> dict[Row, int]:
         """The rows that are not settled by then."""
@@ -209,7 +209,7 @@ class TimedFrames(Operator):
         if len(self._lanes) > 1:
             # Time alone settles them, in each lane by itself.
             rows = self._said([dict.fromkeys(lane.open, 0) for lane in self._lanes])
-            return shown(self._shown, difference((), (one for one in rows if not self._fixed(one[0], now))))
+            return shown(self._shown, difference((), (row for row in rows if not self._fixed(row[0], now))))
         parts = ((key, first.parts[key]) for key in first.open if not parted.over(key, now))
         keys = {key: first.settled(first.elements(p), over, self._after) - p.settled for key, p in parts}
         return shown(self._shown, difference((), self._said([keys])))
@@ -233,12 +233,12 @@ class TimedFrames(Operator):
                 for data, said in lane.said(key, after):
                     rows.setdefault(self._functions.row(data), []).append(said)
             lanes.append(rows)
-        found = []
+        settled = []
         for row in lanes[0]:
             for parts in zip(*(rows[row] for rows in lanes), strict=True):
                 values = {number: value for said, _ in parts for number, value in said.items()}
-                found.append(((*row, *(values[n] for n in range(self._count))), parts[0][1]))
-        return found
+                settled.append(((*row, *(values[n] for n in range(self._count))), parts[0][1]))
+        return settled
 
     def _over(self, time: Any) -> bool:
         """Whether no row with such a time in its order comes any more."""
@@ -272,13 +272,13 @@ class TimedFrames(Operator):
 
     def dump(self) -> Any:
         """What is kept of each key in each lane, and the time that was seen."""
-        found = []
+        parts = []
         for number, lane in enumerate(self._lanes):
             for key in sorted(lane.parts, key=ordering):
                 part = lane.parts[key]
                 rows = [[*map(plain, self._functions.row(row)), count] for _, row, count in part.kept]
-                found.append([number, list(map(plain, key)), rows, [past.dump() for past in part.pasts]])
-        return {"parts": found, "seen": self._closing.seen}
+                parts.append([number, list(map(plain, key)), rows, [past.dump() for past in part.pasts]])
+        return {"parts": parts, "seen": self._closing.seen}
 
     def load(self, document: Any) -> None:
         """Take up what was kept."""

@@ -11,8 +11,8 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
 from typing import Any
 
-from streambound.operators.due import Due
 from streambound.operators.operator import Changes, Operator, Row
+from streambound.operators.timers import Timers
 from streambound.synopsis.conditions import Terms, condition, test_of, true_of
 from streambound.synopsis.flow import LookedUp, Times
 from streambound.synopsis.serial import compact_text, decoded, plain
@@ -53,7 +53,7 @@ class LastVersions(Operator):
         self._theirs = tuple(theirs for _, theirs in operation.keys)
         # By key, then by what is asked of a tuple beside.
         self._kept: dict[Row, dict[Terms, _Versions]] = {}
-        self._due: Due[tuple[Row, Terms]] = Due()
+        self._due: Timers[tuple[Row, Terms]] = Timers()
         self._seen: int | None = None
         self._stored = 0
 
@@ -66,13 +66,13 @@ class LastVersions(Operator):
         """The changes of its rows: see ``Operator``."""
         rows, tuples = inputs
         touched = dict.fromkeys(self._put(row, count) for row, count in tuples.items())
-        found: dict[Row, int] = {}
+        changes: dict[Row, int] = {}
         for row, count in rows.items():
             for version, number in self._found(row).items():
                 whole = (*row, *version)
                 if self._test(whole):
                     shown = tuple([whole[p] for p in self._operation.shown])
-                    found[shown] = found.get(shown, 0) + count * number
+                    changes[shown] = changes.get(shown, 0) + count * number
         for some, times in zip(inputs, self._times, strict=True):
             moments = [moment for row in some if (moment := times.seen(row)) is not None]
             self._seen = max((m for m in (self._seen, *moments) if m is not None), default=None)
@@ -81,7 +81,7 @@ class LastVersions(Operator):
                 self._forget(*place)
         for place in self._due.until(self._seen):
             self._forget(*place)
-        return {row: count for row, count in found.items() if count}
+        return {row: count for row, count in changes.items() if count}
 
     def standing(self, now: int | None, below: Sequence[Changes]) -> dict[Row, int]:
         """None: a row is answered when all before it is there."""
@@ -105,7 +105,7 @@ class LastVersions(Operator):
         """What is joined with a row: tuples of one time, or NULLs where there are none."""
         operation = self._operation
         at, asked = row[operation.left], self._asks(row)
-        last, found = None, dict[Row, int]()
+        last, rows = None, dict[Row, int]()
         for terms, versions in self._kept.get(tuple([row[p] for p in self._mine]), {}).items():
             place = versions.before(at, operation.strict)
             moment = versions.moments[place - 1] if place else None
@@ -116,12 +116,12 @@ class LastVersions(Operator):
             if operation.tolerance is not None and at - moment > operation.tolerance:
                 continue
             if moment != last:
-                last, found = moment, {}
+                last, rows = moment, {}
             for shown, count in versions.at[moment].items():
-                found[shown] = found.get(shown, 0) + count
-        if not found and operation.outer_join:
+                rows[shown] = rows.get(shown, 0) + count
+        if not rows and operation.outer_join:
             return {(None,) * len(operation.kept): 1}
-        return found
+        return rows
 
     def _forget(self, key: Row, terms: Terms) -> None:
         """Drop the tuples that no row to come finds."""

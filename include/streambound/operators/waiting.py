@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from streambound.operators.due import Due
 from streambound.operators.operator import Changes, Operator, Row, ordering
+from streambound.operators.timers import Timers
 from streambound.synopsis.conditions import condition, test_of, true_of
 from streambound.synopsis.flow import LookedUp
 from streambound.synopsis.serial import decoded, plain
@@ -28,7 +28,7 @@ class NextVersions(Operator):
         self._theirs = tuple(theirs for _, theirs in operation.keys)
         # By key how many rows of each kind wait.
         self._waiting: dict[Row, dict[Row, int]] = {}
-        self._due: Due[Row] = Due()
+        self._due: Timers[Row] = Timers()
         self._seen: int | None = None
 
     @property
@@ -139,6 +139,6 @@ class NextVersions(Operator):
 
     def load(self, document: Any) -> None:
         """Take up what ``dump`` gave."""
-        self._waiting, self._due, self._seen = {}, Due(), document["seen"]
+        self._waiting, self._due, self._seen = {}, Timers(), document["seen"]
         for *values, count in document["waiting"]:
             self._wait(decoded(values), count)

@@ -70,8 +70,8 @@ def _violated(time: TimeOrder) -> str | None:
     for alias in time.infinite:
         pair = next(two_groups(facts, joins, {alias}, {alias}), None)
         if pair is not None:
-            one, other = (f"{c.low} <= {c.high}" for c in pair[:2])
-            return f"C3: |MaxRef({alias})|eq + |MinRef({alias})|eq > 1: {one} and {other} meet in a branch"
+            left, right = (f"{c.low} <= {c.high}" for c in pair[:2])
+            return f"C3: |MaxRef({alias})|eq + |MinRef({alias})|eq > 1: {left} and {right} meet in a branch"
     return None
 
 

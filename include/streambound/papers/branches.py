@@ -106,15 +106,18 @@ def _orders(left: Attribute, right: Attribute) -> list[Option]:
 
 
 def _positions(facts: System, attribute: Attribute) -> list[Option]:
-    known = facts.space.constants(facts.space.family(attribute))
-    if not known:
+    constants = facts.space.constants(facts.space.family(attribute))
+    if not constants:
         return [[]]
-    outside = [[at_most(attribute, known[0], strict=True)], [at_least(attribute, known[-1], strict=True)]]
+    outside = [
+        [at_most(attribute, constants[0], strict=True)],
+        [at_least(attribute, constants[-1], strict=True)],
+    ]
     if facts.space.step(attribute) is not None:
-        return [*outside, [at_least(attribute, known[0]), at_most(attribute, known[-1])]]
-    points = [[at_least(attribute, c), at_most(attribute, c)] for c in known]
+        return [*outside, [at_least(attribute, constants[0]), at_most(attribute, constants[-1])]]
+    points = [[at_least(attribute, c), at_most(attribute, c)] for c in constants]
     gaps = [
-        [at_least(attribute, number, strict=True), at_most(attribute, other, strict=True)]
-        for number, other in pairwise(known)
+        [at_least(attribute, number, strict=True), at_most(attribute, following, strict=True)]
+        for number, following in pairwise(constants)
     ]
     return [*outside, *points, *gaps]

@@ -23,8 +23,8 @@ def violated_in_a_branch(split: Split, limit: int = BRANCH_LIMIT) -> str | None:
     """
     if len(set(split.merged.values())) <= 1 and not split.facts.query.ring.idempotent:
         return None
-    found = (broken(refs, split.forest) for refs in branches(split, limit))
-    return next((condition for condition in found if condition), None)
+    violations = (broken(refs, split.forest) for refs in branches(split, limit))
+    return next((condition for condition in violations if condition), None)
 
 
 def branches(split: Split, limit: int = BRANCH_LIMIT) -> Iterator[References]:

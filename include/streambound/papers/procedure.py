@@ -129,20 +129,20 @@ def _branches(split: Split) -> Iterator[str]:
     if len(set(split.merged.values())) <= 1 and not query.ring.idempotent:
         yield "4. One infinite stream and duplicates preserved: the theorem asks for nothing."
         return
-    found, told = list[References](), 0
+    orders, shown = list[References](), 0
     past = ""
     try:
         for refs in branches(split):
-            found.append(refs)
+            orders.append(refs)
     except BranchLimit:
         past = f" in the first {BRANCH_LIMIT:,} steps"
-    failing = [refs for refs in found if broken(refs, split.forest)]
-    yield f"4. Locally totally ordered queries{past}: {len(found):,}; a condition fails in {len(failing):,}"
-    for refs in islice((*failing, *(r for r in found if r not in failing)), BRANCHES_SHOWN):
-        told += 1
+    failing = [refs for refs in orders if broken(refs, split.forest)]
+    yield f"4. Locally totally ordered queries{past}: {len(orders):,}; a condition fails in {len(failing):,}"
+    for refs in islice((*failing, *(r for r in orders if r not in failing)), BRANCHES_SHOWN):
+        shown += 1
         yield from _branch_lines(refs, split)
-    if len(found) > told:
-        yield f"   ... and {len(found) - told:,} more."
+    if len(orders) > shown:
+        yield f"   ... and {len(orders) - shown:,} more."
 
 
 def _branch_lines(refs: References, split: Split) -> Iterator[str]:
@@ -190,7 +190,7 @@ def _place(refs: References, attribute: Attribute) -> str:
 
 def _redundant(refs: References) -> list[str]:
     query = refs.query
-    found = []
+    redundant = []
     for atom in query.joins:
         if query.is_timestamp(atom.left):
             continue
@@ -199,8 +199,8 @@ def _redundant(refs: References) -> list[str]:
             continue
         low, high = atom.attributes if atom.op in (Op.LT, Op.LE) else atom.attributes[::-1]
         if refs.bounded(low) or refs.bounded(high) or refs.redundant(low, high):
-            found.append(str(atom))
-    return found
+            redundant.append(str(atom))
+    return redundant
 
 
 def _set(attributes: list[Attribute]) -> str:

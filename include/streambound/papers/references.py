@@ -52,17 +52,15 @@ class References:
     def equalities(self) -> list[tuple[Attribute, Attribute]]:
         """The implied equalities between two streams."""
         return [
-            (attribute, other_attribute)
-            for attribute, other_attribute in self._pairs()
-            if self._comparable(attribute, other_attribute)
-            and self.branch.equates(attribute, other_attribute)
+            (attribute, second)
+            for attribute, second in self._pairs()
+            if self._comparable(attribute, second) and self.branch.equates(attribute, second)
         ]
 
     def equalities_bounded(self) -> bool:
         """Whether both sides of every implied equality between two streams are bounded."""
         return all(
-            self.bounded(attribute) and self.bounded(other_attribute)
-            for attribute, other_attribute in self.equalities()
+            self.bounded(attribute) and self.bounded(second) for attribute, second in self.equalities()
         )
 
     def max_ref(self, stream: str) -> list[Attribute]:

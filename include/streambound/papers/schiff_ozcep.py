@@ -106,11 +106,11 @@ def misshapen(split: Split) -> str | None:
     return None
 
 
-def _adjacent(forest: Forest, one: str, other: str) -> bool:
-    up, down = forest.path(one), forest.path(other)
+def _adjacent(forest: Forest, first: str, second: str) -> bool:
+    up, down = forest.path(first), forest.path(second)
     if up[-1] != down[-1]:
         return len(up) == len(down) == 1
-    return other in forest.parents[one] or one in forest.parents[other] or up[1:2] == down[1:2]
+    return second in forest.parents[first] or first in forest.parents[second] or up[1:2] == down[1:2]
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Conditions:
     @cached_property
     def _equalities(self) -> list[tuple[Attribute, Attribute]]:
         """The equality joins of infinitely many values that splitting ``<=`` gives, and those written."""
-        found = []
+        equalities = []
         for atom in self.facts.query.joins:
             if atom.op not in (Op.EQ, Op.LE, Op.GE):
                 continue
@@ -143,8 +143,8 @@ class Conditions:
             infinite = {a.occurrence for a in atom.attributes} <= set(self._apart.infinite)
             ordinary = not self.facts.query.is_timestamp(left)
             if two and infinite and ordinary and any(shared_zones(self._apart, left, right, equal)):
-                found.append((left, right))
-        return found
+                equalities.append((left, right))
+        return equalities
 
     def violated(self, split: Split) -> str | None:
         """The condition that fails in some branch of a split.

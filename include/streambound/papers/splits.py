@@ -57,20 +57,22 @@ class Split:
         time = self.time
         return {alias: next(o for o in time.infinite if self._equal(o, alias)) for alias in time.infinite}
 
-    def _equal(self, one: str, other: str) -> bool:
+    def _equal(self, first: str, second: str) -> bool:
         stamps = self.time.stamps
-        if one == other:
+        if first == second:
             return True
-        return one in stamps and other in stamps and self.stamps.equates(stamps[one], stamps[other])
+        return first in stamps and second in stamps and self.stamps.equates(stamps[first], stamps[second])
 
     @cached_property
     def forest(self) -> Forest:
         """The reduced dependency graph."""
         names = sorted(set(self.merged.values()))
-        later = {one: {other for other in names if self._strictly(one, other)} for one in names}
+        later = {
+            name: {later_name for later_name in names if self._strictly(name, later_name)} for name in names
+        }
         parents = {
-            one: frozenset(p for p in later[one] if not any(p in later[q] for q in later[one]))
-            for one in names
+            name: frozenset(p for p in later[name] if not any(p in later[q] for q in later[name]))
+            for name in names
         }
         return Forest(self.merged, parents)
 
@@ -94,10 +96,10 @@ class Forest:
 
     def path(self, name: str) -> list[str]:
         """A stream and its ancestors up to the root."""
-        found = [name]
-        while parents := self.parents[found[-1]]:
-            found.append(next(iter(parents)))
-        return found
+        path = [name]
+        while parents := self.parents[path[-1]]:
+            path.append(next(iter(parents)))
+        return path
 
     def depth(self, alias: str) -> int:
         """The distance of an occurrence's stream to its root."""

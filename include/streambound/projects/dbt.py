@@ -19,10 +19,10 @@ from typing import Any
 
 from streambound.errors import CatalogError, DataError, ProjectError, QueryError, StreamboundError, alike
 from streambound.query.catalog import NamedQuery, catalog_from_mapping
-from streambound.query.dialects.reading import LANGUAGES
+from streambound.query.column_types import parse_type, shown
+from streambound.query.dialects.languages import LANGUAGES
 from streambound.query.registry import RegisteredQuery
 from streambound.query.type_names import type_named
-from streambound.query.values import parse_type, shown
 
 # The dialect of the adapters whose names are none.
 _ADAPTERS = {
@@ -64,13 +64,13 @@ class Manifest:
             ProjectError: what is to be chosen is not understood, or is none.
         """
         wanted = [alternative.split(",") for words in select for alternative in words.split()]
-        found = {key: node for key, node in self.nodes.items() if node.get("resource_type") == "model"}
+        models = {key: node for key, node in self.nodes.items() if node.get("resource_type") == "model"}
         if wanted:
-            chosen = [key for key, node in found.items() if _chosen(key, node, wanted)]
+            chosen = [key for key, node in models.items() if _chosen(key, node, wanted)]
         else:
-            chosen = [key for key, node in found.items() if _materialized(node) != "ephemeral"]
+            chosen = [key for key, node in models.items() if _materialized(node) != "ephemeral"]
         if not chosen:
-            names = sorted(map(_name, found))
+            names = sorted(map(_name, models))
             raise ProjectError(
                 f"no model is selected by {' '.join(select)}" if wanted else "there are no models",
                 subject=str(self.file),
@@ -101,7 +101,7 @@ class Manifest:
     @cached_property
     def wrong(self) -> dict[str, StreamboundError]:
         """By unique id, what of a source or model is not understood."""
-        found: dict[str, StreamboundError] = {}
+        errors: dict[str, StreamboundError] = {}
         for key, body in self._bodies.items():
             try:
                 if not body["columns"]:
@@ -112,17 +112,17 @@ class Manifest:
                 catalog_from_mapping({self._called[key]: body})
             except CatalogError as error:
                 node = self.nodes.get(key) or self.sources[key]
-                found[key] = error.about(str(self._written(node)))
-        return found
+                errors[key] = error.about(str(self._written(node)))
+        return errors
 
     @cached_property
     def _bodies(self) -> dict[str, dict[str, Any]]:
-        found = {key: self._body(key, node) for key, node in self.sources.items()}
+        bodies = {key: self._body(key, node) for key, node in self.sources.items()}
         for key, node in self.nodes.items():
             kind = node.get("resource_type")
             if kind == "seed" or (kind in ("model", "snapshot") and _said(node)):
-                found[key] = self._body(key, node)
-        return found
+                bodies[key] = self._body(key, node)
+        return bodies
 
     @cached_property
     def _called(self) -> dict[str, str]:
@@ -154,7 +154,7 @@ class Manifest:
         if not_null:
             body["not_null"] = list(dict.fromkeys(not_null))
         if domains:
-            body["domains"] = {_spelt(columns, name): one for name, one in domains.items()}
+            body["domains"] = {_spelt(columns, name): domain for name, domain in domains.items()}
         return body
 
     def _types(self, key: str, node: Node) -> dict[str, str]:
@@ -173,7 +173,7 @@ class Manifest:
         """The columns that are never NULL, and those of listed values, by constraints and tests."""
         not_null, domains = list[str](), dict[str, Any]()
         for name, column in (node.get("columns") or {}).items():
-            kinds = {one.get("type") for one in column.get("constraints") or ()}
+            kinds = {item.get("type") for item in column.get("constraints") or ()}
             if kinds & {"not_null", "primary_key"}:
                 not_null.append(_spelt(columns, name))
         for test in self.nodes.values():
@@ -200,7 +200,7 @@ class Manifest:
             error = QueryError("a model of Python has no SQL", accepted="models of SQL")
         elif text is None:
             error = ProjectError("it is not compiled", fix=_COMPILE)
-        elif wrong := next((self.wrong[one] for one in self._reads(key) if one in self.wrong), None):
+        elif wrong := next((self.wrong[item] for item in self._reads(key) if item in self.wrong), None):
             error = wrong
         path = self._compiled_file(node)
         return Model(
@@ -214,12 +214,12 @@ class Manifest:
         """What a model reads, through those that are put in place of their names."""
         waiting, seen = [key], {key}
         while waiting:
-            for one in (self.nodes[waiting.pop()].get("depends_on") or {}).get("nodes", ()):
-                if one not in seen:
-                    seen.add(one)
-                    yield one
-                    if one in self.nodes and one not in self._bodies:
-                        waiting.append(one)
+            for item in (self.nodes[waiting.pop()].get("depends_on") or {}).get("nodes", ()):
+                if item not in seen:
+                    seen.add(item)
+                    yield item
+                    if item in self.nodes and item not in self._bodies:
+                        waiting.append(item)
 
     def _compiled(self, node: Node) -> str | None:
         """The text with all references resolved; None where there is none."""
@@ -277,15 +277,15 @@ def load_manifest(file: Path, dialect: str | None = None) -> Manifest:
 
 def _dialect(file: Path, adapter: Any) -> str:
     name = str(adapter or "").lower()
-    found = _ADAPTERS.get(name, name)
-    if found not in LANGUAGES:
+    dialect = _ADAPTERS.get(name, name)
+    if dialect not in LANGUAGES:
         raise ProjectError(
             f"no dialect is known of the adapter {shown(adapter)}",
             subject=str(file),
             accepted=", ".join(sorted({*LANGUAGES, *_ADAPTERS})),
             fix="name the nearest dialect with --dialect",
         )
-    return found
+    return dialect
 
 
 def _json(file: Path, fix: str) -> dict[str, Any]:
@@ -305,12 +305,12 @@ def _columns(file: Path) -> dict[str, dict[str, str]]:
     if not file.is_file():
         return {}
     document = _json(file, "run dbt docs generate, which writes it anew, or remove it")
-    found: dict[str, dict[str, str]] = {}
+    by_model: dict[str, dict[str, str]] = {}
     for part in ("nodes", "sources"):
         for key, table in (document.get(part) or {}).items():
-            columns = sorted((table.get("columns") or {}).values(), key=lambda one: one.get("index", 0))
-            found[key] = {str(one["name"]): str(one["type"]) for one in columns}
-    return found
+            columns = sorted((table.get("columns") or {}).values(), key=lambda entry: entry.get("index", 0))
+            by_model[key] = {str(column["name"]): str(column["type"]) for column in columns}
+    return by_model
 
 
 def _root(file: Path) -> Path:
@@ -330,20 +330,20 @@ def _name(key: str) -> str:
 def _path(node: Node) -> list[str]:
     """The parts of the name by which SQL calls a node; none of what the database does not have."""
     parts = _QUOTED.findall(str(node.get("relation_name") or ""))
-    return [name for one in parts if (name := "".join(one))]
+    return [name for part in parts if (name := "".join(part))]
 
 
 def _said(node: Node) -> dict[str, Any]:
     """What ``meta.streambound`` says, of a source before its table's."""
-    found: dict[str, Any] = {}
+    promises: dict[str, Any] = {}
     for meta in (node.get("source_meta"), node.get("meta"), (node.get("config") or {}).get("meta")):
         said = meta.get("streambound") if isinstance(meta, dict) else None
-        found |= said if isinstance(said, dict) else {}
-    return found
+        promises |= said if isinstance(said, dict) else {}
+    return promises
 
 
 def _spelt(columns: Mapping[str, str], name: str) -> str:
-    return next((known for known in columns if known.lower() == name.strip('"`').lower()), name)
+    return next((column for column in columns if column.lower() == name.strip('"`').lower()), name)
 
 
 def _always(test: Node) -> bool:
@@ -356,7 +356,9 @@ def _always(test: Node) -> bool:
 def _are(kind: str, values: Any) -> bool:
     """Whether values that a test lists are of a type: many tests write numbers as text."""
     try:
-        return isinstance(values, list) and all(parse_type(kind).encode(one) is not None for one in values)
+        return isinstance(values, list) and all(
+            parse_type(kind).encode(value) is not None for value in values
+        )
     except (CatalogError, DataError):
         return False
 

@@ -28,8 +28,8 @@ from typing import Any
 from streambound.engines import ENGINES
 from streambound.errors import Place, ProjectError, QueryError, meant
 from streambound.projects.scripts import read_scripts
+from streambound.query.column_types import shown
 from streambound.query.registry import RegisteredQuery
-from streambound.query.values import shown
 
 NAME = "streambound.toml"
 # What a query may turn out to be that fails a check.

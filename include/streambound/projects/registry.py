@@ -28,8 +28,8 @@ class Registry:
     @property
     def catalog_file(self) -> Path:
         """The catalog that the project names, else ``streams.yml``."""
-        named_one = None if self.project is None else self.project.catalog
-        return named_one or self.folder / "streams.yml"
+        project_catalog = None if self.project is None else self.project.catalog
+        return project_catalog or self.folder / "streams.yml"
 
     @property
     def errors(self) -> frozenset[str] | None:
@@ -78,15 +78,15 @@ class Registry:
             QueryError: a name that is not registered.
         """
         wanted = list(names)
-        known = {query.name: query for query in self.queries}
-        if unknown := [name for name in wanted if name not in known]:
+        by_name = {query.name: query for query in self.queries}
+        if unknown := [name for name in wanted if name not in by_name]:
             raise QueryError(
                 f"no query is registered as {', '.join(unknown)}",
                 subject=str(self.folder / "queries"),
-                accepted=", ".join(sorted(known)),
-                fix=meant(unknown[0], known),
+                accepted=", ".join(sorted(by_name)),
+                fix=meant(unknown[0], by_name),
             )
-        return tuple(known[name] for name in wanted) or self.queries
+        return tuple(by_name[name] for name in wanted) or self.queries
 
     def _said(self, query: RegisteredQuery) -> RegisteredQuery:
         project = self.project

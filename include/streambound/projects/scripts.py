@@ -28,15 +28,15 @@ def read_scripts(
         dialect_of: what is said of a file elsewhere; a line ``-- dialect: NAME`` in it comes first.
         left_out: of the files in folders.
     """
-    found: dict[Path, str] = {}
+    by_path: dict[Path, str] = {}
     for path in paths:
         for file, name in _files(path):
             if file == path or not left_out(file):
-                found.setdefault(file, name)
-    often = Counter(found.values())
+                by_path.setdefault(file, name)
+    often = Counter(by_path.values())
     return tuple(
         _read(file, name if often[name] == 1 else file.with_suffix("").as_posix(), dialect_of(file))
-        for file, name in found.items()
+        for file, name in by_path.items()
     )
 
 
@@ -45,12 +45,12 @@ def _files(path: Path, below: str = "") -> Iterator[tuple[Path, str]]:
     if not path.is_dir():
         yield path, path.stem
         return
-    for one in sorted(path.iterdir(), key=lambda one: (one.is_dir(), one.name)):
-        if not one.is_dir():
-            if one.suffix.lower() in SUFFIXES:
-                yield one, below + one.stem
-        elif not (one.name.startswith(".") or one.name in _PASSED_OVER or one.is_symlink()):
-            yield from _files(one, f"{below}{one.name}/")
+    for item in sorted(path.iterdir(), key=lambda item: (item.is_dir(), item.name)):
+        if not item.is_dir():
+            if item.suffix.lower() in SUFFIXES:
+                yield item, below + item.stem
+        elif not (item.name.startswith(".") or item.name in _PASSED_OVER or item.is_symlink()):
+            yield from _files(item, f"{below}{item.name}/")
 
 
 def _read(file: Path, name: str, otherwise: str | None) -> RegisteredQuery:

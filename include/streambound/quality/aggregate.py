@@ -16,8 +16,8 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
+from streambound.query.column_types import EPOCH, Family
 from streambound.query.model import Column, Domain, Relation
-from streambound.query.values import EPOCH, Family
 from streambound.storage.partitions import Partition
 
 # Names of our own beside the stream's columns, in a form that no catalog uses.
@@ -164,10 +164,10 @@ def _at(relation: Relation) -> exp.Expr:
 
 def ordered(column: Column) -> exp.Expr:
     """A column's value as it is compared."""
-    found_column = column_of("history", column.name)
+    stored = column_of("history", column.name)
     # Microseconds compare alike whether the file's timestamps carry a zone or not.
     is_moment = column.type.family is Family.TIMESTAMP
-    return exp.Anonymous(this="EPOCH_US", expressions=[found_column]) if is_moment else found_column
+    return exp.Anonymous(this="EPOCH_US", expressions=[stored]) if is_moment else stored
 
 
 def outside(column: Column) -> tuple[exp.Expr, list[Any]]:

@@ -105,11 +105,13 @@ def check_answer_sets(answers: Sequence[AnswerSet], run_id: str, job: str = "") 
 
 def _quality(body: dict[str, Any], checked: Checked, run_id: str, job: str) -> QueryQuality:
     query = str(body["query"])
-    found = [failure.reason for failure in checked.failures if failure.subject == query]
-    reasons = tuple(body["reason"] or reason for reason in found)
+    failed = [failure.reason for failure in checked.failures if failure.subject == query]
+    reasons = tuple(body["reason"] or reason for reason in failed)
     rows, evaluated, page = body["rows"], checked.evaluated, checked.page
-    told = tuple(checked.told([query]))
-    return QueryQuality("answers", query, not reasons, reasons, evaluated, page, run_id, job, rows, told)
+    expectations = tuple(checked.told([query]))
+    return QueryQuality(
+        "answers", query, not reasons, reasons, evaluated, page, run_id, job, rows, expectations
+    )
 
 
 def _measured(answers: AnswerSet) -> dict[str, Any]:
@@ -160,8 +162,8 @@ def _view(connection: duckdb.DuckDBPyConnection, rows: pd.DataFrame | Path | str
 
 
 def _number(connection: duckdb.DuckDBPyConnection, statement: exp.Select) -> int:
-    found = connection.execute(statement.sql(dialect="duckdb")).fetchone()
-    return int(found[0]) if found else 0
+    row = connection.execute(statement.sql(dialect="duckdb")).fetchone()
+    return int(row[0]) if row else 0
 
 
 def _repeated(columns: Sequence[str]) -> exp.Select:

@@ -57,7 +57,7 @@ def check_cache_benchmarks(
 
 def _measured(cache_benchmarks: Sequence[CacheBenchmark], policies: set[str]) -> dict[str, Any]:
     """The metrics of one query at one size: counts of contenders that break a promise."""
-    shares = [
+    kept_shares = [
         cache_benchmark.share for cache_benchmark in cache_benchmarks if cache_benchmark.share is not None
     ]
     tried = {
@@ -73,7 +73,7 @@ def _measured(cache_benchmarks: Sequence[CacheBenchmark], policies: set[str]) ->
         "optimum_over_possible": sum(
             cache_benchmark.optimum > cache_benchmark.possible for cache_benchmark in cache_benchmarks
         ),
-        "shares_outside": sum(not 0 <= share <= 1 for share in shares),
+        "shares_outside": sum(not 0 <= share <= 1 for share in kept_shares),
         "policies_missing": len(policies - tried),
         "chosen": sum(cache_benchmark.chosen for cache_benchmark in cache_benchmarks),
     }
@@ -92,8 +92,8 @@ def _estimated(cache_estimate: CacheEstimate | None) -> dict[str, Any]:
 def _quality(query: str, queries: dict[str, str], checked: Checked, run_id: str, job: str) -> QueryQuality:
     failures = [failure for failure in checked.failures if queries[str(failure.subject)] == query]
     reasons = tuple(f"{failure.subject}: {failure.reason}" for failure in failures)
-    told = tuple(checked.told([cell for cell, its in queries.items() if its == query]))
+    expectations = tuple(checked.told([cell for cell, its in queries.items() if its == query]))
     evaluated, page = checked.evaluated, checked.page
     return QueryQuality(
-        "caches", query, not reasons, reasons, evaluated, page, run_id, job, expectations=told
+        "caches", query, not reasons, reasons, evaluated, page, run_id, job, expectations=expectations
     )

@@ -78,8 +78,10 @@ def run_checkpoint(
     (identifier, result), *_ = outcome.run_results.items()
     for evaluated in result.results:
         _refuse_exception(name, evaluated)
-    failures = [failure for one in result.results if not one.success for failure in _failures(one, subject)]
-    says = tuple(_says(one) for one in result.results)
+    failures = [
+        failure for item in result.results if not item.success for failure in _failures(item, subject)
+    ]
+    says = tuple(_says(item) for item in result.results)
     return Checked(bool(outcome.success), says, tuple(failures), page_of(identifier))
 
 
@@ -118,8 +120,8 @@ def _built(expected: Expected) -> Any:
 def _refuse_exception(name: str, evaluated: Any) -> None:
     info = evaluated.exception_info or {}
     # One exception, or one a metric under its identifier.
-    found = [info, *(value for value in info.values() if isinstance(value, dict))]
-    raised = [one for one in found if one.get("raised_exception")]
+    details = [info, *(value for value in info.values() if isinstance(value, dict))]
+    raised = [detail for detail in details if detail.get("raised_exception")]
     if raised:
         config = evaluated.expectation_config
         raise DataError(
@@ -129,21 +131,21 @@ def _refuse_exception(name: str, evaluated: Any) -> None:
         )
 
 
-def _says(one: Any) -> str:
-    config = one.expectation_config
+def _says(outcome: Any) -> str:
+    config = outcome.expectation_config
     return str(config.description or f"{config.type} of {config.kwargs.get('column') or 'the table'}")
 
 
-def _failures(one: Any, subject: str | None) -> list[Failure]:
-    config, says = one.expectation_config, _says(one)
+def _failures(outcome: Any, subject: str | None) -> list[Failure]:
+    config, says = outcome.expectation_config, _says(outcome)
     column = config.kwargs.get("column")
     if subject is None:
-        unexpected = one.result.get("unexpected_count", "some")
+        unexpected = outcome.result.get("unexpected_count", "some")
         reason = f"{config.type} of {column or 'the table'}: {unexpected} unexpected"
         return [Failure(None, reason, says, column)]
     return [
         Failure(
             str(row[subject]), str(config.meta["broken"]).format(found=f"{int(row[column]):,}"), says, column
         )
-        for row in one.result["unexpected_index_list"]
+        for row in outcome.result["unexpected_index_list"]
     ]

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from streambound.errors import DataError
 from streambound.quality.aggregate import Counted, count, with_domain
+from streambound.query.column_types import EPOCH, Family
 from streambound.query.model import Relation
-from streambound.query.values import EPOCH, Family
 from streambound.storage.files import footer
 from streambound.storage.partitions import Partition
 
@@ -111,12 +111,12 @@ def _fault(relation: Relation, partition: Partition) -> Measures | None:
     rows, columns = 0, [column.name for column in relation.columns]
     for path in partition.files:
         try:
-            found_footer = footer(relation, columns, str(path))
+            promised = footer(relation, columns, str(path))
         except DataError as error:
             return Measures(partition.name, False, False, f"{path.name} is {error.message}")
-        rows += found_footer.metadata.num_rows
-        if found_footer.faults:
-            reason = "; ".join(fault.message for fault in found_footer.faults.values())
+        rows += promised.metadata.num_rows
+        if promised.faults:
+            reason = "; ".join(fault.message for fault in promised.faults.values())
             return Measures(partition.name, True, False, f"{path.name}: {reason}", rows)
     return None
 
@@ -152,8 +152,8 @@ def _count_all(
 def _by_schema(relation: Relation, partitions: Sequence[Partition]) -> list[list[Partition]]:
     groups: dict[str, list[Partition]] = {}
     for partition in partitions:
-        found = (footer(relation, (), str(path)).schema for path in partition.files)
-        schemas = sorted({schema.remove_metadata().to_string() for schema in found})
+        every_schema = (footer(relation, (), str(path)).schema for path in partition.files)
+        schemas = sorted({schema.remove_metadata().to_string() for schema in every_schema})
         groups.setdefault("\n".join(schemas), []).append(partition)
     return list(groups.values())
 
@@ -180,21 +180,21 @@ def day_of(name: str) -> tuple[int, int] | None:
 
 def _measures(relation: Relation, partition: Partition, counted: Counted | None) -> Measures:
     # A partition without rows is in no group of the aggregation.
-    found_counted = counted or Counted.empty(relation)
+    counts = counted or Counted.empty(relation)
     dated = relation.history is not None and relation.history.partition_by == "date"
     return Measures(
         partition=partition.name,
         readable=True,
         schema_ok=True,
-        rows=found_counted.rows,
-        nulls=found_counted.nulls,
-        outside_day=found_counted.outside_day if dated else None,
-        outside_domain=found_counted.outside_domain,
-        most_rows_at_one_timestamp=found_counted.most_at_once if relation.timestamp else None,
-        first=_moment(relation, found_counted.first),
-        last=_moment(relation, found_counted.last),
-        least=found_counted.least,
-        greatest=found_counted.greatest,
+        rows=counts.rows,
+        nulls=counts.nulls,
+        outside_day=counts.outside_day if dated else None,
+        outside_domain=counts.outside_domain,
+        most_rows_at_one_timestamp=counts.most_at_once if relation.timestamp else None,
+        first=_moment(relation, counts.first),
+        last=_moment(relation, counts.last),
+        least=counts.least,
+        greatest=counts.greatest,
     )
 
 

@@ -50,8 +50,8 @@ def different(relation: Relation, partitions: Sequence[Partition]) -> dict[str, 
 
 
 def _row(connection: Any, chosen: Sequence[exp.Expr], files: list[str]) -> tuple[Any, ...]:
-    found = connection.execute(_from_history(chosen).sql(dialect="duckdb"), [files]).fetchone()
-    return tuple(found or ())
+    row = connection.execute(_from_history(chosen).sql(dialect="duckdb"), [files]).fetchone()
+    return tuple(row or ())
 
 
 def _from_history(chosen: Sequence[exp.Expr]) -> exp.Select:
@@ -73,7 +73,7 @@ def examples(
     """
     import duckdb
 
-    files, found = [glob.escape(str(path)) for path in partition.files], []
+    files, breaking = [glob.escape(str(path)) for path in partition.files], []
     with duckdb.connect() as connection:
         for promise, reason in broken.items():
             asked = _asked(relation, promise, day)
@@ -84,15 +84,15 @@ def examples(
                 rows = connection.execute(statement.sql(dialect="duckdb"), [files, *values]).fetchall()
             except duckdb.Error:
                 continue
-            told = [
+            samples = [
                 {
                     name: shown(relation.column(name), value) if name != ROWS else value
                     for name, value in zip(columns, row, strict=True)
                 }
                 for row in rows
             ]
-            found.append({"reason": reason, "rows": told})
-    return found
+            breaking.append({"reason": reason, "rows": samples})
+    return breaking
 
 
 # What an example calls the number of rows at one timestamp.
@@ -128,5 +128,5 @@ def _asked(
     else:
         return None
     columns = list(dict.fromkeys(columns))
-    chosen = [ordered(relation.column(one)) for one in columns]
+    chosen = [ordered(relation.column(column)) for column in columns]
     return _from_history(chosen).where(condition).limit(EXAMPLES), values, columns

@@ -88,9 +88,9 @@ def check_stream(
         DataError: there is no history, no folder or no file at all.
         StorageError: the quality folder cannot be used.
     """
-    found_partitions = find_partitions(relation, partitions)
-    measures = measure(relation, found_partitions)
-    newest = next((p for p, m in zip(found_partitions, measures, strict=True) if m.newest), None)
+    present = find_partitions(relation, partitions)
+    measures = measure(relation, present)
+    newest = next((p for p, m in zip(present, measures, strict=True) if m.newest), None)
     sample = None if newest is None else newest_rows(relation, newest)
     with docs_context() as context:
         checked = _check_metrics(context, relation, measures, run_id)
@@ -112,8 +112,8 @@ def check_stream(
         run_id,
         job,
         expectations=(*checked.told(), *(rows.told() if rows else ())),
-        different=different(relation, [p for p in found_partitions if p.name in sound]),
-        examples=_examples(relation, [p for p in found_partitions if p.name in sound], checked),
+        different=different(relation, [p for p in present if p.name in sound]),
+        examples=_examples(relation, [p for p in present if p.name in sound], checked),
     )
 
 
@@ -124,7 +124,7 @@ def _examples(
     for failure in checked.failures:
         broken.setdefault(str(failure.subject), {})[str(failure.column)] = failure.reason
     failed = [partition for partition in partitions if partition.name in broken][-EXAMPLE_PARTITIONS:]
-    return {one.name: examples(relation, one, broken[one.name], day_of(one.name)) for one in failed}
+    return {item.name: examples(relation, item, broken[item.name], day_of(item.name)) for item in failed}
 
 
 def _check_metrics(
@@ -141,11 +141,11 @@ def _check_rows(context: FileDataContext, relation: Relation, rows: pd.DataFrame
 
 
 def _reasons(checked: Checked, measures: Sequence[Measures]) -> dict[str, tuple[str, ...]]:
-    known = {m.partition: m.reason for m in measures}
+    by_partition = {m.partition: m.reason for m in measures}
     reasons: dict[str, tuple[str, ...]] = {}
     for failure in checked.failures:
         name = str(failure.subject)
-        reason = known[name] or failure.reason
+        reason = by_partition[name] or failure.reason
         # An unreadable partition breaks two promises for one reason.
         reasons[name] = tuple(dict.fromkeys((*reasons.get(name, ()), reason)))
     return reasons

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from streambound.quality.aggregate import never_null, with_domain
+from streambound.query.column_types import Family
 from streambound.query.model import Column, Domain, Relation
-from streambound.query.values import Family
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ class Promise:
 
     def expected(self) -> Expected:
         """The promise as an expectation; its ``meta`` has the reason of a failure."""
-        known = {"column": self.column, "description": self.says, "meta": {"broken": self.broken}}
+        arguments = {"column": self.column, "description": self.says, "meta": {"broken": self.broken}}
         if self.least is None and self.most is None:
-            return Expected("ExpectColumnValuesToBeInSet", {"value_set": [True], **known})
+            return Expected("ExpectColumnValuesToBeInSet", {"value_set": [True], **arguments})
         bounds = {"min_value": self.least, "max_value": self.most}
-        return Expected("ExpectColumnValuesToBeBetween", {**bounds, **known})
+        return Expected("ExpectColumnValuesToBeBetween", {**bounds, **arguments})
 
 
 def stream_promises(relation: Relation) -> list[Promise]:
@@ -109,12 +109,12 @@ def _is_comparable(column: Column) -> bool:
 
 def _domain(column: Column) -> Expected:
     domain, decode = column.domain or Domain(), column.type.decode
-    known = {"column": column.name, **_newest(f"every value of column {column.name} is in its domain")}
+    arguments = {"column": column.name, **_newest(f"every value of column {column.name} is in its domain")}
     if domain.values is not None:
         values = [decode(value) for value in domain.values]
-        return Expected("ExpectColumnValuesToBeInSet", {**known, "value_set": values})
+        return Expected("ExpectColumnValuesToBeInSet", {**arguments, "value_set": values})
     bounds = {"min_value": decode(domain.minimum), "max_value": decode(domain.maximum)}
-    return Expected("ExpectColumnValuesToBeBetween", {**known, **bounds})
+    return Expected("ExpectColumnValuesToBeBetween", {**arguments, **bounds})
 
 
 ANSWER_PROMISES = [

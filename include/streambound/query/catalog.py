@@ -36,11 +36,11 @@ from typing import Any
 import yaml
 
 from streambound.errors import CatalogError, DataError, Place, meant
+from streambound.query.column_types import Family, NotANumber, Type, Value, parse_type, shown
 from streambound.query.histories import history_of
 from streambound.query.model import TABLE, TICKS, Column, Domain, History, Kind, Rate, Relation
 from streambound.query.sources import live_of
 from streambound.query.type_names import nested
-from streambound.query.values import Family, NotANumber, Type, Value, parse_type, shown
 
 RELATION_KEYS = (
     "allowed_lateness",
@@ -89,11 +89,11 @@ class _Loader(yaml.SafeLoader):
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
-            found = super().construct_object(node, deep)
-            if isinstance(found, int) and found.bit_length() > _BITS:
+            value = super().construct_object(node, deep)
+            if isinstance(value, int) and value.bit_length() > _BITS:
                 raise ValueError("an integer of hundreds of digits")
-            if isinstance(found, str):
-                found.encode()
+            if isinstance(value, str):
+                value.encode()
         except UnicodeEncodeError:
             raise _unmade(node, "a lone surrogate, which is no character") from None
         except (ValueError, OverflowError, TypeError) as error:
@@ -101,7 +101,7 @@ class _Loader(yaml.SafeLoader):
         except (AttributeError, LookupError):
             # What PyYAML makes of a tag, such as !!bool, on text that is no such value.
             raise _unmade(node, f"not a value of {node.tag.removeprefix('tag:yaml.org,2002:')}") from None
-        return found
+        return value
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         # Of the text as written: later on merged mappings (<<) stand among the keys that override them.
@@ -143,18 +143,18 @@ def _expanded(node: yaml.Node, sizes: dict[int, int]) -> int:
         if not known:
             raise _unmade(node, "an alias for what it is itself a part of")
         return known
-    sizes[id(node)], found = 0, 1
+    sizes[id(node)], nodes = 0, 1
     if isinstance(node, yaml.CollectionNode):
         parts = (
             node.value if isinstance(node, yaml.SequenceNode) else [n for pair in node.value for n in pair]
         )
         for part in parts:
             said = id(part) in sizes
-            found += _expanded(part, sizes)
-            if said and found > ALIASED:
+            nodes += _expanded(part, sizes)
+            if said and nodes > ALIASED:
                 raise _unmade(node, f"aliases that stand for more than {ALIASED:,} values")
-    sizes[id(node)] = found
-    return found
+    sizes[id(node)] = nodes
+    return nodes
 
 
 def _unmade(node: yaml.Node, problem: str) -> yaml.constructor.ConstructorError:
@@ -491,7 +491,7 @@ def _times(name: str, types: dict[str, Type], timestamp: str | None, times: Any)
     if not isinstance(times, Mapping):
         raise CatalogError(f"stream {name}: times is {shown(times)}", accepted="a mapping of columns")
     _refuse_unknown(name, "times", [c for c in times if c not in types or c == timestamp], types)
-    found = {}
+    parsed = {}
     for column, body in times.items():
         where = f"stream {name}, times of {column}"
         if not isinstance(body, Mapping) or set(body) != {"after", "within"}:
@@ -510,8 +510,8 @@ def _times(name: str, types: dict[str, Type], timestamp: str | None, times: Any)
             raise CatalogError(
                 f"{where}: within is {shown(within)}", accepted="'1 day' or the like; for integers a number"
             )
-        found[column] = length
-    return found
+        parsed[column] = length
+    return parsed
 
 
 def _cardinality(name: str, types: dict[str, Type], timestamp: str | None, numbers: Any) -> dict[str, int]:
@@ -543,7 +543,7 @@ def _observed(name: str, types: dict[str, Type], opaque: list[str], observed: An
     if not isinstance(observed, Mapping):
         raise CatalogError(f"stream {name}: observed is {shown(observed)}", accepted="a mapping of columns")
     _refuse_unknown(name, "observed", [c for c in observed if c not in types and c not in opaque], types)
-    found = {}
+    parsed = {}
     for column, body in observed.items():
         where = f"stream {name}, what was observed of {column}"
         if not isinstance(body, Mapping) or set(body) - {"min", "max", "values", *COUNTED}:
@@ -552,8 +552,8 @@ def _observed(name: str, types: dict[str, Type], opaque: list[str], observed: An
             )
         # A nested column has no order, and may have been counted.
         if column in types and (ends := {key: value for key, value in body.items() if key not in COUNTED}):
-            found[column] = _domain(where, types[column], ends)
-    return found
+            parsed[column] = _domain(where, types[column], ends)
+    return parsed
 
 
 def _domain(where: str, kind: Type, body: Any) -> Domain:

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from sqlglot import expressions as exp
 
+from streambound.query.column_types import parse_type
 from streambound.query.model import Column, Kind, Relation
-from streambound.query.values import parse_type
 
 # A name that no stream has, and as the user writes it.
 CLOCK = Relation(

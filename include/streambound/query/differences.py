@@ -126,7 +126,7 @@ def band(left: Sequence[exp.Expr], right: Sequence[exp.Expr], before: int, after
             [exp.GTE(this=other_node.copy(), expression=_moved(node, -before)) for other_node in right]
         )
     for other in right:
-        yield _any([exp.LTE(this=other.copy(), expression=_moved(one, after)) for one in left])
+        yield _any([exp.LTE(this=other.copy(), expression=_moved(item, after)) for item in left])
 
 
 def _any(parts: Sequence[exp.Expr]) -> exp.Expr:
@@ -162,8 +162,8 @@ def microseconds(node: exp.Expr) -> int | None:
     if not isinstance(amount, exp.Literal):
         return None
     unit = node.args.get("unit")
-    found = _length(str(amount.this), None if unit is None else unit.sql().upper())
-    return None if found is None else sign * found
+    span = _length(str(amount.this), None if unit is None else unit.sql().upper())
+    return None if span is None else sign * span
 
 
 def _length(text: str, unit: str | None) -> int | None:
@@ -447,13 +447,13 @@ def _of_number(
     if not len(distance.plus) == len(distance.minus) == 1 or distance.months or (months and negated):
         return None
     boundaries = isinstance(one, exp.DateDiff) and dialect in _BOUNDARIES
-    found = _distances(number, op, boundaries)
-    if found is None:
+    distances = _distances(number, op, boundaries)
+    if distances is None:
         return None
     if boundaries or months:
         relaxed.append(whole)
     made = []
-    for kind, units in found:
+    for kind, units in distances:
         low, high = _lengths_of(units * months) if known is None else (units * _UNITS[known],) * 2
         length = (high if kind in (exp.LT, exp.LTE) else low) - distance.microseconds
         made.append(kind(this=distance.plus[0].copy(), expression=_moved(distance.minus[0], length)))

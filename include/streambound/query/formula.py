@@ -66,18 +66,18 @@ def _listed(parts: Iterable[Formula]) -> Iterator[Formula]:
     """The parts with ``A = 1 OR A IN (2, 3)`` as one membership, where its first part stood."""
     values: dict[Attribute, dict[Constant, None]] = {}
     first: dict[Attribute, Formula] = {}
-    found: list[Formula] = []
+    members: list[Formula] = []
     for part in parts:
         listed = _values(part)
         if listed is None:
-            found.append(part)
+            members.append(part)
             continue
         attribute, constants = listed
         if attribute not in first:
             first[attribute] = part
-            found.append(part)
+            members.append(part)
         values.setdefault(attribute, {}).update(dict.fromkeys(constants))
-    for part in found:
+    for part in members:
         listed = _values(part)
         if listed is None or len(values[listed[0]]) == 1:
             yield part

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from streambound.errors import CatalogError, meant
+from streambound.query.column_types import shown
 from streambound.query.model import PARQUET, TABLE, History
-from streambound.query.values import shown
 
 HISTORY_KEYS = ("format", "partition_by", "path", "table")
 # Files that name and type their own columns: what is inferred of others depends on which are read together.

@@ -18,8 +18,8 @@ from math import gcd
 from typing import TYPE_CHECKING, Any
 
 from streambound.errors import Place, UnsupportedError
+from streambound.query.column_types import Family, Type, Value
 from streambound.query.ring import Ring
-from streambound.query.values import Family, Type, Value
 
 if TYPE_CHECKING:
     from streambound.query.statement import Statement
@@ -254,9 +254,9 @@ class Relation:
 
     def stored(self, names: Iterable[str]) -> tuple[str, ...]:
         """The columns of its rows that some columns are, or are computed from; each once."""
-        found = dict.fromkeys(base for name in names for base in self.column(name).of or (name,))
+        columns = dict.fromkeys(base for name in names for base in self.column(name).of or (name,))
         own = {column.name for column in self.own}
-        return tuple(name for name in found if name in own)
+        return tuple(name for name in columns if name in own)
 
     def read(self, names: Iterable[str]) -> tuple[str, ...]:
         """Some columns with those that they are computed from; each once."""

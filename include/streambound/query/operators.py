@@ -14,8 +14,8 @@ from math import prod
 from typing import TypeAlias
 
 from streambound.errors import Place
+from streambound.query.column_types import Family, Type, parse_type
 from streambound.query.model import Op
-from streambound.query.values import Family, Type, parse_type
 
 
 class Kind(Enum):
@@ -239,8 +239,8 @@ class Ranking:
             Op.GE: ((n, None),),
             Op.GT: ((n + 1, None),),
         }
-        found = ((max(low, 1 + self.above), high) for low, high in ranges[self.op])
-        return tuple((low, high) for low, high in found if high is None or low <= high)
+        bounds = ((max(low, 1 + self.above), high) for low, high in ranges[self.op])
+        return tuple((low, high) for low, high in bounds if high is None or low <= high)
 
     @property
     def beyond(self) -> bool:

@@ -13,8 +13,8 @@ from itertools import product
 
 from sqlglot import expressions as exp
 
+from streambound.query.column_types import Family, NotANumber, Value
 from streambound.query.model import Column, Domain
-from streambound.query.values import Family, NotANumber, Value
 
 # More values than a list of a person's CASE has are kept as their least and greatest.
 MAX_LISTED = 64
@@ -164,8 +164,8 @@ def _minus(value: Value | None) -> Value | None:
 
 
 def _listed(values: Iterable[Value]) -> tuple[Value, ...] | None:
-    found = tuple(sorted(set(values)))
-    return found if 0 < len(found) <= MAX_LISTED else None
+    listed = tuple(sorted(set(values)))
+    return listed if 0 < len(listed) <= MAX_LISTED else None
 
 
 def _numbers(low: Value | None, high: Value | None, values: tuple[Value, ...] | None, *of: Range) -> Range:
@@ -226,7 +226,7 @@ def _case(node: exp.Expr, of: Callable[[exp.Expr], Range]) -> Range:
     if isinstance(node, exp.If):
         branches = [node.args.get("true"), node.args.get("false")]
     else:
-        branches = [*(one.args.get("true") for one in node.args.get("ifs") or []), node.args.get("default")]
+        branches = [*(item.args.get("true") for item in node.args.get("ifs") or []), node.args.get("default")]
     missing = branches[-1] is None or isinstance(branches[-1], exp.Null)
     known = [b for b in branches if b is not None and not isinstance(b, exp.Null)]
     missing = missing or any(isinstance(b, exp.Null) for b in branches)
@@ -276,8 +276,8 @@ def _is_moment(node: exp.Expr, column: Callable[[exp.Column], Column | None]) ->
         node = node.this
     if isinstance(node, exp.Cast):
         return node.to.this in (*exp.DataType.TEMPORAL_TYPES,)
-    found_column = column(node) if isinstance(node, exp.Column) else None
-    return found_column is not None and found_column.type.family in (Family.DATE, Family.TIMESTAMP)
+    column_ = column(node) if isinstance(node, exp.Column) else None
+    return column_ is not None and column_.type.family in (Family.DATE, Family.TIMESTAMP)
 
 
 def _part(name: str, inner: Range) -> Range:

@@ -34,11 +34,11 @@ class RegisteredQuery:
 
 def named(queries: Iterable[RegisteredQuery]) -> tuple[NamedQuery, ...]:
     """Queries as a catalog names them, by their files; without those that cannot be read or told apart."""
-    found: dict[str, list[RegisteredQuery]] = {}
+    by_name: dict[str, list[RegisteredQuery]] = {}
     for registered_query in queries:
         if registered_query.error is None:
-            found.setdefault(registered_query.path.stem.lower(), []).append(registered_query)
-    alone = (several[0] for several in found.values() if len(several) == 1)
+            by_name.setdefault(registered_query.path.stem.lower(), []).append(registered_query)
+    alone = (several[0] for several in by_name.values() if len(several) == 1)
     return tuple(NamedQuery(query.path.stem, query.sql, query.dialect) for query in alone)
 
 
@@ -53,16 +53,16 @@ class Mentions:
 
     def of(self, sql: str) -> tuple[NamedQuery, ...]:
         """The queries, in no order that means anything."""
-        found: dict[int, NamedQuery] = {}
+        mentioned: dict[int, NamedQuery] = {}
         waiting = [sql] if self._by_word else []
         while waiting:
             text = waiting.pop().lower()
             for word in {"", *_words(text)} & set(self._by_word):
                 for name, named_query in self._by_word[word]:
-                    if name in text and id(named_query) not in found:
-                        found[id(named_query)] = named_query
+                    if name in text and id(named_query) not in mentioned:
+                        mentioned[id(named_query)] = named_query
                         waiting.append(named_query.sql)
-        return tuple(found.values())
+        return tuple(mentioned.values())
 
 
 def _words(text: str) -> list[str]:

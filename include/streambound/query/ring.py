@@ -57,10 +57,10 @@ class Ring:
 
     def total(self, weighted: Iterable[tuple[Key, Weight]]) -> dict[Key, Weight]:
         """The weight of each key: all that is given for it, added up."""
-        found: dict[Key, Weight] = {}
+        weights: dict[Key, Weight] = {}
         for key, weight in weighted:
-            self.put(found, key, weight)
-        return found
+            self.put(weights, key, weight)
+        return weights
 
 
 def _either(number: Weight, other: Weight) -> Weight:

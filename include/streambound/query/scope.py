@@ -14,12 +14,12 @@ from sqlglot import expressions as exp
 from sqlglot.errors import ErrorLevel
 
 from streambound.errors import DataError, Place, QueryError, UnsupportedError, meant, named, unknown_column
+from streambound.query.column_types import NULL, Family, Type, parse_type
 from streambound.query.dialects.grammar import MOVED, span_of
 from streambound.query.dialects.tokens import code, first_place, place_at
 from streambound.query.differences import has_months
 from streambound.query.model import Attribute, Column, Constant, Occurrence, Term
 from streambound.query.type_names import canonical
-from streambound.query.values import NULL, Family, Type, parse_type
 
 NUMBER = Type("number", Family.NUMBER, None)
 INTEGER = parse_type("bigint")
@@ -62,16 +62,16 @@ def place_of(node: exp.Expr, sql: str) -> Place:
     if written is not None:
         plain = code(sql).upper()
         for start in (0 if around is None else around[0], 0):
-            if (found := plain.find(written[0].upper(), start)) >= 0:
-                return place_at(sql, found, found + len(written[0]))
+            if (at := plain.find(written[0].upper(), start)) >= 0:
+                return place_at(sql, at, at + len(written[0]))
     return (first_place(sql) or Place(1, 1)) if around is None else place_at(sql, *around)
 
 
 def _span(node: exp.Expr) -> tuple[int, int] | None:
     """From where to where the names and literals of a node stand."""
     # A star that nobody wrote, as in FROM S alone, stands at the first character.
-    found = [(n.meta["start"], n.meta["end"] + 1) for n in node.walk() if n.meta.get("end")]
-    return (min(start for start, _ in found), max(end for _, end in found)) if found else None
+    spans = [(n.meta["start"], n.meta["end"] + 1) for n in node.walk() if n.meta.get("end")]
+    return (min(start for start, _ in spans), max(end for _, end in spans)) if spans else None
 
 
 # Units of time, which some functions take as an argument.
@@ -151,8 +151,8 @@ class Scope:
         """A constant offset of an application timestamp: an interval, or a number of ticks."""
         if isinstance(node, exp.Interval):
             self._refuse_unit(node)
-        found = self._interval(node) if isinstance(node, exp.Interval) else self._ticks(node)
-        if found is None or (kind.family is Family.NUMBER) is isinstance(node, exp.Interval):
+        offset = self._interval(node) if isinstance(node, exp.Interval) else self._ticks(node)
+        if offset is None or (kind.family is Family.NUMBER) is isinstance(node, exp.Interval):
             # A month, or a function that makes an interval, is valid SQL.
             error = UnsupportedError if self._is_length(node) else QueryError
             raise error(
@@ -162,7 +162,7 @@ class Scope:
                 if kind.family is Family.NUMBER
                 else "INTERVAL 10 MINUTES",
             )
-        return found
+        return offset
 
     def _is_length(self, node: exp.Expr) -> bool:
         """Whether it is a length of time that has no number of microseconds here."""

@@ -20,8 +20,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from streambound.errors import CatalogError, meant
+from streambound.query.column_types import Family, Type, shown
 from streambound.query.model import Live, Payload, duration
-from streambound.query.values import Family, Type, shown
 
 LIVE_KEYS = ("columns", "epoch", "format", "late", "lateness", "malformed", "options", "value")
 PAYLOAD_KEYS = ("column", "format", "options", "schema", "schema_id")
@@ -84,15 +84,15 @@ def _options(where: str, body: Any) -> tuple[tuple[str, str], ...]:
         return ()
     if not isinstance(body, Mapping):
         raise CatalogError(f"{where}: found {shown(body)}", accepted="a mapping of names to values")
-    found = []
+    options = []
     for name, value in body.items():
         if not isinstance(name, str) or not isinstance(value, (str, int, float)):
             told = shown(name) if not isinstance(name, str) else f"{name} with {shown(value)}"
             raise CatalogError(
                 f"{where}: found {told}", accepted="names with a text, a number, true or false"
             )
-        found.append((name, str(value).lower() if isinstance(value, bool) else str(value)))
-    return tuple(found)
+        options.append((name, str(value).lower() if isinstance(value, bool) else str(value)))
+    return tuple(options)
 
 
 def _payload(stream: str, body: Any) -> Payload | None:
@@ -124,16 +124,16 @@ def _payload(stream: str, body: Any) -> Payload | None:
 def _columns(stream: str, body: Any, types: Mapping[str, Type]) -> tuple[tuple[str, str], ...]:
     if body is None:
         return ()
-    found = _mapping(
+    columns = _mapping(
         f"stream {stream}: columns of live", body, list(types), "a mapping of the stream's columns"
     )
-    for name, path in found.items():
+    for name, path in columns.items():
         if not isinstance(path, str) or not _PATH.fullmatch(path):
             raise CatalogError(
                 f"stream {stream}: columns of live: {name} is {shown(path)}",
                 accepted="where the source has it: the name of its column, with dots for what lies within",
             )
-    return tuple(found.items())
+    return tuple(columns.items())
 
 
 def _one_of(stream: str, key: str, value: Any, accepted: Collection[str]) -> str | None:

@@ -13,6 +13,7 @@ from functools import cached_property
 
 from streambound.errors import Place
 from streambound.query.clock import CLOCK
+from streambound.query.column_types import Type
 from streambound.query.formula import ALWAYS, Formula, all_of, atoms_of, conjunction
 from streambound.query.model import (
     Atom,
@@ -28,7 +29,6 @@ from streambound.query.model import (
 from streambound.query.modes import FINAL
 from streambound.query.operators import Operator, Shown
 from streambound.query.ring import Ring
-from streambound.query.values import Type
 
 
 @dataclass(frozen=True)
@@ -217,19 +217,19 @@ class Statement:
 
         A relation has all columns that are computed from its own, wherever they are read.
         """
-        found: dict[str, Relation] = {}
+        relations: dict[str, Relation] = {}
         for relation in (o.relation for o in self.occurrences if o.relation != CLOCK):
             for one in (relation,) if relation.fed is None else relation.fed.scanned:
-                found[one.name] = found[one.name].with_computed(one) if one.name in found else one
-        return tuple(found.values())
+                relations[one.name] = relations[one.name].with_computed(one) if one.name in relations else one
+        return tuple(relations.values())
 
     @property
     def fed(self) -> tuple[Relation, ...]:
         """The relations whose rows are those of its sub-queries, each with what is computed from them."""
-        found: dict[str, Relation] = {}
+        relations: dict[str, Relation] = {}
         for relation in (o.relation for o in self.occurrences if o.relation.fed is not None):
-            found[relation.name] = found.get(relation.name, relation).with_computed(relation)
-        return tuple(found.values())
+            relations[relation.name] = relations.get(relation.name, relation).with_computed(relation)
+        return tuple(relations.values())
 
     @property
     def plain(self) -> bool:
@@ -264,7 +264,7 @@ class Statement:
 
     def columns(self, relation: str) -> frozenset[str]:
         """The columns of a relation that are projected or that conditions mention."""
-        found: set[str] = set()
+        columns: set[str] = set()
         for selection in self.selections:
             aliases = {o.alias for o in selection.occurrences if o.relation.name == relation}
             mentioned = {a for atom in selection.atoms for a in atom.attributes}
@@ -272,8 +272,8 @@ class Statement:
                 mentioned.update(a for pair in as_of.keys for a in pair)
                 mentioned.update(a for a in (as_of.left, as_of.right) if a is not None)
             mentioned.update(selection.base.projected)
-            found.update(a.column for a in mentioned if a.occurrence in aliases)
-        return frozenset(found).union(*(inner.columns(relation) for inner in self._inner))
+            columns.update(a.column for a in mentioned if a.occurrence in aliases)
+        return frozenset(columns).union(*(inner.columns(relation) for inner in self._inner))
 
     def reads(self, relation: Relation) -> frozenset[str]:
         """The columns of a relation that are mentioned, with those that they are computed from."""

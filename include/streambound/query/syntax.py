@@ -15,7 +15,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from streambound.errors import Place, QueryError, alike
 from streambound.query.catalog import Catalog
-from streambound.query.dialects.reading import MAX_NESTING, SPARK, Language, statements
+from streambound.query.dialects.languages import MAX_NESTING, SPARK, Language, statements
 from streambound.query.dialects.tokens import is_text, place_at, token_place, tokens
 
 ACCEPTED = "SELECT [DISTINCT] ... FROM ... [WHERE ...]"
@@ -80,14 +80,14 @@ _LITERAL = {TokenType.NUMBER, TokenType.STRING, TokenType.NULL, TokenType.TRUE, 
 _LENIENT = ("duckdb", "timeplus")
 
 
-def refuse_nesting(sql: str, found: Sequence[Token]) -> None:
+def refuse_nesting(sql: str, stream: Sequence[Token]) -> None:
     """Refuse parentheses deeper than the parser goes.
 
     Raises:
         QueryError: with the place of the first that is too deep.
     """
     depth = 0
-    for token in found:
+    for token in stream:
         depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
         if depth > MAX_NESTING:
             raise QueryError(
@@ -98,15 +98,15 @@ def refuse_nesting(sql: str, found: Sequence[Token]) -> None:
             )
 
 
-def refuse_gaps(sql: str, found: Sequence[Token], language: Language = SPARK) -> None:
+def refuse_gaps(sql: str, stream: Sequence[Token], language: Language = SPARK) -> None:
     """Refuse what the parser passes over in silence: nothing beside a comma, or after a dot.
 
     Raises:
         QueryError: naming what stands on both sides.
     """
-    if language.name in _LENIENT or (found and found[0].text.upper() == "CREATE"):
+    if language.name in _LENIENT or (stream and stream[0].text.upper() == "CREATE"):
         return
-    for before, token, after in _windows(found):
+    for before, token, after in _windows(stream):
         if token.token_type is TokenType.COMMA:
             if after is None or after.token_type in _ENDING:
                 raise _gap(sql, token, after, "the comma")
@@ -129,42 +129,42 @@ def _gap(sql: str, token: Token, after: Token | None, what: str) -> QueryError:
     )
 
 
-def _windows(found: Sequence[Token]) -> Iterator[tuple[Token | None, Token, Token | None]]:
-    return zip((None, *found), found, (*found[1:], None), strict=False)
+def _windows(stream: Sequence[Token]) -> Iterator[tuple[Token | None, Token, Token | None]]:
+    return zip((None, *stream), stream, (*stream[1:], None), strict=False)
 
 
 def syntax_error(
-    sql: str, found: Sequence[Token], error: ParseError, catalog: Catalog, language: Language = SPARK
+    sql: str, stream: Sequence[Token], error: ParseError, catalog: Catalog, language: Language = SPARK
 ) -> QueryError:
     """The error of a text with these tokens, which the parser refused."""
-    at = _stopped(found, error)
+    at = _stopped(stream, error)
     return (
-        _misspelt(sql, found, at, catalog, language)
-        or _incomplete(sql, found, at, language)
+        _misspelt(sql, stream, at, catalog, language)
+        or _incomplete(sql, stream, at, language)
         or QueryError(
-            f"syntax error: {_word(sql, found[at])} is not understood here",
-            place=token_place(sql, found[at]),
+            f"syntax error: {_word(sql, stream[at])} is not understood here",
+            place=token_place(sql, stream[at]),
             accepted=ACCEPTED,
             fix=_FIX,
         )
     )
 
 
-def _stopped(found: Sequence[Token], error: ParseError) -> int:
+def _stopped(stream: Sequence[Token], error: ParseError) -> int:
     """The token where the parser stopped; the last one if it told none."""
     told = (error.errors or [{}])[0]
     where = told.get("line"), told.get("col")
-    return next((i for i, token in enumerate(found) if (token.line, token.col) == where), len(found) - 1)
+    return next((i for i, token in enumerate(stream) if (token.line, token.col) == where), len(stream) - 1)
 
 
 def _misspelt(
-    sql: str, found: Sequence[Token], at: int, catalog: Catalog, language: Language
+    sql: str, stream: Sequence[Token], at: int, catalog: Catalog, language: Language
 ) -> QueryError | None:
     """The error of the word without which the parser gets furthest, if there is one."""
     # Counted from the end, for a word in place of another may be longer.
-    best, furthest = None, len(sql) - found[at].start
+    best, furthest = None, len(sql) - stream[at].start
     tries = max(_TRIES, _WORK // len(sql))
-    for first, last, instead in islice(_suspects(sql, found, at, catalog), tries):
+    for first, last, instead in islice(_suspects(sql, stream, at, catalog), tries):
         left = _left(sql[: first.start] + instead + sql[last.end + 1 :], language)
         if left < furthest:
             best, furthest = (first, last, instead), left
@@ -185,13 +185,13 @@ def not_understood(word: str, place: Place, instead: str) -> QueryError:
 
 
 def _suspects(
-    sql: str, found: Sequence[Token], at: int, catalog: Catalog
+    sql: str, stream: Sequence[Token], at: int, catalog: Catalog
 ) -> Iterator[tuple[Token, Token, str]]:
     """Words and signs near where the parser stopped that are none but like one, with that; nearest first."""
     names = {name.casefold() for r in catalog.relations for name in (r.name, *(c.name for c in r.columns))}
     words = [
         token
-        for token in found[: at + 2]
+        for token in stream[: at + 2]
         if len(token.text) > 1 and token.text.isalpha() and not is_text(sql, token)
         if token.text.upper() not in KEYWORDS and token.text.casefold() not in names
         if sql[token.start] != "`"
@@ -204,20 +204,20 @@ def _suspects(
     # The parser takes one sign of two that are exchanged, and stops at what comes after.
     for i in range(at, max(-1, at - 3), -1):
         first = last = i
-        while first > 0 and _touch(sql, found, first - 1):
+        while first > 0 and _touch(sql, stream, first - 1):
             first -= 1
-        while last + 1 < len(found) and _touch(sql, found, last):
+        while last + 1 < len(stream) and _touch(sql, stream, last):
             last += 1
-        signs = sql[found[first].start : found[last].end + 1]
+        signs = sql[stream[first].start : stream[last].end + 1]
         if set(signs) <= set(_SIGNS) and signs not in OPERATORS:
             exchanged = [operator for operator in OPERATORS if sorted(operator) == sorted(signs)]
             for operator in exchanged or alike(signs, OPERATORS, _LIKENESS):
-                yield found[first], found[last], operator
+                yield stream[first], stream[last], operator
 
 
-def _touch(sql: str, found: Sequence[Token], at: int) -> bool:
+def _touch(sql: str, stream: Sequence[Token], at: int) -> bool:
     """Whether a token and the next one are signs without a blank between."""
-    left, right = found[at], found[at + 1]
+    left, right = stream[at], stream[at + 1]
     both = sql[left.start : right.end + 1]
     return left.end + 1 == right.start and set(both) <= set(_SIGNS)
 
@@ -225,20 +225,22 @@ def _touch(sql: str, found: Sequence[Token], at: int) -> bool:
 def _left(sql: str, language: Language) -> int:
     """How many characters are left where the parser stops; -1 if it reads all."""
     try:
-        found = tokens(sql, language)
+        stream = tokens(sql, language)
     except QueryError:
         return len(sql)
     refused = (
-        parse_error for parse_error in statements(found, sql, language) if isinstance(parse_error, ParseError)
+        parse_error
+        for parse_error in statements(stream, sql, language)
+        if isinstance(parse_error, ParseError)
     )
     error = next(refused, None)
-    return -1 if error is None else len(sql) - found[_stopped(found, error)].start
+    return -1 if error is None else len(sql) - stream[_stopped(stream, error)].start
 
 
-def _incomplete(sql: str, found: Sequence[Token], at: int, language: Language) -> QueryError | None:
+def _incomplete(sql: str, stream: Sequence[Token], at: int, language: Language) -> QueryError | None:
     """The error of a text in which something is missing."""
     opened: list[Token] = []
-    for token in found:
+    for token in stream:
         if token.token_type is TokenType.L_PAREN:
             opened.append(token)
         elif token.token_type is TokenType.R_PAREN:
@@ -249,7 +251,7 @@ def _incomplete(sql: str, found: Sequence[Token], at: int, language: Language) -
                     fix="remove it, or open it with (",
                 )
             opened.pop()
-    for _, token, after in _windows(found):
+    for _, token, after in _windows(stream):
         unary = token.token_type in (TokenType.IN, TokenType.IS)
         if token.token_type in _WANTING and (
             after is None
@@ -271,10 +273,10 @@ def _incomplete(sql: str, found: Sequence[Token], at: int, language: Language) -
             place=token_place(sql, opened[-1]),
             fix="close it with )",
         )
-    if at == len(found) - 1 and _left(f"{sql} {_MARK}", language) <= len(_MARK):
+    if at == len(stream) - 1 and _left(f"{sql} {_MARK}", language) <= len(_MARK):
         return QueryError(
-            f"syntax error: the statement ends too early, after {_word(sql, found[at])}",
-            place=token_place(sql, found[at]),
+            f"syntax error: the statement ends too early, after {_word(sql, stream[at])}",
+            place=token_place(sql, stream[at]),
             accepted=ACCEPTED,
             fix="complete it",
         )

@@ -67,8 +67,8 @@ _ELSE = "leave the column out of the catalog if no query needs it: its type in t
 def canonical(text: str) -> str | None:
     """The name that is used for the type that ``text`` names; None if there is none."""
     name = _normalized(text)
-    if (found := _NAMES.get(name)) is not None:
-        return found
+    if (plain := _NAMES.get(name)) is not None:
+        return plain
     if _TEXT.fullmatch(name):
         return "string"
     if match := _MOMENT.fullmatch(name):

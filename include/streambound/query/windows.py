@@ -88,9 +88,9 @@ def length(node: exp.Expr | None) -> int | None:
         if node.is_string:
             return microseconds(exp.Cast(this=node.copy(), to=exp.DataType(this=exp.DType.INTERVAL)))
         return int(node.name) if node.name.isdigit() else None
-    found = microseconds(node)
-    if found is not None:
-        return found
+    span = microseconds(node)
+    if span is not None:
+        return span
     if isinstance(node, exp.Interval) and node.args.get("unit") is not None and node.this is not None:
         unit = node.args["unit"].sql().upper().rstrip("S")
         if unit in _UNITS and node.this.name.isdigit():
@@ -104,17 +104,17 @@ def called(node: exp.Expr) -> Window | None:
         return None
     name, given = str(node.this).upper(), list(node.expressions)
     if name in ("WINDOW", "SESSION_WINDOW") and len(given) > 1:
-        lengths = [found for found in map(length, given[1:]) if found]
+        lengths = [span for span in map(length, given[1:]) if span]
         kind = "SESSION" if name == "SESSION_WINDOW" else "HOP" if len(lengths) > 1 else "TUMBLE"
         return _window(kind, given[0], lengths, node)
     if name.startswith("WINDOW "):
-        lengths = [found for found in map(length, given) if found]
+        lengths = [span for span in map(length, given) if span]
         return _window(name.removeprefix("WINDOW "), None, lengths or [1], node)
     if name.endswith("WINDOW") and name[:-6] in ("TUMBLING", "HOPPING", "SLIDING", "SESSION") and given:
         return _azure(name[:-6], given, node)
     if name in WINDOWS and given and not isinstance(given[0], exp.Table):
         stamp = None if length(given[0]) is not None else given.pop(0)
-        lengths = [found for found in map(length, given) if found is not None]
+        lengths = [span for span in map(length, given) if span is not None]
         return _window(name, stamp, lengths, node)
     return None
 
@@ -145,7 +145,7 @@ def _azure(name: str, given: list[exp.Expr], node: exp.Expr) -> Window | None:
     if unit not in _EXACT or not number.isdigit():
         return None
     step = given[2].name if name in ("HOPPING", "SESSION") and len(given) > 2 else ""
-    lengths = [int(one) * _EXACT[unit] for one in (number, step) if one.isdigit()]
+    lengths = [int(item) * _EXACT[unit] for item in (number, step) if item.isdigit()]
     return _window(name, None, lengths, node)
 
 
@@ -188,8 +188,8 @@ def tabled(table: exp.Expr) -> tuple[exp.Expr, Window] | None:
         node = given.expression if isinstance(given, (exp.Kwarg, exp.PropertyEQ)) else given
         if isinstance(node, exp.Anonymous) and str(node.this).upper() == "DESCRIPTOR":
             stamp = node.expressions[0]
-        elif (found := length(node)) is not None:
-            lengths.append(found)
+        elif (span := length(node)) is not None:
+            lengths.append(span)
         elif of is None:
             of = node
         elif isinstance(node, exp.Column):
@@ -274,8 +274,8 @@ def _binned(name: str, given: list[exp.Expr]) -> tuple[exp.Expr, int] | None:
     if name not in ("DATE_BIN", "TIME_BUCKET", "TUMBLE_START", "TUMBLE_END") or len(given) < 2:
         return None
     for size, stamp in ((given[0], given[1]), (given[1], given[0])):
-        if (found := length(size)) is not None:
-            return stamp, found
+        if (span := length(size)) is not None:
+            return stamp, span
     return None
 
 
@@ -283,8 +283,8 @@ def _pattern(stamp: exp.Expr, given: exp.Expr) -> tuple[exp.Expr, int] | None:
     """A moment as text by a pattern of letters, such as ``yyyy-MM-dd``: each part in all its digits."""
     if not isinstance(given, exp.Literal):
         return None
-    found = [part[0] for part in re.finditer(r"([A-Za-z])\1*", _QUOTED.sub("", given.name))]
-    return _parts_in_order(stamp, found, _LETTERS)
+    letters = [part[0] for part in re.finditer(r"([A-Za-z])\1*", _QUOTED.sub("", given.name))]
+    return _parts_in_order(stamp, letters, _LETTERS)
 
 
 def _written(node: exp.TimeToStr) -> tuple[exp.Expr, int] | None:
@@ -299,7 +299,9 @@ def _written(node: exp.TimeToStr) -> tuple[exp.Expr, int] | None:
     return _parts_in_order(node.this, [part[1] for part in _DIRECTIVE.finditer(text)], _CALENDAR)
 
 
-def _parts_in_order(stamp: exp.Expr, found: list[str], known: tuple[str, ...]) -> tuple[exp.Expr, int] | None:
-    if not found or tuple(found) != known[: len(found)]:
+def _parts_in_order(
+    stamp: exp.Expr, letters: list[str], known: tuple[str, ...]
+) -> tuple[exp.Expr, int] | None:
+    if not letters or tuple(letters) != known[: len(letters)]:
         return None
-    return stamp, _UNITS[_FINEST[len(found) - 1]]
+    return stamp, _UNITS[_FINEST[len(letters) - 1]]

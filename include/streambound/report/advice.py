@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streambound.approximate.nightly.advice import Advice, Reaches, Share
+from streambound.approximate.nightly.advice import Advice, Reaches, SharesAtSize
 from streambound.report.tables import aligned
 
 HEADINGS = ("tuples", "units", "policy", "kept", "optimum")
@@ -47,7 +47,7 @@ def _answer(advice: Advice) -> str:
         most = f"{largest.of.size:,} tuples ({largest.of.units:,} units), the most that were tried"
         kept = f"keep {largest.kept:.1%} under {largest.of.choice.policy}"
         return f"no memory that was tried keeps {target}; {most}, {kept}"
-    (share,) = (one for one in advice.kept_by_size if one.of.size == advice.chosen.size)
+    (share,) = (item for item in advice.kept_by_size if item.of.size == advice.chosen.size)
     kept = f"they keep {share.kept:.1%} under {share.of.choice.policy}"
     return f"{_size(advice.chosen)} keep {target}: {kept}{_estimate(advice.chosen)}"
 
@@ -60,8 +60,8 @@ def _optimum(advice: Advice) -> str:
     return f"the optimum reaches it in {_size(advice.optimum)}{_estimate(advice.optimum)}"
 
 
-def _size(found: Reaches) -> str:
-    return f"{found.size:,} tuples ({found.units:,} units)"
+def _size(reaches: Reaches) -> str:
+    return f"{reaches.size:,} tuples ({reaches.units:,} units)"
 
 
 def _estimate(reaches: Reaches) -> str:
@@ -70,10 +70,10 @@ def _estimate(reaches: Reaches) -> str:
     return f"; {reaches.estimated:,} may do (an estimate: a line between the sizes that were tried)"
 
 
-def _row(share: Share) -> tuple[str, ...]:
+def _row(share: SharesAtSize) -> tuple[str, ...]:
     of = share.of
     return f"{of.size:,}", f"{of.units:,}", of.choice.policy, f"{share.kept:.1%}", f"{share.optimum:.1%}"
 
 
-def _ahead(share: Share) -> str:
+def _ahead(share: SharesAtSize) -> str:
     return ", ".join(f"{policy} {kept:.1%}" for policy, kept in share.ahead)

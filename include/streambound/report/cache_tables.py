@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streambound.approximate.nightly.advice import Share, kept_by_size
+from streambound.approximate.nightly.advice import SharesAtSize, kept_by_size
 from streambound.approximate.nightly.night import Night
 from streambound.report.tables import aligned
 from streambound.results import CacheAnswer
@@ -14,12 +14,12 @@ def kept(answer: CacheAnswer, units: int | None, exact: int) -> str:
     """How much of an exact answer an evaluation in k tuples has, and what it says of that itself."""
     memory = f"{answer.size:,} tuples" + ("" if units is None else f" ({units:,} units)")
     share = f" ({answer.results / exact:.2%})" if exact else ""
-    found = f"{answer.results:,} were found{share} in {memory} under {answer.policy}"
+    sentence = f"{answer.results:,} were found{share} in {memory} under {answer.policy}"
     said = "it could not estimate how many there are"
     if answer.estimated_results is not None:
         error = answer.standard_error or 0.0
         said = f"it estimated {answer.estimated_results:,.0f}, with a standard error of {error:,.0f}"
-    return f"{answer.query}: of {exact:,} results in all {found}; {said}"
+    return f"{answer.query}: of {exact:,} results in all {sentence}; {said}"
 
 
 def trade_off(night: Night) -> str:
@@ -34,20 +34,20 @@ def trade_off(night: Night) -> str:
     return "\n".join(_lines(night, kept_by_size(night)))
 
 
-def _lines(night: Night, found: tuple[Share, ...]) -> Iterator[str]:
+def _lines(night: Night, by_size: tuple[SharesAtSize, ...]) -> Iterator[str]:
     days = f"the last {night.held_out} of {len(night.days)} days, {night.days[0]} to {night.days[-1]}"
     yield f"{night.query}: what is kept of {night.possible:,} results on {days}"
-    policies = list(dict.fromkeys(judged.contender.policy for share in found for judged in share.of.judged))
+    policies = list(dict.fromkeys(judged.contender.policy for share in by_size for judged in share.of.judged))
     headings = ("k", "units", *policies, "optimum", "chosen")
-    rows = [_row(share, policies, night.possible) for share in found]
+    rows = [_row(share, policies, night.possible) for share in by_size]
     yield aligned(headings, rows, headings[:-1])
-    for share in found:
+    for share in by_size:
         if share.ahead:
             more = ", ".join(f"{policy} {kept:.2%}" for policy, kept in share.ahead)
             yield f"k = {share.of.size:,}: {more} kept more, and was not chosen: {share.of.choice.why}"
-    if not any(share.ahead for share in found):
+    if not any(share.ahead for share in by_size):
         yield "no policy keeps more than the chosen one at any size"
-    for share in found:
+    for share in by_size:
         if share.of.estimate is not None:
             yield f"k = {share.of.size:,}: over these days alone a pass {share.of.estimate.sentence()}"
     for fit in night.drifts:
@@ -55,7 +55,7 @@ def _lines(night: Night, found: tuple[Share, ...]) -> Iterator[str]:
             yield f"its streams have drifted: {fit.sentence()}"
 
 
-def _row(share: Share, policies: list[str], possible: int) -> tuple[str, ...]:
+def _row(share: SharesAtSize, policies: list[str], possible: int) -> tuple[str, ...]:
     best: dict[str, int] = {}
     for judged in share.of.judged:
         best[judged.contender.policy] = max(best.get(judged.contender.policy, 0), judged.kept)

@@ -13,7 +13,7 @@ from typing import Any
 
 from streambound.compiler import Planned, Report
 from streambound.errors import Place, QueryError, StreamboundError, UnsupportedError
-from streambound.report.codes import address
+from streambound.report.code_pages import address
 from streambound.report.suggestions import cost_text, declared_text
 from streambound.report.verdicts import plan_text, verdict_text
 
@@ -49,15 +49,15 @@ def marked(
         if suggestion.whole is not None
     ]
     # What an engine keeps stands in a table below.
-    told = verdict_text(replace(report, engine=None), "")
+    text = verdict_text(replace(report, engine=None), "")
     if job is not None and report.verdict == "bounded":
-        told = f"{told}\n{plan_text(job)}"
+        text = f"{text}\n{plan_text(job)}"
     table = "".join(
         f"\n\n{line}" if not n else f"\n{line}" for n, line in enumerate(_answers(report, job, said))
     )
-    found: Object = {"query": report.query, "verdict": report.verdict, "span": [*span]}
+    body: Object = {"query": report.query, "verdict": report.verdict, "span": [*span]}
     marked = {"marks": marks(report, sql, span), "fixes": fixes}
-    return {**found, **marked, "hover": _fenced(told) + table}
+    return {**body, **marked, "hover": _fenced(text) + table}
 
 
 def marks(report: Report, sql: str, span: tuple[int, int]) -> list[Object]:
@@ -95,8 +95,8 @@ def _findings(report: Report) -> Iterator[tuple[str, str, Place | None]]:
         for unsupported_error in report.error.blockers:
             yield unsupported_error.code, _error_text(unsupported_error), unsupported_error.place
     elif report.error is not None:
-        others = report.error.others if isinstance(report.error, QueryError) else ()
-        for error in (report.error, *others):
+        rest = report.error.others if isinstance(report.error, QueryError) else ()
+        for error in (report.error, *rest):
             yield error.code, _error_text(error), error.place
     elif report.verdict != "bounded":
         for number, reason in enumerate(report.reasons):
@@ -133,6 +133,6 @@ def _span(sql: str, place: Place | None, statement: tuple[int, int]) -> list[int
 
 def _fenced(text: str, language: str = "text") -> str:
     """The text as a block of Markdown that nothing in it ends."""
-    longest = max((len(found) for found in _BACKTICKS.findall(text)), default=0)
+    longest = max((len(run) for run in _BACKTICKS.findall(text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text}\n{fence}"

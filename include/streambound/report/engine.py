@@ -7,8 +7,8 @@ from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
 from streambound.compiler import Report
-from streambound.engines.kept import Held, OnEngine
 from streambound.engines.model import Growth, Keeps
+from streambound.engines.state import OnEngine, OperatorState
 from streambound.errors import Place, underlined
 from streambound.report.sizes import size_text
 
@@ -35,23 +35,23 @@ def summary(on_engine: OnEngine) -> str:
     return f"as it is written, what {on_engine.named} keeps {verb}{on_engine.growth.words}{bound}"
 
 
-def held_text(one: Held) -> str:
+def operator_text(state: OperatorState) -> str:
     """An operator, what is kept of it, when that goes, how it grows and why, and how that is known."""
-    said = f"{one.operator.kind.value} {one.operator.text}: {one.what}"
-    if one.rule is None or one.growth is Growth.REFUSED:
+    said = f"{state.operator.kind.value} {state.operator.text}: {state.what}"
+    if state.rule is None or state.growth is Growth.REFUSED:
         return said
-    cleaned = "" if one.rule.keeps is Keeps.NOTHING else f"; cleaned: {one.rule.cleans}"
-    why = f", since {one.why}" if one.why else ""
-    return f"{said}{cleaned}; {one.growth.words}{why} ({one.rule.source.evidence})"
+    cleaned = "" if state.rule.keeps is Keeps.NOTHING else f"; cleaned: {state.rule.cleans}"
+    why = f", since {state.why}" if state.why else ""
+    return f"{said}{cleaned}; {state.growth.words}{why} ({state.rule.source.evidence})"
 
 
 def engine_lines(on_engine: OnEngine, sql: str) -> Iterator[str]:
     """The lines below a verdict: each operator at its place, and the notes."""
     yield f"  {code_of(on_engine.growth)}: {summary(on_engine)}"
-    for one in on_engine.held:
-        yield f"    {held_text(one)}"
-        if one.operator.place != Place(1, 1):
-            yield from underlined(sql, one.operator.place)
+    for state in on_engine.held:
+        yield f"    {operator_text(state)}"
+        if state.operator.place != Place(1, 1):
+            yield from underlined(sql, state.operator.place)
     yield from (f"    note: {note}" for note in on_engine.notes)
 
 
@@ -132,6 +132,8 @@ def kept_text(on_engine: OnEngine) -> str:
     """What is kept in all, and of the operators that decide it, in a few words."""
     if not on_engine.held:
         return "nothing"
-    decisive = (one for one in on_engine.held if one.growth is on_engine.growth)
-    told = dict.fromkeys(f"{one.operator.kind.value} {one.operator.text}: {one.what}" for one in decisive)
-    return f"{on_engine.growth.words} ({'; '.join(told)})"
+    decisive = (state for state in on_engine.held if state.growth is on_engine.growth)
+    texts = dict.fromkeys(
+        f"{item.operator.kind.value} {item.operator.text}: {item.what}" for item in decisive
+    )
+    return f"{on_engine.growth.words} ({'; '.join(texts)})"

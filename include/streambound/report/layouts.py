@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from streambound.query.column_types import Value
 from streambound.query.model import Attribute, Query
-from streambound.query.values import Value
 from streambound.synopsis.plan import Condition, Extremum, Keep, Key, StreamSynopsis
 
 # Values of a list that an explanation shows before it says how many more there are.

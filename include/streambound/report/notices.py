@@ -50,9 +50,9 @@ def notice(
     shown = findings[:LISTED]
     lines = [f"{number} in run {run_id} of {job}", f"run: {run_page}"]
     for kind, title in TITLES.items():
-        if mine := [one for one in shown if one.kind == kind]:
+        if mine := [output for output in shown if output.kind == kind]:
             lines += ["", title]
-            lines += [line for one in mine for line in _lines(one, page_of(one))]
+            lines += [line for item in mine for line in _lines(item, page_of(item))]
     if len(findings) > LISTED:
         lines += ["", f"and {len(findings) - LISTED} more: see the run"]
     text = "\n".join(lines)
@@ -63,14 +63,14 @@ def notice(
         "run_id": run_id,
         "run_page": run_page,
         "total": len(findings),
-        "findings": [_json(one, page_of(one)) for one in shown],
+        "findings": [_json(output, page_of(output)) for output in shown],
     }
     return Notice(subject, text, body)
 
 
 def _lines(finding: Finding, page: str | None) -> list[str]:
-    told = f"- {finding.subject}: {_short(finding.message)}"
-    return [told, f"  {page}"] if page else [told]
+    line = f"- {finding.subject}: {_short(finding.message)}"
+    return [line, f"  {page}"] if page else [line]
 
 
 def _json(finding: Finding, page: str | None) -> dict[str, Any]:

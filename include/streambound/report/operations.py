@@ -6,15 +6,14 @@ import datetime as dt
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from streambound.query.column_types import Family
 from streambound.query.model import Op
 from streambound.query.operators import Aggregate, Framing, Kind, Ranking
-from streambound.query.values import Family
 from streambound.query.windows import SESSIONS
 from streambound.report.sizes import units_text
 from streambound.synopsis.flow import (
     Applied,
     Computed,
-    Framed,
     Grouped,
     Guarded,
     Hopped,
@@ -26,6 +25,7 @@ from streambound.synopsis.flow import (
     Settled,
     TimeFiltered,
     Times,
+    WindowFunctions,
     nodes,
 )
 
@@ -141,7 +141,7 @@ def _parted(node: Applied, partition: tuple[int, ...]) -> tuple[str, ...]:
     return (f"Dropped when {below.outputs[min(times.every)][0]} is over.",)
 
 
-def _of_frames(node: Applied, operation: Framed) -> tuple[str, tuple[str, ...]]:
+def _of_frames(node: Applied, operation: WindowFunctions) -> tuple[str, tuple[str, ...]]:
     then: Framing = operation.then
     below = node.inputs[0]
     titles = list[str]()
@@ -157,8 +157,8 @@ def _of_guards(node: Applied, operation: Guarded) -> tuple[str, tuple[str, ...]]
     return "rows that a match may still change", notes
 
 
-def _of_guard(negated: bool, found: Node) -> str:
-    columns = ", ".join(name for name, _ in found.outputs) or "nothing"
+def _of_guard(negated: bool, node: Node) -> str:
+    columns = ", ".join(name for name, _ in node.outputs) or "nothing"
     what = "that none must match" if negated else "that one must match"
     return f"rows {what}, by {columns}"
 
@@ -203,7 +203,7 @@ def _of_settled(node: Applied, operation: Settled) -> tuple[str, tuple[str, ...]
 _SAID: dict[type, Callable[[Applied, Any], tuple[str, tuple[str, ...]]]] = {
     Grouped: _of_groups,
     Ranked: _of_ranks,
-    Framed: _of_frames,
+    WindowFunctions: _of_frames,
     Guarded: _of_guards,
     Joined: _of_joins,
     Hopped: _of_hops,

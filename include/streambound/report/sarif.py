@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from streambound.boundedness.codes import CODES
+from streambound.boundedness.reason_codes import REASON_CODES
 from streambound.compiler import Report
-from streambound.engines.kept import OnEngine
+from streambound.engines.state import OnEngine
 from streambound.errors import Place, UnsupportedError
-from streambound.report.codes import address, errors, meaning, page
+from streambound.report.code_pages import address, errors, meaning, page
 from streambound.settings import version
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -36,9 +36,9 @@ class Checked:
     sql: str
 
 
-def sarif(found: Iterable[Object]) -> Object:
+def sarif(entries: Iterable[Object]) -> Object:
     """The log of one run of ``streambound check``, from the results of all its reports."""
-    listed = list(found)
+    listed = list(entries)
     codes = sorted({result["ruleId"] for result in listed})
     for result in listed:
         result["ruleIndex"] = codes.index(result["ruleId"])
@@ -53,7 +53,7 @@ def sarif(found: Iterable[Object]) -> Object:
 
 
 def _rule(code: str) -> Object:
-    declared, error = CODES.get(code), errors().get(code)
+    declared, error = REASON_CODES.get(code), errors().get(code)
     fix = declared.fix if declared else "The message says what is accepted, and one way to mend it."
     criteria = dict.fromkeys((declared.preserving, declared.eliminating)) if declared else {}
     text = " ".join([meaning(code), fix, *(f"Criterion: {criterion}." for criterion in criteria)])
@@ -85,28 +85,28 @@ def results(checked: Checked) -> Iterator[Object]:
         for number, reason in enumerate(report.reasons):
             names = tuple(map(str, reason.attributes))
             where = f" (branch: {reason.branch})" if reason.branch else ""
-            found = _result(checked, reason.code, f"{reason.message}{where}", reason.place, names)
+            entry = _result(checked, reason.code, f"{reason.message}{where}", reason.place, names)
             if report.causes:
-                found["properties"]["causes"] = [cause.message for cause in report.causes]
+                entry["properties"]["causes"] = [cause.message for cause in report.causes]
             fixes = [
                 _fix(checked, suggestion.change, suggestion.whole)
                 for suggestion in report.suggestions
                 if suggestion.whole is not None
             ]
             if number == 0 and fixes:
-                found["fixes"] = fixes
-            yield found
+                entry["fixes"] = fixes
+            yield entry
 
 
 def _of_engine(checked: Checked, on_engine: OnEngine) -> Iterator[Object]:
     """A note on each operator of which something is kept, with what people run into on the first."""
-    from streambound.report.engine import code_of, held_text
+    from streambound.report.engine import code_of, operator_text
 
-    for number, held in enumerate(on_engine.held):
+    for number, state in enumerate(on_engine.held):
         notes = "".join(f"; {note}" for note in on_engine.notes) if number == 0 else ""
-        text = f"{on_engine.named}: {held_text(held)}{notes}"
-        names = (on_engine.engine.name, held.operator.kind.value, held.operator.text)
-        result = _result(checked, code_of(held.growth), text, held.operator.place, names)
+        text = f"{on_engine.named}: {operator_text(state)}{notes}"
+        names = (on_engine.engine.name, state.operator.kind.value, state.operator.text)
+        result = _result(checked, code_of(state.growth), text, state.operator.place, names)
         yield result | {"level": "note"}
 
 
@@ -128,8 +128,8 @@ def _result(checked: Checked, code: str, message: str, place: Place | None, name
 
 
 def _properties(report: Report, names: tuple[str, ...]) -> Object:
-    found = {"query": report.query, "verdict": report.verdict, "final": report.final, "attributes": [*names]}
-    return found | ({"assumes": [*report.assumes]} if report.assumes else {})
+    body = {"query": report.query, "verdict": report.verdict, "final": report.final, "attributes": [*names]}
+    return body | ({"assumes": [*report.assumes]} if report.assumes else {})
 
 
 def _artifact(path: Path) -> Object:

@@ -105,12 +105,12 @@ def _why_none(job: Decided, outcome: str) -> str:
 
 
 def _story_of(job: Decided, reason: str, witness: Witness, judge: Evaluator) -> Story:
-    for numbers, other, suffix in _choices(witness):
-        answers = [_answers(job.statement, witness, chosen, suffix, judge) for chosen in (numbers, other)]
+    for numbers, second, suffix in _choices(witness):
+        answers = [_answers(job.statement, witness, chosen, suffix, judge) for chosen in (numbers, second)]
         if _counts_by_row(answers[0]) != _counts_by_row(answers[1]):
             histories = tuple(
                 History(_events(job.statement, witness, chosen, apart), given)
-                for chosen, apart, given in ((numbers, other, answers[0]), (other, numbers, answers[1]))
+                for chosen, apart, given in ((numbers, second, answers[0]), (second, numbers, answers[1]))
             )
             names = tuple(name for name, _ in job.statement.outputs)
             static = witness.static or None
@@ -140,7 +140,7 @@ def _choices(witness: Witness) -> Iterator[tuple[tuple[int, ...], tuple[int, ...
         chosen for number in (1, 0, *range(2, witness.size + 1)) for chosen in combinations(slots, number)
     ]
     pairs = sorted(combinations(subsets, 2), key=lambda pair: len(pair[0]) != len(pair[1]))
-    yield from ((one, other, suffix) for one, other in pairs for suffix in slots)
+    yield from ((first, second, suffix) for first, second in pairs for suffix in slots)
 
 
 def _answers(
@@ -155,17 +155,17 @@ def _answers(
 
 def _counts_by_row(answers: Sequence[Answer]) -> dict[tuple[Any, ...], int]:
     """How often each row is answered, in whatever order."""
-    found: dict[tuple[Any, ...], int] = {}
+    counts: dict[tuple[Any, ...], int] = {}
     for answer in answers:
-        found[answer.row] = found.get(answer.row, 0) + answer.count
-    return found
+        counts[answer.row] = counts.get(answer.row, 0) + answer.count
+    return counts
 
 
 def _events(
-    statement: Statement, witness: Witness, chosen: Sequence[int], other: Sequence[int]
+    statement: Statement, witness: Witness, chosen: Sequence[int], second: Sequence[int]
 ) -> tuple[tuple[Event, bool], ...]:
     """The events of a history, and whether they are in another one."""
-    optional = [event for k in chosen if k not in other for event in witness.slots[k].optional]
+    optional = [event for k in chosen if k not in second for event in witness.slots[k].optional]
     return tuple(
         (dict(event), all(event is not own for own in optional))
         for event in witness.events(statement, chosen)

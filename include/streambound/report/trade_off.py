@@ -8,9 +8,9 @@ from math import log
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streambound.approximate.nightly.advice import Share, kept_by_size
+from streambound.approximate.nightly.accuracy import ERRORS
+from streambound.approximate.nightly.advice import SharesAtSize, kept_by_size
 from streambound.approximate.nightly.benchmark import Judged
-from streambound.approximate.nightly.compared import ERRORS
 from streambound.approximate.nightly.night import Night
 from streambound.approximate.policies import POLICIES
 from streambound.durable import replaced
@@ -54,29 +54,31 @@ def draw(night: Night, path: Path) -> None:
 def _estimated(night: Night) -> Iterator[str]:
     """What the evaluation's own estimate of these results is, where it is off by the most."""
     seen = [of_size.estimate for of_size in night.sizes if of_size.estimate is not None]
-    told = [compared for compared in seen if compared.estimated is not None and compared.off is not None]
-    if told:
-        worst = max(told, key=lambda compared: compared.off or 0.0)
+    estimated_sizes = [
+        compared for compared in seen if compared.estimated is not None and compared.off is not None
+    ]
+    if estimated_sizes:
+        worst = max(estimated_sizes, key=lambda compared: compared.off or 0.0)
         stated = f"{worst.estimated:,.0f} ± {ERRORS * worst.error:,.0f}"
-        held = "holds" if worst.holds else "does not hold"
-        yield f"over these days alone: {worst.exact:,} results, and the estimate, {stated}, {held}"
+        verdict = "holds" if worst.holds else "does not hold"
+        yield f"over these days alone: {worst.exact:,} results, and the estimate, {stated}, {verdict}"
 
 
 def _draw_shares(axes: Axes, night: Night) -> None:
-    found = kept_by_size(night)
-    _draw_optimum(axes, found)
-    curves = _curves(found)
+    by_size = kept_by_size(night)
+    _draw_optimum(axes, by_size)
+    curves = _curves(by_size)
     aside = {policy: APART ** (place - (len(curves) - 1) / 2) for place, policy in enumerate(curves)}
     for policy, curve in curves.items():
         _draw_policy(axes, policy, curve, aside[policy], night)
-    _draw_chosen(axes, found, aside)
-    _label(axes, found)
+    _draw_chosen(axes, by_size, aside)
+    _label(axes, by_size)
 
 
-def _curves(found: Sequence[Share]) -> Mapping[str, list[Judged]]:
+def _curves(by_size: Sequence[SharesAtSize]) -> Mapping[str, list[Judged]]:
     """For each policy what it kept at each size; of HEEB the best alpha."""
     curves: dict[str, list[Judged]] = {}
-    for share in found:
+    for share in by_size:
         best: dict[str, Judged] = {}
         for judged in share.of.judged:
             policy = judged.contender.policy
@@ -107,23 +109,23 @@ def _draw_policy(axes: Axes, policy: str, curve: list[Judged], aside: float, nig
     )
 
 
-def _draw_optimum(axes: Axes, found: Sequence[Share]) -> None:
-    sizes, optimum = [share.of.size for share in found], [share.optimum for share in found]
+def _draw_optimum(axes: Axes, by_size: Sequence[SharesAtSize]) -> None:
+    sizes, optimum = [share.of.size for share in by_size], [share.optimum for share in by_size]
     axes.plot(sizes, optimum, label="optimum", color="black", marker=".", linewidth=1.6)
 
 
-def _draw_chosen(axes: Axes, found: Sequence[Share], aside: Mapping[str, float]) -> None:
+def _draw_chosen(axes: Axes, by_size: Sequence[SharesAtSize], aside: Mapping[str, float]) -> None:
     ring: dict[str, Any] = {"facecolors": "none", "edgecolors": "black", "linewidths": 1.4, "zorder": 5}
     # The choice of an earlier night that stands may be of a policy that took no part in this one.
-    sizes = [share.of.size * aside.get(share.of.choice.policy, 1.0) for share in found]
-    axes.scatter(sizes, [share.kept for share in found], s=120, label="chosen", **ring)
+    sizes = [share.of.size * aside.get(share.of.choice.policy, 1.0) for share in by_size]
+    axes.scatter(sizes, [share.kept for share in by_size], s=120, label="chosen", **ring)
 
 
-def _label(axes: Axes, found: Sequence[Share]) -> None:
+def _label(axes: Axes, by_size: Sequence[SharesAtSize]) -> None:
     from matplotlib.ticker import PercentFormatter
 
     axes.set_xscale("log")
-    _tick(axes, found)
+    _tick(axes, by_size)
     axes.margins(x=0.1)
     axes.set_ylim(bottom=0)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
@@ -133,15 +135,15 @@ def _label(axes: Axes, found: Sequence[Share]) -> None:
     axes.legend(fontsize=9)
 
 
-def _tick(axes: Axes, found: Sequence[Share]) -> None:
+def _tick(axes: Axes, by_size: Sequence[SharesAtSize]) -> None:
     """Below each size its units and its choice; slanted and without units where sizes are close."""
-    sizes = [share.of.size for share in found]
-    chosen = [f"{share.of.choice.policy}, {share.kept:.1%}" for share in found]
+    sizes = [share.of.size for share in by_size]
+    chosen = [f"{share.of.choice.policy}, {share.kept:.1%}" for share in by_size]
     gaps = [log(more / less) for less, more in pairwise(sizes)]
     if gaps and min(gaps) < ROOM * sum(gaps):
         labels = [f"{size:,}: {choice}" for size, choice in zip(sizes, chosen, strict=True)]
         axes.set_xticks(sizes, labels, rotation=30, ha="right", rotation_mode="anchor")
     else:
-        units = [f"{share.of.size:,}\n{share.of.units:,} units" for share in found]
+        units = [f"{share.of.size:,}\n{share.of.units:,} units" for share in by_size]
         axes.set_xticks(sizes, [f"{u}\nchosen: {choice}" for u, choice in zip(units, chosen, strict=True)])
     axes.minorticks_off()

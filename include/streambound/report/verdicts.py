@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from streambound.boundedness.codes import CODES
+from streambound.boundedness.reason_codes import REASON_CODES
 from streambound.boundedness.verdict import Reason
 from streambound.compiler import Planned, Report
 from streambound.errors import StreamboundError, underlined
 from streambound.query.model import Query
-from streambound.report.codes import page
+from streambound.report.code_pages import page
 from streambound.report.sizes import size_text
 from streambound.report.suggestions import suggestion_lines
 
@@ -48,14 +48,14 @@ def verdict_text(
         lines.append(f"  {cause.message}")
         lines.extend(underlined(sql, cause.place) if cause.place is not None else ())
         lines.append(f"    fix: {cause.fix}")
-    for reason, others in _grouped(report, whole):
+    for reason, rest in _grouped(report, whole):
         lines.extend(_reason_lines(reason, sql))
         if report.verdict != "bounded":
             if reason.branch:
                 lines.append(f"    branch: {reason.branch}")
-            if others:
-                lines.append(f"    and so of {_listed(others)}")
-            criterion = CODES[reason.code].criterion(report.projection)
+            if rest:
+                lines.append(f"    and so of {_listed(rest)}")
+            criterion = REASON_CODES[reason.code].criterion(report.projection)
             lines.append(f"    criterion: {criterion}; see {page(reason.code)}")
     if (final := FINALS.get(report.final)) is not None and report.final != report.verdict:
         lines.append(f"  {final}")
@@ -79,11 +79,11 @@ def _grouped(report: Report, whole: bool) -> Iterator[tuple[Reason, list[Reason]
     if whole:
         yield from ((reason, []) for reason in report.reasons)
         return
-    found: dict[str, list[Reason]] = {}
+    groups: dict[str, list[Reason]] = {}
     for reason in report.reasons:
-        found.setdefault(reason.code, []).append(reason)
-    for first, *others in found.values():
-        yield first, others
+        groups.setdefault(reason.code, []).append(reason)
+    for first, *rest in groups.values():
+        yield first, rest
 
 
 def _listed(reasons: Sequence[Reason]) -> str:
@@ -110,19 +110,19 @@ def _indented(text: str) -> str:
 def plan_text(job: Planned) -> str:
     """The plan of a bounded query: what is kept of each stream, and why that is enough."""
     # Loaded here: a check prints no plan.
-    from streambound.report.kept import explained
+    from streambound.report.plan_words import explained
 
-    found_explained = explained(job)
-    if not found_explained.parts:
-        return found_explained.sentence
+    explained_plan = explained(job)
+    if not explained_plan.parts:
+        return explained_plan.sentence
     if job.query is not None or job.node is not None:
-        return found_explained.parts[0].text
+        return explained_plan.parts[0].text
     parts = [
         f"{number}. {part_text(query)}\n{_indented(words.text)}"
-        for number, (query, words) in enumerate(zip(job.parts, found_explained.parts, strict=True), start=1)
+        for number, (query, words) in enumerate(zip(job.parts, explained_plan.parts, strict=True), start=1)
     ]
     return "\n".join(
-        [f"The answer is put together from {len(parts)} parts, {found_explained.size} in all:", *parts]
+        [f"The answer is put together from {len(parts)} parts, {explained_plan.size} in all:", *parts]
     )
 
 

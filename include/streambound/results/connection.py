@@ -122,8 +122,8 @@ def _cure(reason: str) -> str:
         "locked": "wait for the other writer to end, and run again",
         "full": "free some space on the disk",
     }
-    found = [cure for sign, cure in cures.items() if sign in reason]
-    return found[0] if found else "check that the server runs and that STREAMBOUND_DATABASE_URL is right"
+    fitting = [cure for sign, cure in cures.items() if sign in reason]
+    return fitting[0] if fitting else "check that the server runs and that STREAMBOUND_DATABASE_URL is right"
 
 
 def prepare(engine: Engine) -> None:

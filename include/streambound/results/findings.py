@@ -67,20 +67,16 @@ def turned_unbounded(
         earlier: of each query and criterion the newest verdict before, of those that decided.
     """
     before = {(verdict_record.query, verdict_record.criterion): verdict_record for verdict_record in earlier}
-    told = []
+    turned = []
     for record in verdict_records:
-        known_verdict_record = before.get((record.query, record.criterion))
-        if (
-            record.verdict != "unbounded"
-            or known_verdict_record is None
-            or known_verdict_record.verdict != "bounded"
-        ):
+        former = before.get((record.query, record.criterion))
+        if record.verdict != "unbounded" or former is None or former.verdict != "bounded":
             continue
         why = "; ".join(str(reason.get("message", "")) for reason in record.reasons[:1])
-        edited = "" if known_verdict_record.sql == record.sql else ", and its text has changed since"
-        message = f"unbounded, bounded on {known_verdict_record.checked_at:%Y-%m-%d %H:%M} UTC{edited}"
-        told.append(Finding("verdict", "query", record.query, f"{message}: {why}" if why else message))
-    return told
+        edited = "" if former.sql == record.sql else ", and its text has changed since"
+        message = f"unbounded, bounded on {former.checked_at:%Y-%m-%d %H:%M} UTC{edited}"
+        turned.append(Finding("verdict", "query", record.query, f"{message}: {why}" if why else message))
+    return turned
 
 
 def failed_expectations(outcomes: Iterable[QualityOutcome]) -> list[Finding]:
@@ -110,8 +106,8 @@ def _failure(outcome: QualityOutcome) -> str:
 
 
 def _reasons(item: Mapping[str, object]) -> Sequence[object]:
-    found = item.get("reasons")
-    return found if isinstance(found, (list, tuple)) else ()
+    reasons = item.get("reasons")
+    return reasons if isinstance(reasons, (list, tuple)) else ()
 
 
 def nearly_full(
@@ -127,15 +123,15 @@ def nearly_full(
         cached: queries that were answered in k tuples of memory, which is meant to be full.
     """
     before, full = {answer.query: answer for answer in earlier}, frozenset(cached)
-    told = []
-    for one in answers:
-        if one.query in full or not _above(one) or not _grown(one, before.get(one.query)):
+    filled = []
+    for item in answers:
+        if item.query in full or not _above(item) or not _grown(item, before.get(item.query)):
             continue
-        assert one.peak_units is not None and one.units
-        share = one.peak_units * 100 // one.units
-        message = f"its state took {one.peak_units:,} of at most {one.units:,} units ({share}%)"
-        told.append(Finding("state", "query", one.query, message))
-    return told
+        assert item.peak_units is not None and item.units
+        share = item.peak_units * 100 // item.units
+        message = f"its state took {item.peak_units:,} of at most {item.units:,} units ({share}%)"
+        filled.append(Finding("state", "query", item.query, message))
+    return filled
 
 
 def _above(answer: Answer) -> bool:

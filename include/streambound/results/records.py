@@ -60,7 +60,7 @@ class VerdictRecord:
     @classmethod
     def from_json(cls, run_id: str, body: Mapping[str, Any], checked_at: dt.datetime, job: str = "") -> Self:
         """The record of one object of ``check --format json``; a key ``sql`` may be added to it."""
-        said = {one.name: body[one.name] for one in fields(cls) if body.get(one.name) is not None}
+        said = {field.name: body[field.name] for field in fields(cls) if body.get(field.name) is not None}
         lists = {name: tuple(value) for name, value in said.items() if isinstance(value, list)}
         return cls(**{**said, **lists, "run_id": run_id, "checked_at": checked_at, "job": job})
 

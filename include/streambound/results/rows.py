@@ -34,10 +34,10 @@ class Rows:
             self._engine = engine
         return self._engine
 
-    def _write(self, table: Table, records: Sequence[Record], *, keep_known: bool = False) -> None:
+    def _write(self, table: Table, records: Sequence[Record], *, keep_existing: bool = False) -> None:
         if records:
             with transaction(self._ready(), writing=True) as connection:
-                upsert(connection, table, [asdict(record) for record in records], keep_known)
+                upsert(connection, table, [asdict(record) for record in records], keep_existing)
 
     def _write_run(
         self, table: Table, run_id: str, job: str, records: Sequence[Record], *which: ColumnElement[bool]
@@ -85,8 +85,8 @@ class Rows:
         key = list(table.primary_key)
         # Ranked by columns of an index alone, so that only the rows that are wanted are read.
         ranked: Subquery = select(*key, place.label("place")).where(*where).subquery()
-        found = select(table).join(ranked, and_(*(column == ranked.c[column.name] for column in key)))
-        return self._read(kind, found.where(ranked.c.place <= number).order_by(*keys, ranked.c.place))
+        query = select(table).join(ranked, and_(*(column == ranked.c[column.name] for column in key)))
+        return self._read(kind, query.where(ranked.c.place <= number).order_by(*keys, ranked.c.place))
 
 
 def _last(table: Table) -> tuple[ColumnElement[Any], ...]:

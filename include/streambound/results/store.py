@@ -57,7 +57,7 @@ class Results(Rows):
 
     def record_run(self, run: Run) -> None:
         """Records the start or the end of a run; what is None keeps what was recorded before."""
-        self._write(RUNS, [run], keep_known=True)
+        self._write(RUNS, [run], keep_existing=True)
 
     def record_answer(self, answer: Answer) -> None:
         """Records what one query's evaluation gave."""

@@ -54,11 +54,11 @@ def version_of(connection: Connection) -> int:
     """
     tables = set(inspect(connection).get_table_names())
     if VERSION_TABLE.name in tables:
-        found = connection.execute(select(VERSION_TABLE)).scalars().all()
-        if len(found) != 1 or not found[0].isdecimal() or _revision(int(found[0])) != found[0]:
-            what = ", ".join(map(repr, found)) or "nothing"
+        versions = connection.execute(select(VERSION_TABLE)).scalars().all()
+        if len(versions) != 1 or not versions[0].isdecimal() or _revision(int(versions[0])) != versions[0]:
+            what = ", ".join(map(repr, versions)) or "nothing"
             raise _refused(connection.engine.url, f"no readable schema version ({what})")
-        return int(found[0])
+        return int(versions[0])
     counted = connection.execute(select(COUNTED)).scalar() if COUNTED.name in tables else None
     if counted is None:
         return _recognised(connection) if tables & set(METADATA.tables) else 0
@@ -75,10 +75,10 @@ def is_current(connection: Connection) -> bool:
     """
     # Statements of one transaction do not see one moment: wait for an upgrade that is under way.
     _lock(connection, "pg_advisory_xact_lock_shared")
-    found = version_of(connection)
-    if found > VERSION:
-        raise _refused(connection.engine.url, f"schema version {found}, of a later release")
-    return found == VERSION and inspect(connection).has_table(VERSION_TABLE.name)
+    version = version_of(connection)
+    if version > VERSION:
+        raise _refused(connection.engine.url, f"schema version {version}, of a later release")
+    return version == VERSION and inspect(connection).has_table(VERSION_TABLE.name)
 
 
 def upgrade(connection: Connection) -> None:
@@ -90,10 +90,10 @@ def upgrade(connection: Connection) -> None:
     _lock(connection, "pg_advisory_xact_lock")
     if is_current(connection):
         return
-    found = version_of(connection)
+    version = version_of(connection)
     tables = inspect(connection)
-    if found and not tables.has_table(VERSION_TABLE.name):
-        _alembic(connection, "stamp", found)
+    if version and not tables.has_table(VERSION_TABLE.name):
+        _alembic(connection, "stamp", version)
     if tables.has_table(COUNTED.name):
         connection.execute(DropTable(COUNTED))
     _alembic(connection, "upgrade", VERSION)
@@ -122,9 +122,9 @@ def _alembic(connection: Connection, what: Literal["stamp", "upgrade"], version:
 
 def _recognised(connection: Connection) -> int:
     """The version of a database that names none, by its tables."""
-    found = _shape(connection)
+    shape = _shape(connection)
     for version in range(VERSION, 0, -1):
-        if _shape_of(version) == found:
+        if _shape_of(version) == shape:
             return version
     raise _refused(connection.engine.url, "tables of our names but no schema version")
 

@@ -9,9 +9,9 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 
 def upsert(
-    connection: Connection, table: Table, rows: list[dict[str, Any]], keep_known: bool = False
+    connection: Connection, table: Table, rows: list[dict[str, Any]], keep_existing: bool = False
 ) -> None:
-    """Inserts rows; one whose key exists is replaced, or with ``keep_known`` updated where not NULL."""
+    """Inserts rows; one whose key exists is replaced, or with ``keep_existing`` updated where not NULL."""
     if not rows:
         return
     # The two dialects spell ON CONFLICT alike, but each has a class of its own.
@@ -19,7 +19,7 @@ def upsert(
     statement = insert(table)
     changed = {
         column.name: func.coalesce(statement.excluded[column.name], column)
-        if keep_known
+        if keep_existing
         else statement.excluded[column.name]
         for column in table.columns
         if not column.primary_key

@@ -75,12 +75,12 @@ def shown(
     build: Clauses, query: Query, names: Names, values: Mapping[Attribute, exp.Expr]
 ) -> list[tuple[str, exp.Expr]]:
     """The answer columns: a name, and where its value is."""
-    found = []
+    expressions = []
     for output in query.select:
         term = output.term
         node = constant(term) if isinstance(term, Constant) else values[term].copy()
-        found.append((names.fresh(build.shown(output.name)), node))
-    return found
+        expressions.append((names.fresh(build.shown(output.name)), node))
+    return expressions
 
 
 def constant(term: Constant) -> exp.Expr:

@@ -19,8 +19,8 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from streambound.errors import UnsupportedError
+from streambound.query.column_types import NAN, Family, Type, Value
 from streambound.query.model import Atom, Attribute, Join, Membership, Never, NullTest, Op, Query
-from streambound.query.values import NAN, Family, Type, Value
 from streambound.rewrites.targets import Target
 from streambound.synopsis.plan import Condition, Key, StreamSynopsis
 
@@ -57,12 +57,12 @@ class Names:
     def fresh(self, name: str) -> str:
         """The name, or one like it that is free."""
         name = name if name.strip("*") else "n"
-        found, number = name, 1
-        while found.lower() in self._taken:
+        candidate, number = name, 1
+        while candidate.lower() in self._taken:
             number += 1
-            found = f"{name}{number}"
-        self._taken.add(found.lower())
-        return found
+            candidate = f"{name}{number}"
+        self._taken.add(candidate.lower())
+        return candidate
 
 
 @dataclass(frozen=True)
@@ -114,8 +114,8 @@ class Clauses:
                 subject=self.query.name,
                 fix="run it with streambound, or write the expression with known functions",
             )
-        found = formula_of(column.formula, lambda one: self.column(one.name, attribute.occurrence))
-        return found if isinstance(found, exp.Column) else exp.paren(found)
+        node = formula_of(column.formula, lambda source: self.column(source.name, attribute.occurrence))
+        return node if isinstance(node, exp.Column) else exp.paren(node)
 
     def kind(self, attribute: Attribute) -> Type:
         """The type of a column."""
@@ -226,10 +226,10 @@ def null_test(node: exp.Expr, null: bool) -> exp.Expr:
     return exp.Is(this=node, expression=exp.null() if null else exp.Not(this=exp.null()))
 
 
-def extreme(pick: type[exp.Greatest] | type[exp.Least], first: exp.Expr, *others: exp.Expr) -> exp.Expr:
+def extreme(pick: type[exp.Greatest] | type[exp.Least], first: exp.Expr, *rest: exp.Expr) -> exp.Expr:
     """The greatest or the least of several; of one, that."""
     # The operands are never NULL; without this flag every dialect spells out what would happen if.
-    return pick(this=first, expressions=list(others), ignore_nulls=True) if others else first
+    return pick(this=first, expressions=list(rest), ignore_nulls=True) if rest else first
 
 
 def literal(value: Value, kind: Type, beside: Type) -> exp.Expr:

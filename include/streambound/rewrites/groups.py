@@ -15,9 +15,9 @@ from fractions import Fraction
 from sqlglot import exp
 
 from streambound.errors import PlanError
+from streambound.query.column_types import Type
 from streambound.query.model import Attribute, Constant, Query
 from streambound.query.operators import Aggregate, Kind, Shown
-from streambound.query.values import Type
 from streambound.rewrites.branch import Branch, Kept
 from streambound.rewrites.clauses import Clauses, Names, formula_of, interval
 from streambound.rewrites.intervals import window_table
@@ -26,7 +26,6 @@ from streambound.rewrites.targets import Target
 from streambound.synopsis.flow import (
     Applied,
     Computed,
-    Framed,
     Grouped,
     Guarded,
     Hopped,
@@ -39,6 +38,7 @@ from streambound.synopsis.flow import (
     Reads,
     Settled,
     TimeFiltered,
+    WindowFunctions,
 )
 from streambound.synopsis.plan import Plan
 
@@ -69,7 +69,7 @@ def leaves_of(node: Applied) -> tuple[Grouped, list[Leaf]]:
 _CALLED: dict[type[Operation], str] = {
     Grouped: "GROUP BY",
     Ranked: "the first rows in an order",
-    Framed: "window functions",
+    WindowFunctions: "window functions",
     Guarded: "EXISTS and NOT EXISTS",
     LookedUp: "as-of joins",
     Joined: "joins of rows that change",
@@ -104,10 +104,10 @@ class _Read:
     def columns(self, operation: Grouped, read: Reads) -> dict[int, exp.Expr]:
         """Those of the outputs that an aggregate reads."""
         width = len(self.keys)
-        found = dict(zip(operation.keys, self.keys, strict=True))
+        columns = dict(zip(operation.keys, self.keys, strict=True))
         for position, at in read.positions.items():
-            found[position] = self.keys[at] if at < width else self.others[read.input][at - width]
-        return found
+            columns[position] = self.keys[at] if at < width else self.others[read.input][at - width]
+        return columns
 
 
 def counted(
@@ -125,8 +125,8 @@ def counted(
     """
     once = not build.target.chained
     reads = operation.reads
-    others = {n for one in reads for n in (one.input, *(n for _, n in one.terms))} - {whole}
-    used = [whole, *sorted(others)]
+    inputs = {n for one in reads for n in (one.input, *(n for _, n in one.terms))} - {whole}
+    used = [whole, *sorted(inputs)]
     make = _in_one if once else _side_by_side
     read = make(build, len(operation.keys), below, kinds, used)
     keyed = bool(operation.keys)
@@ -155,7 +155,7 @@ def counted(
         # A literal in GROUP BY would be a position.
         select = select.group_by(*(node.copy() for node in read.keys)) if keyed else select
         kept = (*kept, Kept("GROUP BY", None, formula="a row for each group"))
-    told = tuple(
+    titles = tuple(
         name for (name, _), shown in zip(columns, operation.then.shown, strict=True) if shown.outputs
     )
     return Branch(
@@ -165,7 +165,7 @@ def counted(
         None,
         kept,
         tuple(dict.fromkeys(rule for branch in chosen for rule in branch.rules)),
-        keys=told,
+        keys=titles,
     )
 
 
@@ -187,28 +187,33 @@ def _side_by_side(
         return _Read(below[n].select, columns[:width], {n: columns[width:]}, {n: number(below[n])})
     names = Names()
     keys = [names.fresh(name) for name in below[used[0]].columns[:width]]
-    others = {n: [names.fresh(name) for name in below[n].columns[width:]] for n in used}
+    extra = {n: [names.fresh(name) for name in below[n].columns[width:]] for n in used}
     numbers = {n: names.fresh("n") for n in used}
     source: exp.Query | None = None
     for n in used:
-        one = below[n]
+        input_branch = below[n]
         select = exp.select(
-            *(build.aliased(build.column(c, "g"), k) for c, k in zip(one.columns, keys, strict=False))
+            *(
+                build.aliased(build.column(c, "g"), k)
+                for c, k in zip(input_branch.columns, keys, strict=False)
+            )
         )
         for m in used:
             own = [build.column(c, "g") for c in below[m].columns[width:]]
             nulls = [exp.cast(exp.null(), kind.name) for kind in kinds[m][width:]]
-            found = zip(others[m], own if m == n else nulls, strict=True)
-            select = select.select(*(build.aliased(node, name) for name, node in found))
-            weight = number(one) if m == n else exp.cast(exp.null(), "INT")
+            pairs = zip(extra[m], own if m == n else nulls, strict=True)
+            select = select.select(*(build.aliased(node, name) for name, node in pairs))
+            weight = number(input_branch) if m == n else exp.cast(exp.null(), "INT")
             select = select.select(build.aliased(weight, numbers[m]))
-        select = select.from_(exp.Subquery(this=one.select, alias=exp.TableAlias(this=build.name("g"))))
+        select = select.from_(
+            exp.Subquery(this=input_branch.select, alias=exp.TableAlias(this=build.name("g")))
+        )
         source = select if source is None else exp.union(source, select, distinct=False)
     assert source is not None
     return _Read(
         source,
         tuple(build.column(name, "g") for name in keys),
-        {n: tuple(build.column(name, "g") for name in found) for n, found in others.items()},
+        {n: tuple(build.column(name, "g") for name in pairs) for n, pairs in extra.items()},
         {n: build.column(name, "g") for n, name in numbers.items()},
     )
 
@@ -226,8 +231,8 @@ def _in_one(
     Raises:
         PlanError: a group of the answer has several groups of an input.
     """
-    found = [below[n].merged for n in used]
-    first = found[0]
+    branches = [below[n].merged for n in used]
+    first = branches[0]
     shown = [] if first is None else [node.name for node in first.columns[:width]]
     if first is None or not {name for name, _ in first.by} <= {*shown}:
         raise PlanError(f"groups are made of groups, and {build.target.title} chains no aggregates")
@@ -237,7 +242,7 @@ def _in_one(
     rows: dict[tuple[str, ...], tuple[list[exp.Select], dict[str, list[exp.Expr]]]] = {}
     made: dict[tuple[str, ...], tuple[str, exp.Expr, exp.Expr]] = {}
     tables: list[dict[str, str]] = []
-    for merged in found:
+    for merged in branches:
         if merged is None or {own for _, own in merged.by} != set(keys):
             raise PlanError("aggregates are computed from groups with different keys")
         table = {name: keys[own] for name, own in merged.by}
@@ -246,12 +251,12 @@ def _in_one(
         _, columns = rows.setdefault(read, ([part for part, _ in parts], {}))
         nulls = dict(merged.nulls)
         for name, aggregate in merged.aggregates:
-            each = [others[name] for _, others in parts]
-            told = (*read, type(aggregate).__name__, *(node.sql() for node in each))
-            if told not in made:
-                made[told] = (names.fresh(name), aggregate, nulls[name])
-                columns[made[told][0]] = each
-            table[name] = made[told][0]
+            each = [extra[name] for _, extra in parts]
+            identity = (*read, type(aggregate).__name__, *(node.sql() for node in each))
+            if identity not in made:
+                made[identity] = (names.fresh(name), aggregate, nulls[name])
+                columns[made[identity][0]] = each
+            table[name] = made[identity][0]
         tables.append(table)
     every = [(name, null) for name, _, null in made.values()]
     selects = [
@@ -275,16 +280,18 @@ def _in_one(
             )
         )
 
-    merges = [one for one in found if one is not None]
+    merges = [condition for condition in branches if condition is not None]
     # Groups are those of the first input; without keys there is one, whatever comes.
     always = [named(node, 0) for node in first.conditions] if width else []
 
     def value(node: exp.Expr, n: int) -> exp.Expr:
         node = named(node, n)
-        asked = [one for c in merges[n].conditions if (one := named(c, n)) not in always]
+        asked = [condition for c in merges[n].conditions if (condition := named(c, n)) not in always]
         # NULL is what a value of NULL gives anyway.
         asked = [
-            one for one in asked if not (isinstance(one, exp.Is) and one.this in [*node.find_all(exp.Column)])
+            condition
+            for condition in asked
+            if not (isinstance(condition, exp.Is) and condition.this in [*node.find_all(exp.Column)])
         ]
         return exp.Case().when(exp.and_(*asked), node) if asked else node
 
@@ -292,10 +299,10 @@ def _in_one(
         source,
         tuple(named(node, 0) for node in first.columns[:width]),
         {
-            n: tuple(value(c, at) for c in one.columns[width:])
-            for at, (n, one) in enumerate(zip(used, merges, strict=True))
+            n: tuple(value(c, at) for c in condition.columns[width:])
+            for at, (n, condition) in enumerate(zip(used, merges, strict=True))
         },
-        {n: value(one.number, at) for at, (n, one) in enumerate(zip(used, merges, strict=True))},
+        {n: value(condition.number, at) for at, (n, condition) in enumerate(zip(used, merges, strict=True))},
         tuple(always),
         len(made),
     )
@@ -313,9 +320,9 @@ def _keyed(
     build: Clauses, part: exp.Select, table: Mapping[str, str]
 ) -> tuple[exp.Select, dict[str, exp.Expr]]:
     """A SELECT of its keys alone, under their names in a table, and its other columns."""
-    found = {one.alias_or_name: one.unalias() for one in part.expressions}
-    keys = [build.aliased(found.pop(name), new) for name, new in table.items()]
-    return part.select(*sorted(keys, key=lambda node: node.alias_or_name), append=False), found
+    by_name = {one.alias_or_name: one.unalias() for one in part.expressions}
+    keys = [build.aliased(by_name.pop(name), new) for name, new in table.items()]
+    return part.select(*sorted(keys, key=lambda node: node.alias_or_name), append=False), by_name
 
 
 def _value(
@@ -337,12 +344,12 @@ def _value(
         return node if once else exp.Sum(this=node)
 
     def count(node: exp.Expr) -> exp.Expr:
-        found_node = total(node)
-        return found_node if keyed else exp.Coalesce(this=found_node, expressions=[exp.Literal.number(0)])
+        sum_ = total(node)
+        return sum_ if keyed else exp.Coalesce(this=sum_, expressions=[exp.Literal.number(0)])
 
-    def mean(found_node: exp.Expr, of_number: exp.Expr) -> exp.Expr:
+    def mean(sum_: exp.Expr, of_number: exp.Expr) -> exp.Expr:
         some = exp.Nullif(this=of_number, expression=exp.Literal.number(0))
-        return exp.Div(this=exp.cast(found_node, "DOUBLE"), expression=some)
+        return exp.Div(this=exp.cast(sum_, "DOUBLE"), expression=some)
 
     refused = PlanError(f"{aggregate.text} over a join is not rewritten yet")
     if aggregate.kind not in _PLAIN or aggregate.by is not None or read.measures:
@@ -353,8 +360,8 @@ def _value(
         if aggregate.function not in ("SUM", "AVG") or not read.terms:
             raise refused
         totals = {n: total(numbers[n].copy()) for _, n in read.terms}
-        found = _sum_of([(factor, (n,)) for factor, n in read.terms], totals)
-        return found if aggregate.function == "SUM" else mean(found, total(number.copy()))
+        sum_node = _sum_of([(factor, (n,)) for factor, n in read.terms], totals)
+        return sum_node if aggregate.function == "SUM" else mean(sum_node, total(number.copy()))
     # Rows that are keys alone are counted where what COUNT reads of them is never NULL.
     if aggregate.counts_rows or (
         aggregate.function == "COUNT" and not aggregate.distinct and not set(aggregate.arguments) & set(of)
@@ -399,12 +406,12 @@ def _sum_of(polynomial: Sequence[tuple[Fraction, tuple[int, ...]]], of: Mapping[
         if factor.denominator != 1:
             raise PlanError(f"a factor of a sum is {factor}, which is not rewritten yet")
         node = product_of([of[p].copy() for p in positions])
-        one = exp.Literal.number(factor.numerator)
-        terms.append(node if factor == 1 else exp.Mul(this=one, expression=node))
-    found_node = terms[0]
+        scale = exp.Literal.number(factor.numerator)
+        terms.append(node if factor == 1 else exp.Mul(this=scale, expression=node))
+    sum_node = terms[0]
     for node in terms[1:]:
-        found_node = exp.Add(this=found_node, expression=node)
-    return found_node if len(terms) == 1 else exp.paren(found_node)
+        sum_node = exp.Add(this=sum_node, expression=node)
+    return sum_node if len(terms) == 1 else exp.paren(sum_node)
 
 
 def _shown(
@@ -414,21 +421,23 @@ def _shown(
     of: Mapping[int, exp.Expr],
     values: Sequence[exp.Expr],
 ) -> list[tuple[str, exp.Expr]]:
-    found = []
+    expressions = []
     for one in shown:
         if one.plain:
             node = values[one.values[0]] if one.values else of[one.outputs[0]]
         else:
             node = _formula(one.formula, of, values)
-        found.append((names.fresh(build.shown(one.name)), node.copy()))
-    return found
+        expressions.append((names.fresh(build.shown(one.name)), node.copy()))
+    return expressions
 
 
 def _formula(text: str | None, of: Mapping[int, exp.Expr], values: Sequence[exp.Expr]) -> exp.Expr:
     if text is None:
         raise PlanError("an expression of the answer cannot be computed")
-    known = {f"o{p}": node for p, node in of.items()} | {f"v{i}": node for i, node in enumerate(values)}
-    return formula_of(text, lambda column: exp.paren(known[column.name].copy()))
+    by_placeholder = {f"o{p}": node for p, node in of.items()} | {
+        f"v{i}": node for i, node in enumerate(values)
+    }
+    return formula_of(text, lambda column: exp.paren(by_placeholder[column.name].copy()))
 
 
 def windowed(operation: Grouped, query: Query, plan: Plan, to: Target) -> Branch | None:
@@ -472,15 +481,15 @@ def windowed(operation: Grouped, query: Query, plan: Plan, to: Target) -> Branch
     select = exp.select(*(build.aliased(node, name) for name, node in columns)).from_(source)
     accepted = build.accepted(plan.streams[0])
     select = select.where(*accepted) if accepted else select
-    others = [of[p].copy() for p, term in zip(operation.keys, terms, strict=True) if term not in timed]
-    select = select.group_by(*windows, *others)
+    untimed = [of[p].copy() for p, term in zip(operation.keys, terms, strict=True) if term not in timed]
+    select = select.group_by(*windows, *untimed)
     if operation.then.having is not None:
         select = select.having(_formula(operation.then.having.formula, of, values))
     kept = (Kept("GROUP BY", None, formula="a row for each group of the open windows"),)
-    told = tuple(
+    titles = tuple(
         name for (name, _), shown in zip(columns, operation.then.shown, strict=True) if shown.outputs
     )
-    return Branch(select, tuple(name for name, _ in columns), (), None, kept, ("R7",), False, told)
+    return Branch(select, tuple(name for name, _ in columns), (), None, kept, ("R7",), False, titles)
 
 
 def _length(build: Clauses, attribute: Attribute) -> int | None:

@@ -30,32 +30,32 @@ def within(plan: Plan, build: Clauses) -> Branch:
         raise PlanError("partial matches are kept for longer than any window between the streams")
     if build.target.single_time and len(plan.streams) > 2:
         raise PlanError(f"{build.target.title} joins no more than two streams within windows")
-    select, known = exp.Select(), list[str]()
+    select, joined_aliases = exp.Select(), list[str]()
     for synopsis in plan.streams:
         alias = synopsis.alias
-        conditions = [build.atom(join) for join in _between(plan, alias, known)]
+        conditions = [build.atom(join) for join in _between(plan, alias, joined_aliases)]
         if (
-            known
+            joined_aliases
             and not build.target.theta
             and not any(
                 join.op is Op.EQ and not query.is_timestamp(join.left)
-                for join in _between(plan, alias, known)
+                for join in _between(plan, alias, joined_aliases)
             )
         ):
             raise PlanError(
                 f"streams are joined without an equality, which {build.target.title} does not within windows"
             )
         conditions += [
-            _bound(build, query, one, other, clock.latest[one, other])
-            for one, other in _implied(plan, alias, known)
+            _bound(build, query, item, right, clock.latest[item, right])
+            for item, right in _implied(plan, alias, joined_aliases)
         ]
         accepted = build.accepted(synopsis)
         source: exp.Expr = build.source(alias)
         if accepted:
             inner = exp.select(exp.Star()).from_(source).where(*accepted)
             source = exp.Subquery(this=inner, alias=exp.TableAlias(this=build.name(alias)))
-        select = select.join(source, on=exp.and_(*conditions)) if known else select.from_(source)
-        known.append(alias)
+        select = select.join(source, on=exp.and_(*conditions)) if joined_aliases else select.from_(source)
+        joined_aliases.append(alias)
     columns = shown(build, query, Names(), {a: build.attribute(a) for a in query.projected})
     select = select.select(*(build.aliased(node, name) for name, node in columns))
     kept = [Kept("join", None, formula=plan.formula)]
@@ -76,25 +76,25 @@ def implied_bounds(plan: Plan) -> bool:
     return any(_implied(plan, alias, aliases[:at]) for at, alias in enumerate(aliases))
 
 
-def _between(plan: Plan, alias: str, known: list[str] | tuple[str, ...]) -> list[Join]:
+def _between(plan: Plan, alias: str, joined_aliases: list[str] | tuple[str, ...]) -> list[Join]:
     joins = []
     for join in (*plan.joins, *plan.clock.conditions):
         occurrences = {a.occurrence for a in join.attributes}
-        if alias in occurrences and occurrences - {alias} <= set(known):
+        if alias in occurrences and occurrences - {alias} <= set(joined_aliases):
             joins.append(join)
     return joins
 
 
-def _implied(plan: Plan, alias: str, known: list[str] | tuple[str, ...]) -> list[tuple[str, str]]:
+def _implied(plan: Plan, alias: str, joined_aliases: list[str] | tuple[str, ...]) -> list[tuple[str, str]]:
     """The ordered pairs whose bound no condition says."""
     said = {(o.early, o.late) for o in plan.clock.orders if o.op is not Op.NE}
-    pairs = [pair for other in known for pair in ((alias, other), (other, alias))]
+    pairs = [pair for partner in joined_aliases for pair in ((alias, partner), (partner, alias))]
     return [pair for pair in pairs if pair not in said and pair in plan.clock.latest]
 
 
-def _bound(build: Clauses, query: Query, one: str, other: str, most: int) -> exp.Expr:
+def _bound(build: Clauses, query: Query, first: str, second: str, most: int) -> exp.Expr:
     """``ts(one) <= ts(other) + most``."""
-    early, late = (Attribute(a, str(query.occurrence(a).relation.timestamp)) for a in (one, other))
+    early, late = (Attribute(a, str(query.occurrence(a).relation.timestamp)) for a in (first, second))
     right = shifted(build.attribute(late), build.kind(late), most)
     return NODES[Op.LE](this=build.attribute(early), expression=right)
 

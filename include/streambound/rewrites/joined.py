@@ -29,7 +29,7 @@ def joined(plan: Plan, build: Clauses, sides: Sequence[Side]) -> Branch:
     }
     columns = shown(build, query, names, values)
     select = _from(plan, build, sides).select(*(build.aliased(node, name) for name, node in columns))
-    once = all(side.plain for side in sides) or told(plan, sides)
+    once = all(side.plain for side in sides) or determines_groups(plan, sides)
     answers = prod(
         key.size for side in sides for _, _, key in side.keys if key and key.attribute in query.projected
     )
@@ -71,21 +71,23 @@ def _from(plan: Plan, build: Clauses, sides: Sequence[Side]) -> exp.Select:
     """FROM and its joins: each side after one that it is compared with, where there is one."""
     by_alias = {side.alias: side for side in sides}
     table = {alias: alias for alias in by_alias}
-    select, known, rest = exp.Select(), list[str](), list(by_alias)
+    select, joined_aliases, rest = exp.Select(), list[str](), list(by_alias)
     while rest:
-        alias = next((a for a in rest if between(plan, a, known)), rest[0])
+        alias = next((a for a in rest if between(plan, a, joined_aliases)), rest[0])
         rest.remove(alias)
         conditions = [
-            node for join in between(plan, alias, known) for node in comparison(build, join, by_alias, table)
+            node
+            for join in between(plan, alias, joined_aliases)
+            for node in comparison(build, join, by_alias, table)
         ]
         source = _grouped(build, by_alias[alias])
-        if not known:
+        if not joined_aliases:
             select = select.from_(source)
         elif conditions:
             select = select.join(source, on=exp.and_(*conditions))
         else:
             select = select.join(source, join_type="CROSS")
-        known.append(alias)
+        joined_aliases.append(alias)
     return select
 
 
@@ -111,7 +113,7 @@ def _some(count: exp.Expr) -> exp.Expr:
     return exp.GT(this=count, expression=exp.Literal.number(0))
 
 
-def told(plan: Plan, sides: Sequence[Side]) -> bool:
+def determines_groups(plan: Plan, sides: Sequence[Side]) -> bool:
     """Whether answer rows tell the groups that they are joined from, so that none comes twice."""
     attributes: set[Attribute] = set(plan.query.projected)
     for own, mate in (pair for side in sides for pair in side.cell.same):

@@ -16,8 +16,8 @@ from sqlglot import exp
 
 from streambound.constraints.closure import Closure
 from streambound.errors import PlanError
+from streambound.query.column_types import Value
 from streambound.query.model import Attribute, Join, Op
-from streambound.query.values import Value
 from streambound.rewrites.branch import Branch, Kept, Merged, shown
 from streambound.rewrites.clauses import NODES, Clauses, Names, literal, null_test
 from streambound.rewrites.sides import Side, comparison, end_of, product_of
@@ -65,7 +65,7 @@ def merged(plan: Plan, build: Clauses, sides: Sequence[Side]) -> Branch:
     inner: exp.Query = unions[0]
     for select in unions[1:]:
         inner = exp.union(inner, select, distinct=False)
-    by = [build.column(one.name, UNION) for one in common]
+    by = [build.column(item.name, UNION) for item in common]
     grouped = exp.select(*by).from_(_table(build, inner, UNION))
     aggregates: list[tuple[str, exp.Expr]] = []
     nulls: list[tuple[str, exp.Expr]] = []
@@ -94,8 +94,8 @@ def merged(plan: Plan, build: Clauses, sides: Sequence[Side]) -> Branch:
     inside = {node.name for _, node in columns if isinstance(node, exp.Column)}
     outer = exp.select(*(build.aliased(node, name) for name, node in columns))
     more = Names(name for name, _ in columns)
-    further = [(more.fresh(one.name), one.name) for one in common if one.name not in inside]
-    kept = [Kept("GROUP BY", prod(one.key.size for one in common), sum(side.width for side in renamed))]
+    further = [(more.fresh(item.name), item.name) for item in common if item.name not in inside]
+    kept = [Kept("GROUP BY", prod(item.key.size for item in common), sum(side.width for side in renamed))]
     if query.ring.idempotent and further and build.target.chained:
         # Several groups have the same answer.
         outer, further = outer.distinct(), []
@@ -108,7 +108,7 @@ def merged(plan: Plan, build: Clauses, sides: Sequence[Side]) -> Branch:
         number = more.fresh("n")
         outer = outer.select(build.aliased(weight.copy(), number))
     outer = outer.from_(_table(build, grouped, UNION)).where(*conditions)
-    replicated = any(set(one.own) != {side.alias for side in sides} for one in common)
+    replicated = any(set(item.own) != {side.alias for side in sides} for item in common)
     return Branch(
         outer,
         tuple(name for name, _ in columns),
@@ -117,7 +117,7 @@ def merged(plan: Plan, build: Clauses, sides: Sequence[Side]) -> Branch:
         tuple(kept),
         () if len(sides) == 1 else ("R3",) if replicated else ("R2",),
         merged=Merged(
-            tuple((one.name, frozenset(one.attributes)) for one in common),
+            tuple((item.name, frozenset(item.attributes)) for item in common),
             inner,
             tuple(nulls),
             tuple(aggregates),
@@ -157,16 +157,16 @@ def _common(plan: Plan, sides: Sequence[Side], names: Names) -> list[Common]:
     for join in plan.joins:
         if join.op is not Op.EQ:
             continue
-        one, other = (
+        left, right = (
             next(c for c in classes if any(a == same.get(b, b) for _, a, _ in c.values()))
             for b in join.attributes
         )
-        if one is not other:
-            if set(one) & set(other):
+        if left is not right:
+            if set(left) & set(right):
                 # Two columns of one occurrence: they stay apart, and are compared.
                 continue
-            one.update(other)
-            classes.remove(other)
+            left.update(right)
+            classes.remove(right)
     commons = []
     for members in classes:
         smallest = min((key for _, _, key in members.values()), key=lambda key: key.size)
@@ -179,7 +179,7 @@ def _common(plan: Plan, sides: Sequence[Side], names: Names) -> list[Common]:
 def _without(plan: Plan, sides: Sequence[Side], every: list[Common]) -> list[Common]:
     """The keys that are needed: not those of one side whose tuples are sent to what they compare with."""
     kept, needed = list(every), set(plan.query.projected)
-    for common in sorted(every, key=lambda one: -one.key.size):
+    for common in sorted(every, key=lambda member: -member.key.size):
         (first, *more) = common.attributes
         if more or first in needed or any(first in pair for side in sides for pair in side.cell.same):
             continue
@@ -209,7 +209,7 @@ def _renamed(side: Side, every: Sequence[Common], names: Names) -> Side:
     elif not side.ends:
         # That there is a tuple at all.
         number = names.fresh(f"n_{side.alias}")
-    places = {own: tuple((table[name], shift) for name, shift in found) for own, found in side.places.items()}
+    places = {own: tuple((table[name], shift) for name, shift in pairs) for own, pairs in side.places.items()}
     ends = tuple((table[name], node, keep) for name, node, keep in side.ends)
     return Side(side.alias, side.cell, side.accepted, keys, ends, number, side.weighed, places)
 
@@ -231,14 +231,14 @@ def _sent(
     columns: list[exp.Expr] = []
     made: dict[str, list[exp.Expr]] = {}
     replicas = 1
-    for one in common:
-        if side.alias in one.own:
-            node = next(node for name, node, _ in side.keys if name == one.name)
-            columns.append(build.aliased(node.copy(), one.name))
+    for item in common:
+        if side.alias in item.own:
+            node = next(node for name, node, _ in side.keys if name == item.name)
+            columns.append(build.aliased(node.copy(), item.name))
         else:
-            values, number = _values(build, facts, one)
+            values, number = _values(build, facts, item)
             replicas *= number
-            made[one.name] = [values]
+            made[item.name] = [values]
     if made and not build.target.generating:
         raise PlanError(
             f"rows of {side.alias} would be replicated, and what {build.target.title} keeps of that grows"
@@ -251,26 +251,26 @@ def _sent(
     asked = [j for j in plan.joins if _decided(j, side, common, every)]
     sent.update(asked)
     carried = {a for j in asked for a in j.attributes if a.occurrence == side.alias}
-    names = Names([one.name for one in common])
+    names = Names([column.name for column in common])
     own = {a: names.fresh(f"own_{a.column}") for a in sorted(carried)}
     columns += [build.aliased(build.attribute(a), name) for a, name in own.items()]
-    for other_side in sides:
-        mine = other_side.alias == side.alias
-        for name, node, _ in other_side.ends:
-            columns.append(build.aliased(node.copy() if mine else _null(build, node, other_side, name), name))
-        if other_side.number is not None:
+    for target in sides:
+        mine = target.alias == side.alias
+        for name, node, _ in target.ends:
+            columns.append(build.aliased(node.copy() if mine else _null(build, node, target, name), name))
+        if target.number is not None:
             weight = (
                 product_of([node.copy() for node in side.weighed]) if mine else exp.cast(exp.null(), "INT")
             )
-            columns.append(build.aliased(weight, other_side.number))
+            columns.append(build.aliased(weight, target.number))
     select = select.select(*columns)
     for name, (values,) in made.items():
         # One function that makes rows for each SELECT.
         if any(select.find_all(exp.Explode)):
             select = exp.select(exp.Star()).from_(_table(build, select, UNION))
         select = select.select(build.aliased(exp.Explode(this=values), name))
-    every_name = [one.name for one in common]
-    every_name += [n for other in sides for n in (*(name for name, _, _ in other.ends), other.number) if n]
+    every_name = [column.name for column in common]
+    every_name += [n for sender in sides for n in (*(name for name, _, _ in sender.ends), sender.number) if n]
     if made or own:
         conditions = [_where_sent(build, j, side, common, own) for j in asked]
         select = exp.select(*(build.column(name, UNION) for name in every_name)).from_(
@@ -288,10 +288,10 @@ def _decided(join: Join, side: Side, common: Sequence[Common], every: Sequence[C
     if len(own) != 1:
         return False
     (attribute,) = (a for a in join.attributes if a not in own)
-    if not any(own[0] in one.attributes for one in every):
+    if not any(own[0] in item.attributes for item in every):
         return False
-    there = next((one for one in common if attribute in one.attributes), None)
-    gone = not any(own[0] in one.attributes for one in common)
+    there = next((column for column in common if attribute in column.attributes), None)
+    gone = not any(own[0] in column.attributes for column in common)
     return there is not None and (gone or side.alias not in there.own)
 
 
@@ -301,7 +301,7 @@ def _where_sent(
     def value(attribute: Attribute) -> exp.Expr:
         if attribute in own:
             return build.column(own[attribute], UNION)
-        return build.column(next(one.name for one in common if attribute in one.attributes), UNION)
+        return build.column(next(column.name for column in common if attribute in column.attributes), UNION)
 
     return NODES[join.op](this=value(join.left), expression=value(join.right))
 

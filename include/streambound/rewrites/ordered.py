@@ -10,8 +10,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from streambound.errors import PlanError
+from streambound.query.column_types import Family
 from streambound.query.model import Attribute, Op
-from streambound.query.values import Family
 from streambound.rewrites.branch import Branch, Kept, shown
 from streambound.rewrites.clauses import Clauses, Names
 from streambound.rewrites.sides import product_of, sides_of

@@ -55,9 +55,9 @@ class Rewrite:
     @property
     def units(self) -> int | None:
         """Values that the operators keep in all; None if there is no number."""
-        found = [kept.units for kept in self.kept]
-        known = [units for units in found if units is not None]
-        return sum(known) if len(known) == len(found) else None
+        each_units = [kept.units for kept in self.kept]
+        counted_units = [units for units in each_units if units is not None]
+        return sum(counted_units) if len(counted_units) == len(each_units) else None
 
     def to_json(self) -> dict[str, Any]:
         """The object that ``streambound rewrite --format json`` prints."""
@@ -255,7 +255,7 @@ def _whole(leaves: Sequence[Leaf]) -> int:
     """
     asked = [{*leaf.parts[0].query.where} for leaf in leaves]
     for number, leaf in enumerate(leaves):
-        if not leaf.parts[0].query.weight and all(asked[number] <= other for other in asked):
+        if not leaf.parts[0].query.weight and all(asked[number] <= count for count in asked):
             return number
     raise PlanError("aggregates are computed from joins of which none has all rows")
 
@@ -397,15 +397,15 @@ def _added(branches: Sequence[Branch], to: Target) -> Branch:
         raise PlanError("rows that are appended and rows that change do not go into one answer")
     names = Names(first.columns)
     part, number = names.fresh("part"), names.fresh("n")
-    told = not first.appends
+    tagged = not first.appends
     select: exp.Query | None = None
     for place, one in enumerate(branches, 1):
-        which = [exp.alias_(exp.Literal.number(place), part)] if told else []
+        which = [exp.alias_(exp.Literal.number(place), part)] if tagged else []
         rows = _numbered(one, which, number, to)
         select = rows if select is None else exp.union(select, rows, distinct=False)
     assert select is not None
     kept = tuple(kept for branch in branches for kept in branch.kept)
-    further = (part,) if told else ()
+    further = (part,) if tagged else ()
     return replace(first, select=select, further=further, number=number, kept=kept, rules=_rules(branches))
 
 
@@ -424,16 +424,16 @@ def _note(made: Rewrite, to: Target) -> str:
         return "rows are appended, as they are by the query as it is written"
     if not made.keys:
         return f"rows are appended, and {made.number} says how often each is an answer: ({row}) is no key"
-    told = []
+    notes = []
     if not to.chained:
-        told.append("run it in update mode")
+        notes.append("run it in update mode")
     if made.number is not None:
-        told.append(f"copies of a row become a table, upserted by ({keys}), with how often in {made.number}")
+        notes.append(f"copies of a row become a table, upserted by ({keys}), with how often in {made.number}")
         if made.further:
-            told.append(f"add up {made.number} over rows with the same ({row})")
+            notes.append(f"add up {made.number} over rows with the same ({row})")
     elif not to.chained:
-        told.append(f"write into a sink that upserts by ({keys}), since a group comes again when it changes")
-    return "; ".join(told) or "the answer is the same set of rows"
+        notes.append(f"write into a sink that upserts by ({keys}), since a group comes again when it changes")
+    return "; ".join(notes) or "the answer is the same set of rows"
 
 
 def _refused(job: Planned, to: Target, why: str, said: str) -> Rewrite:

@@ -48,10 +48,10 @@ class Side:
     def towards(self, pair: Pair) -> tuple[Place, ...]:
         """Where the value is that is compared with a column of another occurrence."""
         mine, op, _ = pair
-        found = self.places.get(pair)
-        if found is None and op is Op.NE:
-            found = self.places.get((mine, op))
-        return self.places.get(mine, ()) if found is None else found
+        column = self.places.get(pair)
+        if column is None and op is Op.NE:
+            column = self.places.get((mine, op))
+        return self.places.get(mine, ()) if column is None else column
 
     @property
     def groups(self) -> int:
@@ -92,12 +92,12 @@ def sides_of(plan: Plan, build: Clauses) -> list[tuple[Side, ...]]:
         cells = tables[0].cells if tables else (_alone(plan, synopsis.alias),)
         by_alias[synopsis.alias] = [_side(plan, build, synopsis.alias, cell, not tables) for cell in cells]
     never = excluded(plan.synopses)
-    found = []
+    made = []
     for chosen in product(*(enumerate(sides) for sides in by_alias.values())):
         places = [(side.alias, number) for number, side in chosen]
-        if not any((one, other) in never for one in places for other in places):
-            found.append(tuple(side for _, side in chosen))
-    return found
+        if not any((place, second) in never for place in places for second in places):
+            made.append(tuple(side for _, side in chosen))
+    return made
 
 
 def _alone(plan: Plan, alias: str) -> Cell:
@@ -145,15 +145,15 @@ def _side(plan: Plan, build: Clauses, alias: str, cell: Cell, plain: bool) -> Si
                 served = [pair for pair in cell.apart if pair[0] == key.attribute]
             places.update(dict.fromkeys(served, ((name, 0),)))
     if cell.unequal:
-        (own, count), *others = cell.unequal
-        if others or count > 1 or cell.extrema or cell.follow:
+        (own, count), *rest = cell.unequal
+        if rest or count > 1 or cell.extrema or cell.follow:
             raise PlanError("of columns under <> several tuples are kept, which is no aggregate of SQL")
-        found = []
+        columns = []
         for keep in Keep:
             name = names.fresh(f"{keep.value}_{own.column}")
             ends.append((name, build.attribute(own), keep))
-            found.append((name, 0))
-        places[own, Op.NE] = tuple(found)
+            columns.append((name, 0))
+        places[own, Op.NE] = tuple(columns)
     for own, mate in cell.same:
         places[own] = places[mate]
     counted = not query.ring.idempotent or not (keys or ends)
@@ -166,8 +166,8 @@ def product_of(nodes: Sequence[exp.Expr]) -> exp.Expr:
     """The product of some numbers; of none, one."""
     if not nodes:
         return exp.Literal.number(1)
-    first, *others = nodes
-    for node in others:
+    first, *rest = nodes
+    for node in rest:
         first = exp.Mul(this=first, expression=node)
     return first
 
@@ -222,12 +222,12 @@ def _value(build: Clauses, attribute: Attribute, place: Place, table: Mapping[st
     return shifted(build.column(name, table[attribute.occurrence]), build.kind(attribute), -shift)
 
 
-def between(plan: Plan, one: str, others: Iterable[str]) -> list[Join]:
+def between(plan: Plan, alias: str, partners: Iterable[str]) -> list[Join]:
     """The comparisons of an occurrence with some others; equalities first."""
-    bound = set(others)
+    bound = set(partners)
     joins = [
         join
         for join in plan.joins
-        if one in (aliases := {a.occurrence for a in join.attributes}) and aliases - {one} <= bound
+        if alias in (aliases := {a.occurrence for a in join.attributes}) and aliases - {alias} <= bound
     ]
     return sorted(joins, key=lambda join: join.op is not Op.EQ)

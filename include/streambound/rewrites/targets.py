@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from sqlglot.dialects.dialect import Dialect
 
 from streambound.errors import QueryError, meant
-from streambound.query.dialects.reading import LANGUAGES
+from streambound.query.dialects.languages import LANGUAGES
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ class Target:
 
 
 TARGETS = {
-    one.name: one
-    for one in (
+    item.name: item
+    for item in (
         # Spark 4.3 (measured): "possible 'correctness' issue" for an aggregate below a join
         # or another one; "join without equality predicate is not supported"; explode keeps nothing; no OVER;
         # MULTIPLE_EVENT_TIME_COLUMNS for a join of a join with two of them.

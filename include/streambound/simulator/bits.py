@@ -60,9 +60,9 @@ def clear_bit(words: Integers, begins: Integers, number: int) -> None:
 @kernel
 def greatest_bit(words: Integers, begins: Integers) -> int:
     """The greatest number of a set that is not empty."""
-    found = 0
+    greatest = 0
     for level in range(len(begins) - 1, -1, -1):
-        word = words[begins[level] + found]
+        word = words[begins[level] + greatest]
         # The number of its highest bit is the exponent of the double that it is exactly.
-        found = (found << SHIFT) | int((np.float64(word).view(np.int64) >> 52) - 1023)
-    return found
+        greatest = (greatest << SHIFT) | int((np.float64(word).view(np.int64) >> 52) - 1023)
+    return greatest

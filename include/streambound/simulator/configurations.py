@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streambound.approximate.models.distribution import normal, uniform
 from streambound.approximate.models.independent import Trend
-from streambound.approximate.models.markov import Walk
+from streambound.approximate.models.markov import RandomWalk
 from streambound.approximate.models.model import Model
 
 R_BOUND, S_BOUND = 10, 15
@@ -27,7 +27,7 @@ def floor() -> tuple[Model, Model]:
 
 def walk() -> tuple[Model, Model]:
     """Two random walks from 0 without drift, steps of variance 1."""
-    return Walk(0, normal(1.0)), Walk(0, normal(1.0))
+    return RandomWalk(0, normal(1.0)), RandomWalk(0, normal(1.0))
 
 
 CONFIGURATIONS = {"tower": tower, "roof": roof, "floor": floor, "walk": walk}

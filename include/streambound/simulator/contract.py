@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from streambound.approximate.kernels.arrays import Floats, Integers
 from streambound.approximate.models.model import Model
 from streambound.errors import DataError
-from streambound.query.values import shown
+from streambound.query.column_types import shown
 from streambound.simulator.decisions import CachingDecisions, JoiningDecisions
 from streambound.simulator.problems import References, Streams
 

@@ -36,19 +36,19 @@ def windowed(ecb: Floats, left: int) -> Floats:
     """
     if left <= 0:
         return np.zeros_like(ecb)
-    found = ecb.copy()
-    found[left:] = found[min(left, len(ecb)) - 1]
-    return found
+    limited = ecb.copy()
+    limited[left:] = limited[min(left, len(ecb)) - 1]
+    return limited
 
 
-def dominates(one: Floats, other: Floats) -> bool:
+def dominates(left: Floats, right: Floats) -> bool:
     """Whether B_one(d) >= B_other(d) for all d."""
-    return bool((one >= other).all())
+    return bool((left >= right).all())
 
 
-def strongly_dominates(one: Floats, other: Floats) -> bool:
+def strongly_dominates(left: Floats, right: Floats) -> bool:
     """Whether B_one(d) > B_other(d) for all d. Two that are zero somewhere do not (see 5.4)."""
-    return bool((one > other).all())
+    return bool((left > right).all())
 
 
 def dominated_subset(ecbs: Sequence[Floats], most: int) -> list[int]:
@@ -61,19 +61,19 @@ def dominated_subset(ecbs: Sequence[Floats], most: int) -> list[int]:
     [2]
     """
     count = len(ecbs)
-    needs = [[u for u in range(count) if u != v and not dominates(ecbs[u], ecbs[v])] for v in range(count)]
+    required = [[u for u in range(count) if u != v and not dominates(ecbs[u], ecbs[v])] for v in range(count)]
     chosen: set[int] = set()
-    for closure in sorted((_closure(v, needs) for v in range(count)), key=len):
+    for closure in sorted((_closure(v, required) for v in range(count)), key=len):
         if len(chosen | closure) <= most:
             chosen |= closure
     return sorted(chosen)
 
 
-def _closure(start: int, needs: Sequence[Sequence[int]]) -> set[int]:
-    found, open_ = {start}, [start]
+def _closure(start: int, required: Sequence[Sequence[int]]) -> set[int]:
+    reached, open_ = {start}, [start]
     while open_:
-        for each in needs[open_.pop()]:
-            if each not in found:
-                found.add(each)
+        for each in required[open_.pop()]:
+            if each not in reached:
+                reached.add(each)
                 open_.append(each)
-    return found
+    return reached

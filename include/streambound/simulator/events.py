@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from streambound.approximate.kernels.arrays import Floats, Integers
-from streambound.approximate.kernels.flow import Chains
+from streambound.approximate.kernels.min_cost_flow import Chains
 from streambound.simulator.problems import References, Streams, next_references
 
 
@@ -63,24 +63,24 @@ def _events(streams: Streams, kinds: Floats, warmup: int) -> tuple[Integers, Int
     codes = kinds[:, 0].astype(np.int64) * keys + kinds[:, 1].astype(np.int64)
     groups, times, gains = [], [], []
     step = np.arange(streams.steps)
-    for stream, other in np.argwhere(streams.partners):
-        asked = stream * keys + streams.arrivals[other]
+    for stream, partner in np.argwhere(streams.partners):
+        asked = stream * keys + streams.arrivals[partner]
         low, high = np.searchsorted(codes, asked), np.searchsorted(codes, asked, side="right")
         many = high - low
         first = np.repeat(low, many)
         group = first + np.arange(len(first)) - np.repeat(np.cumsum(many) - many, many)
         groups.append(group)
         times.append(np.repeat(step, many))
-        gains.append(np.repeat(streams.worth[other], many) * kinds[group, 2])
+        gains.append(np.repeat(streams.worth[partner], many) * kinds[group, 2])
     group, time, gain = (np.concatenate(part) for part in (groups, times, gains))
     counts = (time >= warmup) & (gain > 0)
     code = group[counts] * (streams.steps + 1) + time[counts]
-    found, inverse = np.unique(code, return_inverse=True)
-    group, time = np.divmod(found, streams.steps + 1)
+    codes_by_time, inverse = np.unique(code, return_inverse=True)
+    group, time = np.divmod(codes_by_time, streams.steps + 1)
     return (
         group.astype(np.int64),
         time.astype(np.int64),
-        np.bincount(inverse, gain[counts], len(found)).astype(np.float64),
+        np.bincount(inverse, gain[counts], len(codes_by_time)).astype(np.float64),
     )
 
 

@@ -41,10 +41,10 @@ def forward(before: float, probability: float, alpha: float, *, first: bool) -> 
     Rounding grows by e^(1/alpha) a step: where it is repeated, prefer ``backward``. Floored at 0. Where x was
     met for certain there is nothing left to know of a time without meeting it (first): nan.
     """
-    found = math.exp(1 / alpha) * before - probability
+    benefit = math.exp(1 / alpha) * before - probability
     if first:
-        found = found / (1 - probability) if probability < 1 else math.nan
-    return max(found, 0.0) if not math.isnan(found) else found
+        benefit = benefit / (1 - probability) if probability < 1 else math.nan
+    return max(benefit, 0.0) if not math.isnan(benefit) else benefit
 
 
 def backward(after: float, probability: float, alpha: float, *, first: bool) -> float:

@@ -90,9 +90,12 @@ def joined(setup: Setup, stream: int, born: int, step: int) -> float:
     """The worth of what the arrivals of a step produce with one cached tuple."""
     total = 0.0
     if step - born <= setup.window:
-        for other in range(setup.arrivals.shape[0]):
-            if setup.partners[stream, other] and setup.arrivals[other, step] == setup.arrivals[stream, born]:
-                total += setup.worth[stream, born] * setup.worth[other, step]
+        for partner in range(setup.arrivals.shape[0]):
+            if (
+                setup.partners[stream, partner]
+                and setup.arrivals[partner, step] == setup.arrivals[stream, born]
+            ):
+                total += setup.worth[stream, born] * setup.worth[partner, step]
     return total
 
 

@@ -98,8 +98,8 @@ def references(values: ArrayLike) -> References:
     >>> references(["b", "a", "b"]).requests.tolist()
     [1, 0, 1]
     """
-    found, requests = np.unique(np.asarray(values), return_inverse=True)
-    return References(requests.astype(np.int64), found)
+    distinct, requests = np.unique(np.asarray(values), return_inverse=True)
+    return References(requests.astype(np.int64), distinct)
 
 
 def streams(*values: ArrayLike, window: int | None = None, weights: ArrayLike | None = None) -> Streams:
@@ -114,10 +114,10 @@ def streams(*values: ArrayLike, window: int | None = None, weights: ArrayLike | 
             f"the streams have {', '.join(str(len(row)) for row in rows)} steps",
             accepted="streams with one tuple a step each",
         )
-    found, inverse = np.unique(np.concatenate(rows), return_inverse=True)
+    distinct, inverse = np.unique(np.concatenate(rows), return_inverse=True)
     arrivals = inverse.reshape(len(rows), -1).astype(np.int64)
     worth = None if weights is None else np.asarray(weights, dtype=np.float64)
-    return Streams(arrivals, found, ~np.eye(len(rows), dtype=np.bool_), worth, window)
+    return Streams(arrivals, distinct, ~np.eye(len(rows), dtype=np.bool_), worth, window)
 
 
 def occurrences(requests: Integers) -> Integers:
@@ -130,9 +130,9 @@ def occurrences(requests: Integers) -> Integers:
     ranked = requests[order]
     starts = np.flatnonzero(np.r_[True, ranked[1:] != ranked[:-1]]) if len(ranked) else np.array([], np.int64)
     lengths = np.diff(np.r_[starts, len(ranked)])
-    found = np.empty(len(requests), np.int64)
-    found[order] = np.arange(len(requests)) - np.repeat(starts, lengths)
-    return found
+    numbers = np.empty(len(requests), np.int64)
+    numbers[order] = np.arange(len(requests)) - np.repeat(starts, lengths)
+    return numbers
 
 
 @kernel

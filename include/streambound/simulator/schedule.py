@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from streambound.approximate.kernels.arrays import Floats, Integers
 from streambound.approximate.kernels.compiled import kernel
-from streambound.approximate.kernels.flow import Flow
+from streambound.approximate.kernels.min_cost_flow import Flow
 from streambound.simulator.events import JoiningEvents
 from streambound.simulator.joining import Setup, meet, place
 from streambound.simulator.problems import Streams
@@ -45,20 +45,20 @@ def _assign(
     carried_on: Integers,
     kept: Integers,
 ) -> None:
-    held = np.empty(len(kept), np.int64)
+    cached = np.empty(len(kept), np.int64)
     first, last = 0, 0
     for at in range(len(group)):
         if at and group[at] != group[at - 1]:
             first, last = 0, 0
         if arrival[at] == 0:
             while last - first > carried_on[which[at]]:
-                kept[held[first]] = time[at]
+                kept[cached[first]] = time[at]
                 first += 1
         elif entered[which[at]] or last > first:
             if not entered[which[at]]:
-                kept[held[first]] = time[at]
+                kept[cached[first]] = time[at]
                 first += 1
-            held[last] = which[at]
+            cached[last] = which[at]
             last += 1
 
 

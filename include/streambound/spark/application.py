@@ -10,7 +10,7 @@ from pathlib import Path
 
 from streambound import settings
 from streambound.approximate.nightly.night import read
-from streambound.approximate.requested import cache_size
+from streambound.approximate.requested_size import cache_size
 from streambound.errors import DataError, QueryError, StreamboundError
 from streambound.history.answer import HistoryAnswer
 from streambound.history.evaluate import evaluate_history
@@ -74,7 +74,7 @@ def run_application(
             recompute=recompute,
             publish=publish,
             memory=memory,
-            progress=partial(_tell, summary),
+            progress=partial(_print_answer, summary),
         )
     done = {answer.query: answer for answer in evaluated} | refused
     answers = [done[query.name] for query in queries]
@@ -83,7 +83,7 @@ def run_application(
     return exit_code(answers)
 
 
-def _tell(summary: Path | None, message: str) -> None:
+def _print_answer(summary: Path | None, message: str) -> None:
     """Print what has been done; how many partitions have been read stands beside the summary too."""
     print(message, flush=True)
     if summary is not None and isinstance(message, ReadSoFar):
@@ -95,15 +95,15 @@ def memories(
     queries: Sequence[RegisteredQuery],
 ) -> tuple[dict[str, Memory], dict[str, HistoryAnswer]]:
     """The memory of each query whose file asks for one, and the answers of those that ask in vain."""
-    found, refused = dict[str, Memory](), dict[str, HistoryAnswer]()
+    by_query, refused = dict[str, Memory](), dict[str, HistoryAnswer]()
     for query in queries:
         try:
             if (size := cache_size(query.name, query.sql)) is not None:
-                found[query.name] = Memory(size, read(settings.caches_root(), query.name))
+                by_query[query.name] = Memory(size, read(settings.caches_root(), query.name))
         except StreamboundError as error:
             verdict = "invalid" if isinstance(error, QueryError) else "unbounded"
             refused[query.name] = HistoryAnswer(query.name, query.sql, verdict, error=error)
-    return found, refused
+    return by_query, refused
 
 
 def exit_code(answers: Sequence[HistoryAnswer]) -> int:
@@ -124,10 +124,10 @@ def read_excluded(path: Path | None) -> Mapping[str, Mapping[str, str]]:
         return {}
     accepted = '{"departures": {"2013-01-02": "rows outside the day"}}'
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise DataError(f"cannot be read: {error}", subject=str(path), accepted=accepted) from None
-    reasons = found.values() if isinstance(found, dict) else [None]
+    reasons = document.values() if isinstance(document, dict) else [None]
     if not all(isinstance(r, dict) and all(isinstance(v, str) for v in r.values()) for r in reasons):
         raise DataError("not a mapping of streams to partitions", subject=str(path), accepted=accepted)
-    return dict(found)
+    return dict(document)

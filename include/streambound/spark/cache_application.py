@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 
 from streambound import settings
-from streambound.approximate.nightly.offered import SIZES
+from streambound.approximate.nightly.defaults import SIZES
 from streambound.approximate.policies import POLICIES
 from streambound.errors import DataError, PlanError, StreamboundError, meant
 from streambound.history.prepare import beside
-from streambound.history.recent import plan_for
+from streambound.history.recent_past import plan_for
 from streambound.projects.registry import load_registry
 from streambound.query.catalog import Catalog
 from streambound.query.registry import RegisteredQuery
@@ -59,7 +59,7 @@ def run_benchmark(
     for error in left_out:
         print(error.one_line(), flush=True)
     with session("streambound benchmark_caches") as spark:
-        found = benchmark_caches(
+        by_query = benchmark_caches(
             SparkExecutor(spark),
             partial(worked, spark),
             chosen,
@@ -69,14 +69,14 @@ def run_benchmark(
             last=last or None,
             progress=lambda message: print(message, flush=True),
         )
-    errors = [one for one in found if isinstance(one, Failed)]
+    errors = [item for item in by_query if isinstance(item, Failed)]
     for failed in errors:
         print(f"benchmark_caches: {failed.error}", file=sys.stderr)
     if summary is not None:
-        nights = [night.to_json() for night in found if not isinstance(night, Failed)]
-        failures = [{"query": one.query, "error": one.error.one_line()} for one in errors]
+        nights = [night.to_json() for night in by_query if not isinstance(night, Failed)]
+        failures = [{"query": item.query, "error": item.error.one_line()} for item in errors]
         write_json(summary, {"run_id": run_id, "nights": nights, "failed": failures})
-    return max((one.error.exit_code for one in errors), default=0)
+    return max((item.error.exit_code for item in errors), default=0)
 
 
 def _size(text: str) -> int:
@@ -89,12 +89,12 @@ def _size(text: str) -> int:
 def _over(
     queries: Sequence[RegisteredQuery], catalog: Catalog, streams: Sequence[str]
 ) -> list[RegisteredQuery]:
-    known = catalog.names
-    if unknown := sorted(set(streams) - set(known)):
+    registered = catalog.names
+    if unknown := sorted(set(streams) - set(registered)):
         raise DataError(
             f"stream {unknown[0]} is not in the catalog",
-            accepted=", ".join(known),
-            fix=meant(unknown[0], known),
+            accepted=", ".join(registered),
+            fix=meant(unknown[0], registered),
         )
     if not streams:
         return list(queries)

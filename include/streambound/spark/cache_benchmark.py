@@ -1,6 +1,6 @@
 """The nightly benchmark of caches: the recent past of the streams, and every policy at every size, on Spark.
 
-The tuples that count are read as for any query with time conditions (see ``recent``); then each (query,
+The tuples that count are read as for any query with time conditions (see ``recent_past``); then each (query,
 policy, size, run) is one piece of work, and so is the optimum of a query.
 """
 
@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.keys import KeyModel
+from streambound.approximate.nightly.accuracy import Accuracy
 from streambound.approximate.nightly.benchmark import (
     Case,
     Contender,
@@ -21,17 +21,17 @@ from streambound.approximate.nightly.benchmark import (
     fits,
     learned,
 )
-from streambound.approximate.nightly.compared import Compared
+from streambound.approximate.nightly.defaults import DAYS, HELD_OUT, RUNS, SIZES
 from streambound.approximate.nightly.drift import drifts, followed
 from streambound.approximate.nightly.night import Night, OfSize, decided, read, write
-from streambound.approximate.nightly.offered import DAYS, HELD_OUT, RUNS, SIZES
 from streambound.approximate.plan import MemoryPlan
 from streambound.approximate.policies import POLICIES
+from streambound.approximate.selected_policy import SelectedPolicy
 from streambound.checkpoint.fingerprint import fingerprint
 from streambound.errors import DataError, StreamboundError
 from streambound.history.executor import Executor, Progress
 from streambound.history.prepare import Registered, beside
-from streambound.history.recent import plan_for, recent_cases
+from streambound.history.recent_past import plan_for, recent_cases
 from streambound.query.catalog import Catalog
 from streambound.spark.simulations import Piece, Simulate
 from streambound.tasks import emit
@@ -104,7 +104,7 @@ def benchmark_caches(
     Raises:
         StorageError: the executor lost the job, or the disk refuses.
     """
-    found: dict[str, Night | Failed] = {}
+    nights: dict[str, Night | Failed] = {}
     plans: dict[str, MemoryPlan] = {}
     texts = {query.name: query.sql for query in queries}
     for query in queries:
@@ -112,15 +112,15 @@ def benchmark_caches(
         try:
             plans[name] = plan_for(name, query.sql, catalog, min(wanted.sizes), *beside(query))
         except StreamboundError as error:
-            found[name] = Failed(name, error.about(name))
+            nights[name] = Failed(name, error.about(name))
     cases = recent_cases(executor, plans, wanted.days, wanted.held_out, last, progress)
     sound = {name: case for name, case in cases.items() if isinstance(case, Case)}
-    found |= {name: Failed(name, case) for name, case in cases.items() if not isinstance(case, Case)}
+    nights |= {name: Failed(name, case) for name, case in cases.items() if not isinstance(case, Case)}
     if sound:
         for name, night in _nights(simulate, sound, texts, folder, wanted, progress).items():
             write(folder, night)
-            found[name] = night
-    return [found[name] for name in texts]
+            nights[name] = night
+    return [nights[name] for name in texts]
 
 
 def _nights(
@@ -141,14 +141,14 @@ def _nights(
             pieces += [_before(name, size, c, models[name]) for size, c in choices.items()]
     progress(f"{len(pieces):,} simulations of {emit.counted(len(cases), 'query')}")
     done = simulate(cases, pieces, wanted.sizes)
-    found = {}
+    nights = {}
     for name, case in cases.items():
         mine = [(piece, result) for piece, result in zip(pieces, done, strict=True) if piece.query == name]
         everything = learned(case.plan, case.rows)
         left = [fit for fit in drifted[name] if fit.drifted]
         results = next(result for piece, result in mine if piece.asked == "possible")
         sizes = tuple(_of_size(case, size, mine, everything, left, results) for size in wanted.sizes)
-        found[name] = Night(
+        nights[name] = Night(
             query=name,
             sql=texts[name],
             fingerprint=fingerprint(case.plan.query, case.plan.streams, {}),
@@ -161,11 +161,11 @@ def _nights(
             drifts=drifted[name],
             models=followed(case, before[name], sizes, everything),
         )
-    found = _compared(simulate, cases, found, models)
-    for name, night in found.items():
+    nights = _compared(simulate, cases, nights, models)
+    for name, night in nights.items():
         for line in _lines(night):
             progress(f"{name}: {line}")
-    return found
+    return nights
 
 
 def _compared(
@@ -181,11 +181,11 @@ def _compared(
         for of_size in night.sizes
     ]
     done = simulate(cases, pieces, ())
-    found = {(p.query, p.size): Compared.of_json(result) for p, result in zip(pieces, done, strict=True)}
+    by_size = {(p.query, p.size): Accuracy.of_json(result) for p, result in zip(pieces, done, strict=True)}
     return {
         name: replace(
             night,
-            sizes=tuple(replace(of_size, estimate=found[name, of_size.size]) for of_size in night.sizes),
+            sizes=tuple(replace(of_size, estimate=by_size[name, of_size.size]) for of_size in night.sizes),
         )
         for name, night in nights.items()
     }
@@ -203,12 +203,12 @@ def _standing(folder: Path, case: Case, progress: Progress) -> Night | None:
     return night if same else None
 
 
-def _before(name: str, size: int, standing: PolicyChoice, models: Models) -> Piece:
+def _before(name: str, size: int, standing: SelectedPolicy, models: Models) -> Piece:
     """The choice so far, as good as it would be without having seen the held-out days."""
     return Piece(name, "before", Contender(standing.policy), _fair(standing, models), size, standing)
 
 
-def _fair(choice: PolicyChoice, models: Models) -> PolicyChoice:
+def _fair(choice: SelectedPolicy, models: Models) -> SelectedPolicy:
     """A choice as if it had not seen the held-out days."""
     return choice if choice.models is None else replace(choice, models=models)
 

@@ -35,9 +35,9 @@ from streambound.spark.workers import settle
 from streambound.storage.partitions import Partition
 from streambound.synopsis.plan import StreamSynopsis
 from streambound.tasks.cogroup import SharedScan
-from streambound.tasks.groups import GROUPS_PER_CORE, Reading, failed
 from streambound.tasks.scratch import scratch
 from streambound.tasks.summarise import Summary, Task
+from streambound.tasks.task_groups import GROUPS_PER_CORE, Reading, failed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -107,7 +107,7 @@ def _read(
         frames = [session.createDataFrame([(t.partition, None, None) for t in tasks], _HEAD)]
     for source in sources:
         frames += _of_source(session, source, tasks)
-    union = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
+    union = reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), frames)
     groups = min(len(tasks), cores(session) * GROUPS_PER_CORE)
     grouped = union.repartition(groups, quoted(NAME)).groupBy(quoted(NAME))
     mapped = grouped.applyInArrow(_mapper({t.partition: t for t in tasks}, name, reading, memory_mb), SCHEMA)
@@ -137,11 +137,11 @@ def _of_source(session: SparkSession, source: Source, tasks: Sequence[Task]) -> 
         kept = frame if condition is None else frame.where(condition)
         # Without any column a batch has no rows: their partition's name then counts them.
         columns = [quoted(column).alias(source.prefix + column) for column in present or [NAME]]
-        found = [kept.select(quoted(NAME), number, f.lit(None).cast("bigint").alias(ROWS), *columns)]
+        frames = [kept.select(quoted(NAME), number, f.lit(None).cast("bigint").alias(ROWS), *columns)]
         if condition is not None:
             counts = frame.groupBy(quoted(NAME)).agg(f.count(f.lit(1)).alias(ROWS))
-            found.append(counts.select(quoted(NAME), number, quoted(ROWS)))
-    return found
+            frames.append(counts.select(quoted(NAME), number, quoted(ROWS)))
+    return frames
 
 
 def _parts(task: Task, stream: str) -> Iterator[Partition]:

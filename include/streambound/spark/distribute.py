@@ -1,6 +1,6 @@
 """Partitions to Spark tasks: one job over all streams and queries, with progress.
 
-Each group (see ``tasks.groups``) is one row of a DataFrame with one partition a group, mapped through
+Each group (see ``tasks.task_groups``) is one row of a DataFrame with one partition a group, mapped through
 ``mapInArrow``: that works on Spark Connect as well, where there are no RDDs. What comes back is one row a
 reader and partition, never a row of a stream.
 """
@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from streambound.checkpoint.kept import Kept
+from streambound.checkpoint.answer_files import AnswerFile
 from streambound.errors import StorageError
 from streambound.history.executor import Progress
-from streambound.spark.ended import translated_errors
+from streambound.spark.failures import translated_errors
 from streambound.spark.workers import settle
 from streambound.tasks import emit
-from streambound.tasks.engine import MEMORY_MB
-from streambound.tasks.groups import GROUPS_PER_CORE, Group, Reading, grouped, summarise_group
+from streambound.tasks.embedded_engine import MEMORY_MB
 from streambound.tasks.summarise import Summary, Task, error_of, error_text
+from streambound.tasks.task_groups import GROUPS_PER_CORE, Group, Reading, grouped, summarise_group
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -90,7 +90,7 @@ def collected(frame: Any) -> list[dict[str, Any]]:
 
 
 def spark_jobs() -> AbstractContextManager[None]:
-    """Errors of Spark's jobs as this project's own (see ``ended.translated_errors``)."""
+    """Errors of Spark's jobs as this project's own (see ``failures.translated_errors``)."""
     return translated_errors("while tasks ran")
 
 
@@ -191,7 +191,7 @@ def summary_of(row: Mapping[str, Any]) -> Summary:
         rows=row["rows"],
         table=row["summary"],
         answers=answers,
-        file=Kept(row["answer_digest"], row["answer_identity"]),
+        file=AnswerFile(row["answer_digest"], row["answer_identity"]),
         error=None if row["error"] is None else error_of(row["error"]),
     )
 

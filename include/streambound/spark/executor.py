@@ -15,8 +15,8 @@ from streambound.spark.distribute import GROUPS_OF_WAVES, cores, run_tasks
 from streambound.spark.frames import listing, staging
 from streambound.spark.session import session
 from streambound.storage.partitions import Listing
-from streambound.tasks.groups import GROUPS_PER_CORE, Reading
 from streambound.tasks.summarise import Summary, Task
+from streambound.tasks.task_groups import GROUPS_PER_CORE, Reading
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,7 +47,7 @@ class SparkExecutor:
         progress: Progress,
         memory_mb: int,
         *,
-        in_waves: bool,
+        in_rounds: bool,
         ended: Event,
     ) -> list[Summary]:
         """The summaries of all tasks, of files and of what only Spark reads.
@@ -56,15 +56,13 @@ class SparkExecutor:
         """
         by_frame = {name for name, reading in readings.items() if by_spark(reading)}
         direct = [task for task in tasks if task.stream not in by_frame]
-        others = [task for task in tasks if task.stream in by_frame]
-        groups = GROUPS_OF_WAVES if in_waves else GROUPS_PER_CORE
-        found_summaries = (
-            run_tasks(self.session, direct, readings, progress, memory_mb, groups) if direct else []
-        )
+        by_rows = [task for task in tasks if task.stream in by_frame]
+        groups = GROUPS_OF_WAVES if in_rounds else GROUPS_PER_CORE
+        gathered = run_tasks(self.session, direct, readings, progress, memory_mb, groups) if direct else []
         return (
-            found_summaries + run_dataframe_tasks(self.session, others, readings, memory_mb)
-            if others
-            else found_summaries
+            gathered + run_dataframe_tasks(self.session, by_rows, readings, memory_mb)
+            if by_rows
+            else gathered
         )
 
 

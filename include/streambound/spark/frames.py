@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from streambound.checkpoint.inputs import identified
 from streambound.errors import DataError, StorageError
 from streambound.query.model import TABLE, History, Kind, Relation
-from streambound.spark.ended import first_lines, translated_errors
+from streambound.spark.failures import first_lines, translated_errors
 from streambound.storage.partitions import (
     WHOLE,
     Partition,
@@ -230,24 +230,24 @@ def _in_table(session: SparkSession, relation: Relation) -> tuple[Partition, ...
         ]
         grouped = frame.groupBy(name.alias(NAME)).agg(f.count(f.lit(1)), *hashes)
         schema = _schema(frame, columns)
-        found = {row[0]: ":".join([schema, *map(str, row[1:])]) for row in grouped.collect()}
-    if not found:
+        by_partition = {row[0]: ":".join([schema, *map(str, row[1:])]) for row in grouped.collect()}
+    if not by_partition:
         raise DataError(f"{where(relation)} has no rows", subject=f"stream {relation.name}")
-    if None in found:
+    if None in by_partition:
         raise DataError(
             f"rows of {where(relation)} have no {_history(relation).partition_by}: they are in no partition",
             subject=f"stream {relation.name}",
             fix="give each row a value, or name another column with partition_by",
         )
-    _require_plain(relation, found)
-    return tuple(Partition(part, (), found[part]) for part in sorted(found))
+    _require_plain(relation, by_partition)
+    return tuple(Partition(part, (), by_partition[part]) for part in sorted(by_partition))
 
 
 def _schema(frame: DataFrame, columns: Collection[str]) -> str:
     """A short hash of names and types: the same values in other columns are other rows."""
     kinds = dict(frame.dtypes)
-    held = [(column, kinds[column]) for column in columns]
-    return hashlib.sha256(json.dumps(held).encode()).hexdigest()[:16]
+    typed_columns = [(column, kinds[column]) for column in columns]
+    return hashlib.sha256(json.dumps(typed_columns).encode()).hexdigest()[:16]
 
 
 def _require_plain(relation: Relation, names: Collection[str]) -> None:

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from streambound.errors import DataError
+from streambound.query.column_types import Family
 from streambound.query.model import Filter, Relation
-from streambound.query.values import Family
 from streambound.synopsis.plan import StreamSynopsis
-from streambound.tasks import ordered
+from streambound.tasks import encoded_sql
 from streambound.tasks.promises import promises
 
 # How Spark calls the types whose values are compared as this project does.
@@ -62,12 +62,12 @@ class _Rows:
         ]
         filters = [atom for atom in synopsis.filters if isinstance(atom, Filter)]
         compared = [(atom.attribute.column, atom.op, atom.constant.value) for atom in filters]
-        compared += [(one.attribute.column, one.op, one.value) for one in synopsis.derived]
+        compared += [(item.attribute.column, item.op, item.value) for item in synopsis.derived]
         for name, op, value in compared:
             column, kind = exp.column(name, quoted=True), self.relation.column(name).type
             # A constant that SQL cannot say is told by the task.
             with suppress(DataError):
-                condition = self._in_spark(name, ordered.compared(column, kind, op, value))
+                condition = self._in_spark(name, encoded_sql.compared(column, kind, op, value))
                 nodes += [] if condition is None else [condition]
         return nodes
 
@@ -99,7 +99,7 @@ class _Rows:
             texts = [literal.name for literal in condition.find_all(exp.Literal) if literal.is_string]
             if any(_UNSURE & set(text) or not text.isprintable() for text in texts):
                 return None
-            column = ordered.normal(column, kind)
+            column = encoded_sql.normal(column, kind)
         return condition.transform(lambda node: column.copy() if isinstance(node, exp.Column) else node)
 
 

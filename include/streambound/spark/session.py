@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from streambound import settings
 from streambound.errors import PlatformError
-from streambound.spark.ended import hush, silence, stop, translated_errors
+from streambound.spark.failures import hush, silence, stop, translated_errors
 from streambound.spark.shipping import beside, packed, ship
 
 if TYPE_CHECKING:
@@ -97,8 +97,8 @@ def require_java() -> int:
         raise PlatformError(f"{java} does not run: {error}", accepted="Java 17 or 21", fix=fix) from error
     major = java_major(completed_process.stderr + completed_process.stdout)
     if major is None or major < OLDEST_JAVA:
-        found = f"Java {major}" if major else "not a Java that names its version"
-        raise PlatformError(f"{java} is {found}", accepted="Java 17 or 21", fix=INSTALL_JAVA)
+        installed = f"Java {major}" if major else "not a Java that names its version"
+        raise PlatformError(f"{java} is {installed}", accepted="Java 17 or 21", fix=INSTALL_JAVA)
     return major
 
 
@@ -132,8 +132,8 @@ def jars_version(jars: Path) -> str:
         if (match := re.fullmatch(r"spark-core_[\d.]+-(.+)\.jar", path.name))
     )
     if len(versions) != 1:
-        told = ", ".join(versions) if versions else "no spark-core jar"
-        raise PlatformError(f"{jars} holds {told}", accepted="the jars of one Spark", fix=REINSTALL)
+        versions_text = ", ".join(versions) if versions else "no spark-core jar"
+        raise PlatformError(f"{jars} holds {versions_text}", accepted="the jars of one Spark", fix=REINSTALL)
     return versions[0]
 
 
@@ -266,9 +266,9 @@ def _submitted() -> SparkConf:
 
 def _require_one_python() -> None:
     workers = os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    found = shutil.which(workers)
+    workers_python = shutil.which(workers)
     # A virtual environment's python is a link: the folder of the link tells the environments apart.
-    if found is None or Path(found).absolute() != Path(sys.executable).absolute():
+    if workers_python is None or Path(workers_python).absolute() != Path(sys.executable).absolute():
         raise PlatformError(
             f"Spark's workers would run {workers} and this is {sys.executable}",
             accepted="one Python for driver and workers",

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from streambound.approximate.choice import PolicyChoice
+from streambound.approximate.nightly.accuracy import accuracy_of
 from streambound.approximate.nightly.benchmark import Case, Contender, Trial, best, possible, trial
-from streambound.approximate.nightly.compared import compared
+from streambound.approximate.selected_policy import SelectedPolicy
 from streambound.spark.distribute import collected, cores
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ class Piece:
     query: str
     asked: str
     contender: Contender | None = None
-    choice: PolicyChoice | None = None
+    choice: SelectedPolicy | None = None
     size: int = 0
-    standing: PolicyChoice | None = None
+    standing: SelectedPolicy | None = None
 
 
 # The result of every piece, given the cases by query, the pieces, and the sizes of the cache.
@@ -44,8 +44,8 @@ def worked(
     groups = min(len(pieces), cores(session) * 4)
     mapped = _mapper(dict(cases), list(pieces), tuple(sizes), groups)
     frame = session.range(0, groups, 1, groups).mapInArrow(mapped, "piece bigint, result string")
-    found = {row["piece"]: row["result"] for row in collected(frame)}
-    return [result_of(piece, found[at]) for at, piece in enumerate(pieces)]
+    results = {row["piece"]: row["result"] for row in collected(frame)}
+    return [result_of(piece, results[at]) for at, piece in enumerate(pieces)]
 
 
 def _mapper(
@@ -68,19 +68,19 @@ def simulated(case: Case, piece: Piece, sizes: tuple[int, ...]) -> str:
 
 def _work(case: Case, piece: Piece, sizes: tuple[int, ...]) -> Any:
     if piece.asked == "best":
-        return {str(size): found for size, found in best(case, sizes).items()}
+        return {str(size): best_of_size for size, best_of_size in best(case, sizes).items()}
     if piece.asked == "possible":
         return possible(case)
     assert piece.choice is not None
     if piece.asked == "compare":
-        return compared(case, piece.choice, piece.size).to_json()
+        return accuracy_of(case, piece.choice, piece.size).to_json()
     assert piece.contender is not None
     return list(trial(case, piece.contender, piece.size, piece.choice).kept)
 
 
 def result_of(piece: Piece, text: str) -> Any:
     """What came of a piece: a trial, or the object that its JSON is."""
-    found = json.loads(text)
+    document = json.loads(text)
     if piece.contender is None:
-        return found
-    return Trial(piece.contender, piece.size, tuple(found))
+        return document
+    return Trial(piece.contender, piece.size, tuple(document))

@@ -101,14 +101,14 @@ class Spool:
 
     def about_source(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """A row of a summary, about what Spark read instead of about the spooled file."""
-        found = dict(row)
+        about = dict(row)
         if row["error"] is None:
-            return {**found, "rows": self.rows.get(row["stream"], row["rows"])}
+            return {**about, "rows": self.rows.get(row["stream"], row["rows"])}
         body = json.loads(row["error"])
         for source in self.sources:
             if body["subject"] == str(self.paths[source.number]):
                 body["subject"] = f"{where(source.relation)}, partition {row['partition']}"
-        return {**found, "error": json.dumps(body)}
+        return {**about, "error": json.dumps(body)}
 
 
 def _own(source: Source, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -16,9 +16,17 @@ import pyarrow.parquet as pq
 from pyarrow import types
 
 from streambound.errors import DataError
+from streambound.query.column_types import (
+    DAYS,
+    INTEGERS,
+    MICROSECONDS,
+    Family,
+    Type,
+    digits_of,
+    whole_numbers,
+)
 from streambound.query.model import Column, Relation
 from streambound.query.type_names import MOST_DIGITS
-from streambound.query.values import DAYS, INTEGERS, MICROSECONDS, Family, Type, digits_of, whole_numbers
 
 
 @dataclass(frozen=True)
@@ -48,8 +56,8 @@ def footer(relation: Relation, columns: Iterable[str], file: str) -> Footer:
     """
     with parquet_file(file) as parquet:
         schema, metadata = parquet.schema_arrow, parquet.metadata
-    found = ((name, _fault(relation, relation.column(name), file, metadata, schema)) for name in columns)
-    return Footer(schema, metadata, {name: fault for name, fault in found if fault is not None})
+    faults = ((name, _fault(relation, relation.column(name), file, metadata, schema)) for name in columns)
+    return Footer(schema, metadata, {name: fault for name, fault in faults if fault is not None})
 
 
 def footers(relation: Relation, columns: Iterable[str], files: Sequence[str]) -> Footers:
@@ -64,16 +72,16 @@ def footers(relation: Relation, columns: Iterable[str], files: Sequence[str]) ->
     doubles = [name for name in wanted if relation.column(name).type.name == "double"]
     rows, faults, converted = 0, dict[str, DataError](), dict[str, bool]()
     for file in files:
-        found_footer = footer(relation, wanted, file)
-        rows += found_footer.metadata.num_rows
+        own = footer(relation, wanted, file)
+        rows += own.metadata.num_rows
         if relation.timestamp is not None:
-            _require_timestamp(relation, relation.timestamp, file, found_footer)
+            _require_timestamp(relation, relation.timestamp, file, own)
         for name in doubles:
-            if name not in found_footer.faults:
-                exact = not types.is_floating(found_footer.schema.field(name).type)
+            if name not in own.faults:
+                exact = not types.is_floating(own.schema.field(name).type)
                 if converted.setdefault(name, exact) is not exact:
-                    found_footer.faults[name] = _mixed(relation, name, file)
-        faults = {**found_footer.faults, **faults}
+                    own.faults[name] = _mixed(relation, name, file)
+        faults = {**own.faults, **faults}
     return Footers(rows, faults, frozenset(name for name, exact in converted.items() if exact))
 
 
@@ -122,10 +130,10 @@ def parquet_file(file: str) -> Iterator[pq.ParquetFile]:
         yield parquet
 
 
-def _require_timestamp(relation: Relation, column: str, file: str, found_footer: Footer) -> None:
-    if column in found_footer.faults:
-        raise found_footer.faults[column]
-    if nulls := _nulls(column, file, found_footer.metadata):
+def _require_timestamp(relation: Relation, column: str, file: str, own: Footer) -> None:
+    if column in own.faults:
+        raise own.faults[column]
+    if nulls := _nulls(column, file, own.metadata):
         rows = "1 row has" if nulls == 1 else f"{nulls:,} rows have"
         raise DataError(
             f"{rows} no application timestamp: {relation.name}.{column} is NULL",
@@ -171,30 +179,30 @@ def _fault(
             accepted=f"one column {column.name}",
             fix="write the partition again with other names",
         )
-    found = schema.field(column.name).type
-    if not fits(column.type, found):
+    stored = schema.field(column.name).type
+    if not fits(column.type, stored):
         return DataError(
-            f"{relation.name}.{column.name} is stored as {found}, and declared {column.type.name}",
+            f"{relation.name}.{column.name} is stored as {stored}, and declared {column.type.name}",
             subject=file,
             accepted=_ACCEPTED[_form(column.type)],
-            fix=_fix(relation, column.name, found),
+            fix=_fix(relation, column.name, stored),
         )
-    if column.type.name in INTEGERS and _wider(column.type, found):
+    if column.type.name in INTEGERS and _wider(column.type, stored):
         return _beyond(relation, column, file, metadata)
     if column.type.family in (Family.DATE, Family.TIMESTAMP):
-        return _outside_calendar(relation, column, file, metadata, found)
+        return _outside_calendar(relation, column, file, metadata, stored)
     return None
 
 
-def _fix(relation: Relation, column: str, found: pa.DataType) -> str:
-    if types.is_timestamp(found) and found.unit == "ns":
+def _fix(relation: Relation, column: str, stored: pa.DataType) -> str:
+    if types.is_timestamp(stored) and stored.unit == "ns":
         return (
             "write the files in microseconds (pandas and PyArrow: coerce_timestamps='us'): nanoseconds would"
             " be cut"
         )
     # The time of the event may be declared as ticks, and never as text.
-    timed = column == relation.timestamp and not types.is_integer(found)
-    declared = None if timed else declared_as(found)
+    timed = column == relation.timestamp and not types.is_integer(stored)
+    declared = None if timed else declared_as(stored)
     correct = f"declare {relation.name}.{column} {declared} in the stream catalog, or " if declared else ""
     return f"{correct}write the files with an accepted type"
 
@@ -205,28 +213,28 @@ def _beyond(relation: Relation, column: Column, file: str, metadata: pq.FileMeta
     ends = [end for end in _ends(column.name, file, metadata) if not low <= end <= high]
     if not ends:
         return None
-    wide = column.type.name == "bigint"
+    long = column.type.name == "bigint"
     return DataError(
         f"{relation.name}.{column.name} holds {ends[0]}, which is beyond a {column.type.name}",
         subject=file,
         accepted=f"integers from {low} to {high}",
         fix=f"write it as decimal({len(str(2**64))},0), and declare that"
-        if wide
+        if long
         else f"declare {relation.name}.{column.name} bigint in the stream catalog",
     )
 
 
 def _outside_calendar(
-    relation: Relation, column: Column, file: str, metadata: pq.FileMetaData, found: pa.DataType
+    relation: Relation, column: Column, file: str, metadata: pq.FileMetaData, stored: pa.DataType
 ) -> DataError | None:
     """Why the days or moments of a file are none, as far as its row groups say; None if they are."""
-    known = DAYS if column.type.family is Family.DATE else MICROSECONDS
-    unit = 1000 if types.is_timestamp(found) and found.unit == "ms" else 1
+    calendar = DAYS if column.type.family is Family.DATE else MICROSECONDS
+    unit = 1000 if types.is_timestamp(stored) and stored.unit == "ms" else 1
     for statistics in _statistics(column.name, metadata):
         # INT96 has none, and dates of 64 bits are written with 32.
         if statistics is None or not statistics.has_min_max:
             continue
-        if statistics.min_raw * unit < known.start or statistics.max_raw * unit >= known.stop:
+        if statistics.min_raw * unit < calendar.start or statistics.max_raw * unit >= calendar.stop:
             return DataError(
                 f"{relation.name}.{column.name} holds a {column.type.name} outside the calendar",
                 subject=file,
@@ -238,13 +246,13 @@ def _outside_calendar(
 
 def _ends(column: str, file: str, metadata: pq.FileMetaData) -> list[int]:
     """The least and the greatest value of a column of integers; none where all are NULL."""
-    found: list[int] = []
+    ends: list[int] = []
     for statistics in _statistics(column, metadata):
         if statistics is None or not statistics.has_min_max:
             whole = pc.min_max(_read(column, file)).as_py()
             return [end for end in whole.values() if end is not None]
-        found += [statistics.min, statistics.max]
-    return found
+        ends += [statistics.min, statistics.max]
+    return ends
 
 
 def _missing(relation: Relation, column: str, file: str, schema: pa.Schema) -> DataError:
@@ -257,22 +265,22 @@ def _missing(relation: Relation, column: str, file: str, schema: pa.Schema) -> D
     )
 
 
-def fits(declared: Type, found: pa.DataType) -> bool:
+def fits(declared: Type, stored: pa.DataType) -> bool:
     """Whether stored values are read exactly as values of a declared type.
 
     The width of an integer does not matter here: see ``_beyond``. Exact numbers become doubles where that is
     declared, as in Spark's ``CAST``.
     """
-    value = found.value_type if types.is_dictionary(found) else found
+    value = stored.value_type if types.is_dictionary(stored) else stored
     return _FITS[_form(declared)](declared, value)
 
 
-def declared_as(found: pa.DataType) -> str | None:
+def declared_as(stored: pa.DataType) -> str | None:
     """The type of the catalog for what is stored; None if there is none."""
-    value = found.value_type if types.is_dictionary(found) else found
+    value = stored.value_type if types.is_dictionary(stored) else stored
     if types.is_integer(value):
         return "int" if value.bit_width < 64 else "bigint"
-    if _is_held_decimal(value):
+    if _fits_decimal128(value):
         return f"decimal({value.precision},{value.scale})"
     names = {"float": "float", "double": "double", "bool": "boolean", "date32[day]": "date"}
     if _is_text(value):
@@ -282,8 +290,8 @@ def declared_as(found: pa.DataType) -> str | None:
     return names.get(str(value))
 
 
-def _wider(declared: Type, found: pa.DataType) -> bool:
-    value = found.value_type if types.is_dictionary(found) else found
+def _wider(declared: Type, stored: pa.DataType) -> bool:
+    value = stored.value_type if types.is_dictionary(stored) else stored
     return bool(value.bit_width == 64 and (declared.name != "bigint" or types.is_uint64(value)))
 
 
@@ -293,29 +301,29 @@ def _form(declared: Type) -> str:
     return "integer" if declared.name in INTEGERS else "decimal"
 
 
-def _is_held_decimal(found: pa.DataType) -> bool:
+def _fits_decimal128(stored: pa.DataType) -> bool:
     """Whether it is a decimal that every engine holds: one of 256 bits is none, whatever its digits."""
-    return bool(types.is_decimal(found) and not types.is_decimal256(found) and found.scale >= 0)
+    return bool(types.is_decimal(stored) and not types.is_decimal256(stored) and stored.scale >= 0)
 
 
-def _decimal(declared: Type, found: pa.DataType) -> bool:
-    if not _is_held_decimal(found):
+def _decimal(declared: Type, stored: pa.DataType) -> bool:
+    if not _fits_decimal128(stored):
         return False
     precision, scale = digits_of(declared.name)
-    return bool(found.scale <= scale and found.precision - found.scale <= precision - scale)
+    return bool(stored.scale <= scale and stored.precision - stored.scale <= precision - scale)
 
 
-def _double(declared: Type, found: pa.DataType) -> bool:
+def _double(declared: Type, stored: pa.DataType) -> bool:
     return bool(
-        types.is_float32(found)
-        or types.is_float64(found)
-        or types.is_integer(found)
-        or _is_held_decimal(found)
+        types.is_float32(stored)
+        or types.is_float64(stored)
+        or types.is_integer(stored)
+        or _fits_decimal128(stored)
     )
 
 
-def _is_text(found: pa.DataType) -> bool:
-    return bool(types.is_string(found) or types.is_large_string(found) or types.is_string_view(found))
+def _is_text(stored: pa.DataType) -> bool:
+    return bool(types.is_string(stored) or types.is_large_string(stored) or types.is_string_view(stored))
 
 
 _FITS: dict[str, Callable[[Type, pa.DataType], bool]] = {

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from streambound import settings
 from streambound.errors import DataError, meant
+from streambound.query.column_types import Family
 from streambound.query.model import TABLE, TICKS, Kind, Relation
 from streambound.query.statement import Statement
-from streambound.query.values import Family
 
 # The one partition of a history whose files lie directly in its folder.
 WHOLE = "all"
@@ -48,7 +48,7 @@ class Partition:
 
 
 @dataclass(frozen=True)
-class Range:
+class PartitionRange:
     """Partitions from ``first`` to ``last``, included; None or empty leaves an end open.
 
     An end is a day, a timestamp (which means its UTC day), or the name of a partition. Days choose from
@@ -127,7 +127,9 @@ def day_of(text: str) -> dt.date | None:
 Listing = Callable[[Relation], tuple[Partition, ...]]
 
 
-def partitions_in(relation: Relation, chosen: Range, listing: Listing | None = None) -> tuple[Partition, ...]:
+def partitions_in(
+    relation: Relation, chosen: PartitionRange, listing: Listing | None = None
+) -> tuple[Partition, ...]:
     """The partitions of a relation's history that are in a range, in order of their names; may be none.
 
     Raises:
@@ -139,7 +141,7 @@ def partitions_in(relation: Relation, chosen: Range, listing: Listing | None = N
 
 
 def choose_partitions(
-    relation: Relation, chosen: Range, excluded: Collection[str] = (), listing: Listing | None = None
+    relation: Relation, chosen: PartitionRange, excluded: Collection[str] = (), listing: Listing | None = None
 ) -> tuple[Partition, ...]:
     """The partitions to be read of a stream: those in the range, without the excluded.
 
@@ -307,14 +309,14 @@ def folder_partitions(relation: Relation) -> tuple[Partition, ...]:
 
 
 def _chosen(relation: Relation, folder: Path, names: Sequence[str] | None) -> tuple[Partition, ...]:
-    found = _partitions_by_name(folder, relation)
-    if not any(partition.files for partition in found.values()):
+    by_name = _partitions_by_name(folder, relation)
+    if not any(partition.files for partition in by_name.values()):
         kind = "Parquet files" if _suffix(relation) else "files"
         raise _error(relation, folder, f"has no {kind}: found {_there(folder)}", _layout(relation))
     if names is not None and not names:
-        raise _error(relation, folder, "was asked for no partition", ", ".join(sorted(found)[:3]) + ", ...")
-    chosen = sorted(found if names is None else set(names))
-    return tuple(found.get(name, Partition(name, ())) for name in chosen)
+        raise _error(relation, folder, "was asked for no partition", ", ".join(sorted(by_name)[:3]) + ", ...")
+    chosen = sorted(by_name if names is None else set(names))
+    return tuple(by_name.get(name, Partition(name, ())) for name in chosen)
 
 
 def present_partitions(relation: Relation) -> tuple[Partition, ...]:
@@ -323,8 +325,8 @@ def present_partitions(relation: Relation) -> tuple[Partition, ...]:
     Raises:
         DataError: no history is declared, or its folder is missing.
     """
-    found = _partitions_by_name(history_folder(relation), relation)
-    return tuple(found[name] for name in sorted(found) if found[name].files)
+    by_name = _partitions_by_name(history_folder(relation), relation)
+    return tuple(by_name[name] for name in sorted(by_name) if by_name[name].files)
 
 
 def history_folder(relation: Relation) -> Path:
@@ -368,8 +370,8 @@ def _partitions_by_name(folder: Path, relation: Relation) -> dict[str, Partition
         return {WHOLE: Partition(WHOLE, _files(folder, _suffix(relation)))}
     with os.scandir(folder) as entries:
         names = sorted(e.name for e in entries if e.name.startswith(f"{key}=") and e.is_dir())
-    found = ((n.removeprefix(f"{key}="), folder / n) for n in names)
-    return {name: Partition(name, _files(path, _suffix(relation))) for name, path in found}
+    folders = ((n.removeprefix(f"{key}="), folder / n) for n in names)
+    return {name: Partition(name, _files(path, _suffix(relation))) for name, path in folders}
 
 
 def _suffix(relation: Relation) -> str:
@@ -408,7 +410,7 @@ def _fix(relation: Relation, folder: Path) -> str:
     key = relation.history.partition_by if relation.history else None
     folders, files = _entries(folder)
     keys = sorted({name.partition("=")[0] for name in folders if "=" in name})
-    others = [name for name in [*_below(folder, folders), *files] if not name.endswith(".parquet")]
+    strangers = [name for name in [*_below(folder, folders), *files] if not name.endswith(".parquet")]
     inner, lowest = _entries(folder / folders[0]) if folders else ([], [])
     if keys and not lowest and any("=" in name for name in inner):
         return "put the files into one level of folders, such as date=2026-01-31"
@@ -416,7 +418,7 @@ def _fix(relation: Relation, folder: Path) -> str:
         return f"add partition_by: {keys[0]} to its history in the stream catalog"
     if key is not None and any(name.endswith(".parquet") for name in files):
         return f"leave out partition_by, or put the files into folders {key}=..."
-    if any(name.endswith(_OTHER_FORMATS) for name in others):
+    if any(name.endswith(_OTHER_FORMATS) for name in strangers):
         return (
             "write the rows as Parquet, or register a table or view of them in Spark and name it with table"
         )
@@ -457,12 +459,12 @@ def _below(folder: Path, folders: Sequence[str]) -> list[str]:
 def _there(folder: Path) -> str:
     """What lies in a folder, in words."""
     folders, files = _entries(folder)
-    told = [_named("folder", folders), _named("file", files)]
+    listed = [_named("folder", folders), _named("file", files)]
     if folders:
         inner, below = _entries(folder / folders[0])
         deeper = " and ".join(filter(None, [_named("folder", inner), _named("file", below)]))
-        told[0] += f" (in {folders[0]}: {deeper or 'nothing'})"
-    return " and ".join(filter(None, told)) or "nothing"
+        listed[0] += f" (in {folders[0]}: {deeper or 'nothing'})"
+    return " and ".join(filter(None, listed)) or "nothing"
 
 
 def _named(kind: str, names: Sequence[str]) -> str:

@@ -47,10 +47,10 @@ def automaton(plan: SegmentPlan, symbols: Mapping[str, Sequence[Values]]) -> Aut
 def settled(plan: SegmentPlan, alias: str, values: Values) -> Values | None:
     """A tuple with the comparisons that hold for all like it; None if it is part of no match at all."""
     (profile,) = (s for s in plan.profiles if s.streams == (alias,))
-    found = dict(values)
+    known_values = dict(values)
     cells = [cell for cell in profile.cells if Layout(cell).accepts(values)]
-    found.update((pair, ANY) for cell in cells for pair in cell.settled)
-    return found if cells else None
+    known_values.update((pair, ANY) for cell in cells for pair in cell.settled)
+    return known_values if cells else None
 
 
 class _Builder:

@@ -17,8 +17,8 @@ from streambound.constraints.system import differences
 from streambound.errors import PlanError
 from streambound.query.model import Attribute, Op
 from streambound.synopsis.facts import Facts, fails_in, holds_in
-from streambound.synopsis.groups import UP, single_group
 from streambound.synopsis.keys import apart_key, exact_key, listed_values, partner_key
+from streambound.synopsis.pending_groups import UP, single_group
 from streambound.synopsis.plan import Cell, Condition, Extremum, Keep, Key, Pair
 from streambound.synopsis.splits import Split, cut, halves, splits
 
@@ -252,10 +252,10 @@ class CellPlanner:
                 context=(*draft.context, *part.conditions),
                 divided=draft.divided | {partner},
             )
-            found_cells = self._eliminating(inner)
-            if found_cells is None:
+            planned = self._eliminating(inner)
+            if planned is None:
                 return None
-            cells.extend(found_cells)
+            cells.extend(planned)
         return cells
 
     def _split(self, draft: Draft, attributes: list[Attribute]) -> list[Cell] | None:
@@ -289,10 +289,10 @@ class CellPlanner:
                 divided=draft.divided | {attribute},
             )
             inner = self._keyed(part_of, attribute) if part.finite else part_of
-            found_cells = self._eliminating(inner) if inner is not None else None
-            if found_cells is None:
+            planned = self._eliminating(inner) if inner is not None else None
+            if planned is None:
                 return None
-            cells.extend(found_cells)
+            cells.extend(planned)
         return cells
 
     def _following(self, draft: Draft, attribute: Attribute) -> Draft | None:

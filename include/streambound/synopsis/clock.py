@@ -64,19 +64,19 @@ class Clock:
     @cached_property
     def latest(self) -> Mapping[tuple[str, str], int]:
         """(X, T) to the least c with ts(X) - ts(T) <= c; no entry where there is none."""
-        found = {(alias, alias): 0 for alias in self.streams}
+        distances = {(alias, alias): 0 for alias in self.streams}
         for order in self.orders:
             if order.op is not Op.NE:
                 pair = (order.early, order.late)
                 by = order.offset - (order.op is Op.LT)
-                found[pair] = min(by, found.get(pair, by))
+                distances[pair] = min(by, distances.get(pair, by))
         for middle in self.streams:
-            before = [early for early, late in found if late == middle]
-            after = [late for early, late in found if early == middle]
+            before = [early for early, late in distances if late == middle]
+            after = [late for early, late in distances if early == middle]
             for early, late in product(before, after):
-                through = found[early, middle] + found[middle, late]
-                found[early, late] = min(through, found.get((early, late), through))
-        return found
+                through = distances[early, middle] + distances[middle, late]
+                distances[early, late] = min(through, distances.get((early, late), through))
+        return distances
 
     def precedes(self, early: str, late: str) -> bool:
         """Whether ``early`` cannot arrive unboundedly later than ``late``."""
@@ -85,11 +85,11 @@ class Clock:
     @cached_property
     def composites(self) -> tuple[Composite, ...]:
         """The streams by composite, each after those that precede it."""
-        found = {
+        composites = {
             frozenset(a for a in self.streams if self.precedes(a, alias) and self.precedes(alias, a)): None
             for alias in self.streams
         }
-        return tuple(sorted(found, key=lambda c: (len(self._down(c)), sorted(c))))
+        return tuple(sorted(composites, key=lambda c: (len(self._down(c)), sorted(c))))
 
     def _down(self, composite: Composite) -> list[str]:
         return [a for a in self.streams if self.precedes(a, min(composite))]
@@ -101,11 +101,11 @@ class Clock:
     @cached_property
     def delays(self) -> Mapping[Composite, int]:
         """How long after its last tuple a composite enters the tables."""
-        found: dict[Composite, int] = {}
+        delays: dict[Composite, int] = {}
         for late in self.composites:
-            earlier = (found[early] + self._lag(early, late) for early in found if self.before(early, late))
-            found[late] = max((0, *earlier))
-        return found
+            earlier = (delays[early] + self._lag(early, late) for early in delays if self.before(early, late))
+            delays[late] = max((0, *earlier))
+        return delays
 
     def _lag(self, early: Composite, late: Composite) -> int:
         """How much later than the last tuple of ``late`` that of ``early`` can be."""

@@ -122,11 +122,11 @@ def pairs_of(tree: Tree) -> list[Pair]:
 def directions(tree: Tree) -> dict[int, bool | None]:
     """Of each term of mine that is compared whether a lesser value serves for a greater one (True), a greater
     for a lesser (False), or none for another."""
-    found: dict[int, set[bool | None]] = {}
+    signs: dict[int, set[bool | None]] = {}
     for pair in pairs_of(tree):
         least = pair.op in (Op.LT, Op.LE)
-        found.setdefault(pair.mine, set()).add(least if least or pair.op in (Op.GT, Op.GE) else None)
-    return {term: ways.pop() if len(ways) == 1 else None for term, ways in found.items()}
+        signs.setdefault(pair.mine, set()).add(least if least or pair.op in (Op.GT, Op.GE) else None)
+    return {term: ways.pop() if len(ways) == 1 else None for term, ways in signs.items()}
 
 
 class Serving:
@@ -192,8 +192,8 @@ def condition(
     tests: tuple[dict[Formula, int], dict[Formula, int]] = ({}, {})
 
     def side(of: Formula) -> int | None:
-        found = {0 if a in mine else 1 for a in _attributes(of)}
-        return None if len(found) > 1 else min(found, default=0)
+        positions = {0 if a in mine else 1 for a in _attributes(of)}
+        return None if len(positions) > 1 else min(positions, default=0)
 
     for atom in _crossing(formula, side):
         for attribute in atom.attributes:
@@ -274,14 +274,14 @@ class Outlook:
 
     def next(self, terms: Terms, seen: int | None) -> int | None:
         """The least time not before ``seen`` after which ``rest`` may be less; None if there is none."""
-        found = (
+        limits = (
             limit
             for pairs in self._of_column
             for pair in pairs
             for limit in self._limits(pair, terms[pair.mine])
             if seen is None or limit >= seen
         )
-        return min(found, default=None)
+        return min(limits, default=None)
 
     def until(self, terms: Terms) -> int | None:
         """The least time after which ``rest`` is None; None if there is none."""
@@ -326,12 +326,12 @@ class Outlook:
     def _clipped(self, number: int, value: Any, seen: int | None) -> Any:
         if value is None or type(value) is tuple:
             return value
-        found = {self._stands(pair, value, seen) for pair in self._of_column[number]}
-        if found == {BELOW} or found == {ABOVE}:
-            return found.pop()
+        standing = {self._stands(pair, value, seen) for pair in self._of_column[number]}
+        if standing == {BELOW} or standing == {ABOVE}:
+            return standing.pop()
         # What equals nothing that comes, and is asked for nothing else.
         unequal = all(pair.op in (Op.EQ, Op.NE) for pair in self._of_column[number])
-        return ABOVE if unequal and None not in found else value
+        return ABOVE if unequal and None not in standing else value
 
     def _stands(self, pair: Pair, value: Any, seen: int | None) -> tuple[int] | None:
         """Whether a value is below or above all that come, or as good as that; None if it is neither."""

@@ -105,13 +105,13 @@ def ends(query: Query) -> dict[str, int]:
     facts = system(query)
     if facts.closure is None:
         return {}
-    time, found = TimeOrder(facts), {}
+    time, ends_ = TimeOrder(facts), {}
     for alias, stamp in time.stamps.items():
         upper = facts.closure.upper(stamp)
         if upper is not None:
             # A bound that follows is rounded to the granularity, which data need not keep to.
-            found[alias] = upper[0] + facts.space.tick(stamp)
-    return found
+            ends_[alias] = upper[0] + facts.space.tick(stamp)
+    return ends_
 
 
 def ending_plan(query: Query, linger: int = 0) -> EndingPlan | None:
@@ -164,15 +164,15 @@ def shadow_name(column: str, shift: int) -> str:
 
 
 def _shadows(query: Query, compared: Iterable[_Shifted]) -> Shadows:
-    found: dict[str, dict[Shadow, None]] = {o.alias: {} for o in query.occurrences}
+    by_alias: dict[str, dict[Shadow, None]] = {o.alias: {} for o in query.occurrences}
     for atom, left, right in compared:
         for side, shift in ((atom.left, left), (atom.right, right)):
             # Occurrences of one relation stay occurrences of one relation.
             name = query.occurrence(side.occurrence).relation.name
             for occurrence in query.occurrences:
                 if occurrence.relation.name == name:
-                    found[occurrence.alias][side.column, shift] = None
-    return {alias: tuple(shadows) for alias, shadows in found.items()}
+                    by_alias[occurrence.alias][side.column, shift] = None
+    return {alias: tuple(shadows) for alias, shadows in by_alias.items()}
 
 
 def _later(occurrence: Occurrence, finite: tuple[str, ...], shadows: Shadows) -> Occurrence:

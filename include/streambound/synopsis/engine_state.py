@@ -132,10 +132,10 @@ class TupleBuffer:
 
     def times(self, composite: Composite) -> set[int]:
         """The timestamps of held tuples of a composite."""
-        found = {at for alias in composite for at in self.older[alias].groups}
+        times = {at for alias in composite for at in self.older[alias].groups}
         if self.moment is not None and any(self.new[alias] for alias in composite):
-            found.add(self.moment)
-        return found
+            times.add(self.moment)
+        return times
 
     def complete(self, composite: Composite, at: int) -> Matches:
         """The matches of a composite whose last tuple has the timestamp ``at``."""
@@ -198,13 +198,13 @@ class TupleBuffer:
 
 def _alike(matches: Matches) -> list[Match]:
     """Tuples of one stream and moment, equal ones as one of all their weight."""
-    found: dict[tuple[Any, ...], Match] = {}
+    by_values: dict[tuple[Any, ...], Match] = {}
     for match in matches:
         values = tuple(match.values.values())
-        known_match = found.get(values)
+        known_match = by_values.get(values)
         weight = match.weight if known_match is None else known_match.weight + match.weight
-        found[values] = match if known_match is None else Match(match.values, match.stamps, weight)
-    return list(found.values())
+        by_values[values] = match if known_match is None else Match(match.values, match.stamps, weight)
+    return list(by_values.values())
 
 
 class EngineState:
@@ -233,8 +233,8 @@ class EngineState:
 
     def _moments(self, until: int) -> set[int]:
         delays = self.plan.clock.delays
-        found = {at + delays[c] for c in delays for at in self.buffer.times(c)}
-        return {moment for moment in found if moment <= until and (self.now is None or moment > self.now)}
+        moments = {at + delays[c] for c in delays for at in self.buffer.times(c)}
+        return {moment for moment in moments if moment <= until and (self.now is None or moment > self.now)}
 
     def _enter(self, moment: int) -> None:
         entering = {
@@ -244,8 +244,8 @@ class EngineState:
         }
         # All from what was kept before: nothing that enters now is kept yet.
         made = [(slices, list(self._made(slices.synopsis, entering))) for slices in self.tables.values()]
-        for slices, found in made:
-            for match in found:
+        for slices, partial in made:
+            for match in partial:
                 slices.add(match, moment)
 
     def _made(self, synopsis: TablePlan, entering: Mapping[Composite, Matches]) -> Iterator[Match]:

@@ -43,12 +43,14 @@ def extreme_rows(
     if any(o.relation.fed is not None for s in selections for o in s.occurrences):
         # Rows of a sub-query may be taken back.
         raise unplanned
-    found = [(s, top, argument(s, aggregate, len(keys))) for s, top in by_top(selections)]
-    if len({waits.order for _, _, waits in found}) != 1 or any(waits.selection != s for s, _, waits in found):
+    candidates = [(s, top, argument(s, aggregate, len(keys))) for s, top in by_top(selections)]
+    if len({waits.order for _, _, waits in candidates}) != 1 or any(
+        waits.selection != s for s, _, waits in candidates
+    ):
         raise unplanned
-    order = found[0][2].order
+    order = candidates[0][2].order
     waiting = []
-    for selection, top, waits in found:
+    for selection, top, waits in candidates:
         terms = [selection.base.select[position].term for position, _ in order]
         if not terms or not all(isinstance(t, Attribute) and not selection.base.is_time(t) for t in terms):
             raise unplanned

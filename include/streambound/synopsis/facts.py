@@ -16,8 +16,8 @@ from itertools import chain
 from streambound.constraints.closure import Closure, Difference, at_least, at_most
 from streambound.constraints.space import domain_of
 from streambound.constraints.system import System, constraints_of, differences, forced, system, unconstrained
+from streambound.query.column_types import Value
 from streambound.query.model import Atom, Attribute, Join, Kind, Membership, Op, Query
-from streambound.query.values import Value
 from streambound.synopsis.plan import Condition, Pair
 
 # Where a dense column meets a discrete one, the values of the latter are listed, up to this many.
@@ -79,10 +79,10 @@ class Facts:
         """The only values that matter of a column that equals a listed one; None if none does."""
         local = self._same(attribute)
         sets = [
-            set(found)
+            set(partners)
             for other_attribute in self._equal(attribute)
             if other_attribute not in local
-            for found in self._partner_values(attribute, other_attribute)
+            for partners in self._partner_values(attribute, other_attribute)
         ]
         return tuple(sorted(set.intersection(*sets))) if sets else None
 
@@ -210,7 +210,7 @@ def facts_of(
     them in a complete match, and nothing else may be built on them. ``choices``: what ``<>`` and IN leave
     no choice about counts as well; it costs time and is seldom needed.
     """
-    values = {a: found for a, found in (static_values or {}).items() if a in query.present}
+    values = {a: listed for a, listed in (static_values or {}).items() if a in query.present}
     if not all(values.values()):
         # A compared static column without a value: no static row can meet the conditions.
         return None
@@ -236,12 +236,12 @@ def _local(facts: System, atoms: Iterable[Atom]) -> Closure:
 
 
 def _unary(closure: Closure, attribute: Attribute) -> list[Difference]:
-    found_differences = []
+    differences = []
     if (upper := closure.upper(attribute)) is not None:
-        found_differences.append(at_most(attribute, *upper))
+        differences.append(at_most(attribute, *upper))
     if (lower := closure.lower(attribute)) is not None:
-        found_differences.append(at_least(attribute, *lower))
-    return found_differences
+        differences.append(at_least(attribute, *lower))
+    return differences
 
 
 def _bounds(closure: Closure, query: Query) -> list[Difference]:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from streambound.boundedness.ordered import always_finite
+from streambound.boundedness.ranks import always_finite
 from streambound.errors import PlanError
 from streambound.query.formula import AllOf, Formula, all_of, atoms_of
 from streambound.query.model import Attribute, Join, Kind, NullTest, Occurrence, Op, Output

@@ -20,11 +20,11 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+from streambound.query.column_types import Type, Value
 from streambound.query.formula import Formula
 from streambound.query.model import Attribute, Filter, Join, Op, Term
 from streambound.query.operators import Framing, Grouping, Kind, Ranking, Shown
 from streambound.query.statement import Statement
-from streambound.query.values import Type, Value
 from streambound.synopsis.plan import sum_of
 from streambound.synopsis.statement import PlannedPart
 
@@ -59,13 +59,13 @@ class Times:
 
     def seen(self, row: tuple[Any, ...]) -> int | None:
         """The least that the timestamp of a row (encoded) can be, as far as its times tell; None: nothing."""
-        found = None
+        earliest = None
         for position, (before, _) in self.every.items():
             if (value := row[position]) is not None:
                 least = self._at(value, position) - before
-                if found is None or least > found:
-                    found = least
-        return found
+                if earliest is None or least > earliest:
+                    earliest = least
+        return earliest
 
     def lag(self, position: int) -> int | None:
         """How much less than ``seen`` a time (scaled) of rows that come may be; None: it may be anything."""
@@ -74,13 +74,13 @@ class Times:
 
     def end(self, row: tuple[Any, ...]) -> int | None:
         """After a row of which ``seen`` is greater, none with these times comes; None: one always may."""
-        found = None
+        latest = None
         for position, (_, after) in self.every.items():
             if (value := row[position]) is not None:
                 most = self._at(value, position) + after + self.delay
-                if found is None or most < found:
-                    found = most
-        return found
+                if latest is None or most < latest:
+                    latest = most
+        return latest
 
     def over(self, row: tuple[Any, ...], now: int | None) -> bool:
         """Whether no row with these times comes after all that there is until a time (encoded)."""
@@ -95,8 +95,8 @@ class Times:
     def among(self, positions: Mapping[int, int]) -> Times:
         """The times of rows of which only some positions are left, under other numbers."""
         spans, written = (
-            {positions[p]: span for p, span in found.items() if p in positions}
-            for found in (self.spans, self.written)
+            {positions[p]: span for p, span in mapping.items() if p in positions}
+            for mapping in (self.spans, self.written)
         )
         scales = {positions[p]: n for p, n in self.scales.items() if p in positions}
         gaps = frozenset(n for p, n in positions.items() if p in self.gaps)
@@ -106,9 +106,11 @@ class Times:
     def of_any(cls, every: Sequence[Times]) -> Times:
         """The times of rows of which each has some of these: the positions that all have."""
 
-        def widest(found: Sequence[Mapping[int, tuple[int, int]]]) -> dict[int, tuple[int, int]]:
-            shared = set(found[0]).intersection(*found)
-            return {p: (max(one[p][0] for one in found), max(one[p][1] for one in found)) for p in shared}
+        def widest(mappings: Sequence[Mapping[int, tuple[int, int]]]) -> dict[int, tuple[int, int]]:
+            shared = set(mappings[0]).intersection(*mappings)
+            return {
+                p: (max(one[p][0] for one in mappings), max(one[p][1] for one in mappings)) for p in shared
+            }
 
         return cls(
             widest([times.spans for times in every]),
@@ -148,10 +150,10 @@ class Size:
 
 def together(sizes: Iterable[Size]) -> Size:
     """The size of several things."""
-    found_sizes = [size for size in sizes if size.number != 0]
-    if all(size.number is not None for size in found_sizes):
-        return Size(sum(size.number or 0 for size in found_sizes))
-    return Size(None, sum_of(size.formula or str(size.number) for size in found_sizes))
+    present = [size for size in sizes if size.number != 0]
+    if all(size.number is not None for size in present):
+        return Size(sum(size.number or 0 for size in present))
+    return Size(None, sum_of(size.formula or str(size.number) for size in present))
 
 
 @dataclass(frozen=True)
@@ -328,11 +330,11 @@ class Ranked:
 
 
 @dataclass(frozen=True)
-class Framed:
+class WindowFunctions:
     """Rows with what window functions say of those around them: see ``operators.frames``."""
 
     then: Framing
-    # Whether that is settled some time after a row (see ``looking``): else all rows are kept.
+    # Whether that is settled some time after a row (see ``frame_reach``): else all rows are kept.
     settles: bool
     # Where the time of a row is, for what is first or last.
     time: int | None = None
@@ -516,7 +518,7 @@ class TimeFiltered:
 Operation: TypeAlias = (
     Grouped
     | Ranked
-    | Framed
+    | WindowFunctions
     | Guarded
     | LookedUp
     | Joined
@@ -538,14 +540,14 @@ def nodes(node: Node) -> Iterator[Node]:
 
 def units_of(node: Node) -> int | None:
     """Stored values and counts of a tree in the worst case; None if there is no number."""
-    found: list[int | None] = []
+    each_units: list[int | None] = []
     for one in nodes(node):
         if isinstance(one, Applied):
-            found.append(one.units)
+            each_units.append(one.units)
         if isinstance(one, Leaf):
-            found += [part.plan.units for part in one.parts]
-    known = [units for units in found if units is not None]
-    return sum(known) if len(known) == len(found) else None
+            each_units += [part.plan.units for part in one.parts]
+    known = [units for units in each_units if units is not None]
+    return sum(known) if len(known) == len(each_units) else None
 
 
 def formula_of(node: Node) -> str | None:

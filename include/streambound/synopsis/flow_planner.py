@@ -12,7 +12,7 @@ from streambound.errors import PlanError
 from streambound.query.clock import CLOCK
 from streambound.query.model import Query
 from streambound.query.operators import Framing, Grouping, Ranking
-from streambound.query.parse.fed import untimed
+from streambound.query.parse.derived_tables import untimed
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import Block, Statement
 from streambound.synopsis.first_tuples import ranked_join
@@ -24,7 +24,7 @@ from streambound.synopsis.flow import (
 )
 from streambound.synopsis.group_planner import different, grouped
 from streambound.synopsis.irredundant import irredundant
-from streambound.synopsis.order_planner import framed, ranked, shown_alone
+from streambound.synopsis.order_planner import ranked, shown_alone, window_functions
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import AnyPlan
 from streambound.synopsis.row_planner import Planning, changes, computed, leaf, rows
@@ -61,11 +61,13 @@ def _waiting(node: Node) -> Node:
 def _late(node: Node, late: int) -> Node:
     if isinstance(node, Leaf):
         fed = tuple((name, _late(below, late)) for name, below in node.fed)
-        return replace(node, fed=fed, parts=tuple(replace(p, plan=_held(p.plan, late)) for p in node.parts))
+        return replace(
+            node, fed=fed, parts=tuple(replace(p, plan=_with_delay(p.plan, late)) for p in node.parts)
+        )
     return replace(node, inputs=tuple(_late(below, late) for below in node.inputs))
 
 
-def _held(plan: AnyPlan, late: int) -> AnyPlan:
+def _with_delay(plan: AnyPlan, late: int) -> AnyPlan:
     if not isinstance(plan, Plan) or plan.timed:
         return plan
     stamped = {o.alias for o in plan.query.arriving if o.relation.timestamp and o.relation.fed is None}
@@ -81,11 +83,11 @@ def _flow(statement: Statement, planning: Planning) -> Node:
             raise PlanError(f"no plan was found: {message}", subject=statement.name)
     plain = tuple(b for b in statement.blocks if b.plain)
     plain = tuple(b for b in plain if not (_over_changes(b) or any(map(changes, b.selections))))
-    found: list[Node] = []
+    nodes: list[Node] = []
     if plain:
-        found.append(_plain(replace(statement, blocks=plain), planning))
-    found += [_block(statement, b, planning) for b in statement.blocks if b not in plain]
-    return found[0] if len(found) == 1 else Sum(tuple(found))
+        nodes.append(_plain(replace(statement, blocks=plain), planning))
+    nodes += [_block(statement, b, planning) for b in statement.blocks if b not in plain]
+    return nodes[0] if len(nodes) == 1 else Sum(tuple(nodes))
 
 
 def _plain(statement: Statement, planning: Planning) -> Node:
@@ -151,4 +153,4 @@ def _block(statement: Statement, block: Block, planning: Planning) -> Node:
     if isinstance(block.then, Ranking):
         return ranked(node, block.then)
     assert isinstance(block.then, Framing)
-    return framed(node, block.then)
+    return window_functions(node, block.then)

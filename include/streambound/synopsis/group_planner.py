@@ -10,18 +10,18 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
+from streambound.boundedness.current_time import reads_present
 from streambound.boundedness.polynomials import Nature, nature
-from streambound.boundedness.present import reads_present
 from streambound.boundedness.questions import filtered, of_rows
 from streambound.errors import PlanError
 from streambound.query.clock import CLOCK
+from streambound.query.column_types import Type, exact_sum, parse_type
 from streambound.query.formula import all_of, conjunction
 from streambound.query.model import Attribute, Constant, NullTest, Output, Query, Term
 from streambound.query.model import Kind as RelationKind
 from streambound.query.operators import KEYS, Aggregate, Grouping, Kind, Shown
 from streambound.query.ring import BOOLEANS, INTEGERS, Ring
 from streambound.query.statement import Block, Selection, Statement
-from streambound.query.values import Type, exact_sum, parse_type
 from streambound.query.windows import SESSIONS
 from streambound.synopsis import widths
 from streambound.synopsis.extrema import extreme_rows
@@ -422,8 +422,8 @@ def _apart(
 
 
 def _nullable(block: Block, position: int) -> bool:
-    found = ((s.base, s.base.select[position].term) for s in block.selections)
-    return any(base.nullable(term) if isinstance(term, Attribute) else True for base, term in found)
+    terms = ((s.base, s.base.select[position].term) for s in block.selections)
+    return any(base.nullable(term) if isinstance(term, Attribute) else True for base, term in terms)
 
 
 def _read_alone(node: Node) -> bool:
@@ -566,10 +566,10 @@ class _Inputs:
 
     def _present(self, positions: tuple[int, ...]) -> tuple[Selection, ...]:
         """The selections in which what an aggregate reads is not always NULL; all if there are none."""
-        found = (
+        present = (
             s for s in self.block.selections if not any(_is_null(s.base.select[p].term) for p in positions)
         )
-        return tuple(found) or self.block.selections
+        return tuple(present) or self.block.selections
 
     def _put(self, key: Any, node: Node) -> None:
         self.known[key] = len(self.nodes)
@@ -667,19 +667,19 @@ def _is_null(term: Term) -> bool:
 
 def _one_sided(selections: Sequence[Selection], positions: Sequence[int]) -> tuple[Selection, ...]:
     """Selections of which different rows are wanted: an outer join that shows one side is that side."""
-    found_selections = list(selections)
+    remaining = list(selections)
     for left in selections:
         if len(left.guards) != 1 or not left.guards[0].outer:
             continue
         asked = set(conjunction(all_of((left.formula, left.guards[0].formula))) or ())
         terms = [left.base.select[p].term for p in positions]
-        for right in found_selections:
+        for right in remaining:
             alike = [right.base.select[p].term for p in positions] == terms
             if asked and alike and not right.guards and set(conjunction(right.formula) or ()) == asked:
-                found_selections.remove(right)
-                found_selections[found_selections.index(left)] = replace(left, guards=())
+                remaining.remove(right)
+                remaining[remaining.index(left)] = replace(left, guards=())
                 break
-    return tuple(found_selections)
+    return tuple(remaining)
 
 
 def _weighing(selection: Selection, factors: tuple[int, ...], present: tuple[int, ...]) -> Selection:

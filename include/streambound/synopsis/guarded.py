@@ -22,6 +22,7 @@ from streambound.query.formula import NOWHERE, AllOf, Formula, all_of, any_of, a
 from streambound.query.model import Attribute, Constant, Join, Kind, NullTest, Op, Output, Query
 from streambound.query.ring import BOOLEANS, INTEGERS
 from streambound.query.statement import Guard, Selection, Statement
+from streambound.synopsis.as_of_joins import Leaves, looked_up, of_one, showing
 from streambound.synopsis.conditions import (
     Both,
     Flag,
@@ -34,7 +35,6 @@ from streambound.synopsis.conditions import (
     serving,
 )
 from streambound.synopsis.flow import Applied, Guarded, Leaf, Node, Size, Sought, Times, together
-from streambound.synopsis.looked_up import Leaves, looked_up, of_one, showing
 from streambound.synopsis.sizes import Values, columns_of, rows_within, values_of
 
 _BEFOREHAND = Size(None, "rows of what is known beforehand")
@@ -67,17 +67,19 @@ def guarded(statement: Statement, selection: Selection, leaf: Leaves) -> Node:
     selection = replace(selection, guards=tuple(_least(selection, guard) for guard in selection.guards))
     outside, places = _outside(statement, selection, leaf)
     hard = distinct and len(selection.guards) == 1
-    found = [_planned(statement, selection, guard, outside, places, leaf, hard) for guard in selection.guards]
-    nodes = (outside, *(planned.node for planned in found))
+    sought = [
+        _planned(statement, selection, guard, outside, places, leaf, hard) for guard in selection.guards
+    ]
+    nodes = (outside, *(planned.node for planned in sought))
     shown = tuple(range(len(selection.base.select)))
     if any(node.retracts for node in nodes):
         raise PlanError(
             "guards over rows that are taken back cannot be evaluated yet", subject=statement.name
         )
-    size = _units(statement.name, outside, shown, found)
-    times = _late(outside.times.among({p: p for p in shown}), found)
+    size = _units(statement.name, outside, shown, sought)
+    times = _late(outside.times.among({p: p for p in shown}), sought)
     retracts = any(guard.negated for guard in selection.guards)
-    operation = Guarded(shown, tuple(planned.sought for planned in found), distinct, _known_rows(outside))
+    operation = Guarded(shown, tuple(planned.sought for planned in sought), distinct, _known_rows(outside))
     return Applied(operation, nodes, selection.base.outputs, times, retracts, size.number, size.formula)
 
 
@@ -145,8 +147,8 @@ def _outside(statement: Statement, selection: Selection, leaf: Leaves) -> tuple[
 def stamps_of(selection: Selection, guards: Sequence[Guard]) -> list[Attribute]:
     """The timestamps of the streams outside that complete every match with some guards."""
     whole = joined(selection, guards)
-    found = [tops(query) for case in cases(whole) for query in case.parts]
-    names = frozenset.intersection(*found) if found else frozenset[str]()
+    stamps = [tops(query) for case in cases(whole) for query in case.parts]
+    names = frozenset.intersection(*stamps) if stamps else frozenset[str]()
     return [
         Attribute(o.alias, o.relation.timestamp)
         for o in selection.base.occurrences
@@ -215,7 +217,7 @@ def _sized(
     node: Node,
     sought: Sought,
     matching: Mapping[int, Values],
-    found: Mapping[int, Values],
+    bounds: Mapping[int, Values],
     hard: bool,
 ) -> _Planned:
     """A guard with how much is kept for it, where rows match that hold what is given.
@@ -223,7 +225,7 @@ def _sized(
     Args:
         hard: rows that are hard to match stand for others.
     """
-    sides = [_narrowed(columns_of(n), given) for n, given in ((outside, matching), (node, found))]
+    sides = [_narrowed(columns_of(n), given) for n, given in ((outside, matching), (node, bounds))]
     sought = replace(
         sought,
         outer_ranges={p: values.range for p, values in enumerate(sides[0])},
@@ -243,11 +245,11 @@ def _sized(
 
 def _narrowed(columns: Sequence[Values], given: Mapping[int, Values]) -> list[Values]:
     """The columns of rows that hold what is given, if that says more of them."""
-    found = list(columns)
+    narrowed = list(columns)
     for p, values in given.items():
         counts = [c for c in (columns[p].count, values.listed) if c is not None]
-        found[p] = replace(values, count=min(counts, default=None))
-    return found
+        narrowed[p] = replace(values, count=min(counts, default=None))
+    return narrowed
 
 
 def _units(name: str, outside: Node, shown: Sequence[int], guards: Sequence[_Planned]) -> Size:
@@ -322,12 +324,14 @@ def _through(
     whole = joined(replace(selection, guards=()), [guard])
     base, shown = showing(replace(whole.base, select=(), ring=BOOLEANS), read)
     node = leaf(of_one(statement, replace(whole, base=base)))
-    found = {a: Attribute(f"{a.occurrence}, with a match", a.column) for a in read}
+    renamed_columns = {a: Attribute(f"{a.occurrence}, with a match", a.column) for a in read}
     compared = [atom for atom in conjunction(guard.formula) or () if not isinstance(atom, NullTest)]
     # What is compared is not NULL in a match.
     present = {a for atom in compared for a in atom.attributes}
-    formula = all_of(_same(a, found[a], selection.base.nullable(a) and a not in present) for a in read)
-    outer, mine = {a: places[a] for a in read}, {found[a]: shown[a] for a in read}
+    formula = all_of(
+        _same(a, renamed_columns[a], selection.base.nullable(a) and a not in present) for a in read
+    )
+    outer, mine = {a: places[a] for a in read}, {renamed_columns[a]: shown[a] for a in read}
     return node, Sought(formula, guard.negated, outer, mine)
 
 

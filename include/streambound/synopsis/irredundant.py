@@ -10,13 +10,13 @@ from collections.abc import Iterator
 
 from streambound.boundedness.folding import folded
 from streambound.errors import PlanError
+from streambound.query.column_types import Value
 from streambound.query.formula import ALWAYS
 from streambound.query.model import Attribute, Filter, Join, Kind, Occurrence, Output, Query, Relation
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import Selection, Statement
-from streambound.query.values import Value
+from streambound.synopsis.as_of_joins import of_one
 from streambound.synopsis.flow import Applied, Irredundant, Leaf, Size, Times, together
-from streambound.synopsis.looked_up import of_one
 from streambound.synopsis.row_planner import Planning, leaf
 from streambound.synopsis.sizes import values_of
 from streambound.synopsis.statement import require_bounded
@@ -139,10 +139,10 @@ def _given(query: Query) -> Size:
     """How much is kept of rows that there are."""
     values = values_of([query], range(len(query.select)))
     number = 1
-    for one in values:
-        if one.count is None:
+    for value in values:
+        if value.count is None:
             return Size(None, "rows that there are")
-        number *= one.count
+        number *= value.count
     return Size(number * max(1, len(query.select)))
 
 

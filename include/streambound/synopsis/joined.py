@@ -81,18 +81,18 @@ def guarded_rows(selection: Selection, rows: Rows, sized: Sized) -> Node:
     width = len(base.select)
     wider = replace(base, select=(*base.select, *(Output(a.column, a) for a in mine)))
     outside = rows(replace(selection, base=wider, guards=tuple(guards[:-1])))
-    found = rows(_of_columns(Selection(guard.base, all_of(())), guard.base.occurrences, theirs, own))
+    node = rows(_of_columns(Selection(guard.base, all_of(())), guard.base.occurrences, theirs, own))
     columns = [tuple([*(Attribute("#", str(n)) for n in range(width)), *mine]), theirs]
     atoms = [x for f in across if (x := _atom(f)) is not None]
-    sides = _sides([outside, found], columns, atoms)
+    sides = _sides([outside, node], columns, atoms)
     shown = [(0, n) for n in range(width)]
     operation = Joined(tuple(sides), tuple(across), columns[0][:width], not guard.negated)
-    return _applied(operation, [outside, found], sides, shown, base.outputs, sized)
+    return _applied(operation, [outside, node], sides, shown, base.outputs, sized)
 
 
 def _atom(formula: Formula) -> Atom | None:
-    found = conjunction(formula)
-    return found[0] if found is not None and len(found) == 1 else None
+    atoms = conjunction(formula)
+    return atoms[0] if atoms is not None and len(atoms) == 1 else None
 
 
 def _of_columns(
@@ -133,20 +133,20 @@ def _sides(
                 if (i, k) in later and (k, j) in later:
                     through = later[i, k] + later[k, j]
                     later[i, j] = min(later.get((i, j), through), through)
-    found_sides = []
+    listed = []
     for number, node in enumerate(inputs):
         others = [n for n in numbers if n != number]
         own = at[number]
         if own is None or not all((n, number) in later and at[n] is not None for n in others):
-            found_sides.append(Side(columns[number]))
+            listed.append(Side(columns[number]))
             continue
         ends = [node.times.delay]
         for n in others:
             before, after = inputs[n].times.spans[at[n] or 0]
             ends.append(later[n, number] + before + after + inputs[n].times.delay)
         life = Times({own: node.times.spans[own]}, max(ends), node.times.scales)
-        found_sides.append(Side(columns[number], life))
-    return found_sides
+        listed.append(Side(columns[number], life))
+    return listed
 
 
 def _applied(

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from streambound.constraints.closure import Closure
+from streambound.query.column_types import Value
 from streambound.query.model import Attribute, Op
-from streambound.query.values import Value
 from streambound.synopsis.facts import Facts
 from streambound.synopsis.plan import Key, Pair
 

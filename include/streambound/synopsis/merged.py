@@ -42,25 +42,30 @@ def widened(query: Query, joins: Iterable[Join], groups: Iterable[frozenset[str]
     timestamps are left out: they are met before a partial match is filed.
     """
     stamps = {a for a in query.mentioned if query.is_timestamp(a)}
-    wide: dict[Attribute, Attribute] = {}
+    merged_columns: dict[Attribute, Attribute] = {}
     occurrences, names = [], {}
     for group in groups:
         alias = " + ".join(sorted(group))
         names[group] = alias
         mine = [a for a in query.mentioned if a.occurrence in group and a not in stamps]
-        wide.update((a, Attribute(alias, str(a))) for a in mine)
+        merged_columns.update((a, Attribute(alias, str(a))) for a in mine)
         columns = tuple(_column(query, a) for a in mine)
         occurrences.append(Occurrence(alias, Relation(alias, Kind.STREAM, columns)))
     conditions = [a for a in query.where if not stamps & set(a.attributes)]
     local = [a for a in conditions if len({x.occurrence for x in a.attributes}) < 2]
-    found_query = replace(
+    wide_query = replace(
         query,
-        select=tuple(renamed(o, wide) for o in query.select if o.term not in stamps),
+        select=tuple(renamed(o, merged_columns) for o in query.select if o.term not in stamps),
         occurrences=(*occurrences, *query.statics),
-        where=renamed(tuple(conditions), wide),
+        where=renamed(tuple(conditions), merged_columns),
     )
     evaluated = tuple(a for a in (*local, *joins) if isinstance(a, Join))
-    return Widened(found_query, renamed(evaluated, wide), names, {new: old for old, new in wide.items()})
+    return Widened(
+        wide_query,
+        renamed(evaluated, merged_columns),
+        names,
+        {new: old for old, new in merged_columns.items()},
+    )
 
 
 def _column(query: Query, attribute: Attribute) -> Column:
@@ -70,14 +75,14 @@ def _column(query: Query, attribute: Attribute) -> Column:
 
 def renamed(value: T, names: dict[Attribute, Attribute]) -> T:
     """A frozen value with other attributes, wherever they occur in it."""
-    found: Any = value
+    result: Any = value
     if isinstance(value, Attribute):
-        found = names.get(value, value)
+        result = names.get(value, value)
     elif isinstance(value, (tuple, frozenset)):
-        found = type(value)(renamed(part, names) for part in value)
+        result = type(value)(renamed(part, names) for part in value)
     elif hasattr(value, "__dataclass_fields__"):
         parts = {name: getattr(value, name) for name in value.__dataclass_fields__}
         changed = {name: renamed(part, names) for name, part in parts.items()}
         if changed != parts:
-            found = replace(found, **changed)
-    return cast(T, found)
+            result = replace(result, **changed)
+    return cast(T, result)

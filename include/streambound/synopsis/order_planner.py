@@ -1,4 +1,4 @@
-"""Ranks and frames as nodes, with how many rows they keep (``flow.Ranked``, ``flow.Framed``)."""
+"""Ranks and frames as nodes, with how many rows they keep (``flow.Ranked``, ``flow.WindowFunctions``)."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from streambound.synopsis import widths
 from streambound.synopsis.flow import (
     Applied,
     First,
-    Framed,
     Leaf,
     Node,
     Ranked,
     Size,
     Times,
+    WindowFunctions,
     together,
 )
-from streambound.synopsis.looking import ascending, looks, settles, settles_rows
+from streambound.synopsis.frame_reach import ascending, looks, settles, settles_rows
 from streambound.synopsis.sizes import each_of, groups, rows_within
 
 
@@ -92,7 +92,7 @@ def _tied(node: Node, then: Ranking, kept: Sequence[int]) -> Size:
         return tied if not then.partition else each_of(groups(node, node.times, then.partition), tied)
 
 
-def framed(node: Node, then: Framing) -> Node:
+def window_functions(node: Node, then: Framing) -> Node:
     columns = len(node.outputs)
     settled = settles(then, node.times)
     if settled and len({(over.partition, over.order) for over in then.functions}) > 1:
@@ -101,17 +101,17 @@ def framed(node: Node, then: Framing) -> Node:
     size = together(sizes)
     stamps = (p for p, span in node.times.spans.items() if span == (0, 0))
     outputs = tuple((shown.name, shown.type) for shown in then.shown)
-    times = _told(node, then, settled)
-    operation = Framed(then, settled, next(stamps, None))
+    times = _times_of_answers(node, then, settled)
+    operation = WindowFunctions(then, settled, next(stamps, None))
     return Applied(operation, (node,), outputs, times, True, size.number, size.formula, size)
 
 
-def _told(node: Node, then: Framing, settled: bool) -> Times:
+def _times_of_answers(node: Node, then: Framing, settled: bool) -> Times:
     """The times of rows with what functions say of them, which changes with the rows ahead of them."""
     kinds, shown = [kind for _, kind in node.outputs].__getitem__, _places(then.shown)
-    found = [looks(ascending(over), kinds) for over in then.functions] if settled else []
-    if settled and not any(ahead for ahead, _, _, _ in found):
-        times, after = node.times.among(shown), max(after for _, _, after, _ in found)
+    reaches = [looks(ascending(over), kinds) for over in then.functions] if settled else []
+    if settled and not any(ahead for ahead, _, _, _ in reaches):
+        times, after = node.times.among(shown), max(after for _, _, after, _ in reaches)
         scale = max((node.times.scales.get(over.order[0][0], 1) for over in then.functions), default=1)
         return replace(times, delay=times.delay + after * scale)
     shared = set.intersection(*(set(over.partition) for over in then.functions))
@@ -149,8 +149,8 @@ def _of_lanes(node: Node, then: Framing) -> Iterator[Size]:
     lanes: dict[Any, list[Over]] = {}
     for over in then.functions:
         lanes.setdefault((over.partition, over.order), []).append(ascending(over))
-    found = [looks(over, kinds) for overs in lanes.values() for over in overs]
-    after = max(one[2] for one in found)
+    reaches = [looks(over, kinds) for overs in lanes.values() for over in overs]
+    after = max(one[2] for one in reaches)
     for (partition, order), overs in lanes.items():
         ahead, back, _, before = zip(*(looks(over, kinds) for over in overs), strict=True)
         own = node.times.among({p: p for p in partition})
@@ -171,5 +171,5 @@ def _of_lanes(node: Node, then: Framing) -> Iterator[Size]:
 
 def _longer(times: Times, position: int, length: int) -> Times:
     """Times of which only one tells that rows are over, so long after it."""
-    found_times = times.among({position: position})
-    return replace(found_times, delay=found_times.delay + length * times.scales.get(position, 1))
+    longer = times.among({position: position})
+    return replace(longer, delay=longer.delay + length * times.scales.get(position, 1))

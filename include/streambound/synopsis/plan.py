@@ -29,8 +29,8 @@ from enum import Enum
 from math import prod
 from typing import Any
 
+from streambound.query.column_types import Value
 from streambound.query.model import Atom, Attribute, Join, Op, Query, Relation
-from streambound.query.values import Value
 from streambound.synopsis.clock import Clock, Composite
 
 # A comparison of an occurrence's own column (left) with one of another occurrence.
@@ -249,15 +249,15 @@ def sum_of(formulas: Iterable[str]) -> str:
     >>> sum_of(["5", "2 x rows of S within 1 hour", "rows of S within 1 hour", "3"])
     '8 + 3 x rows of S within 1 hour'
     """
-    found, products = dict[str, int](), list[str]()
+    numbers, products = dict[str, int](), list[str]()
     for formula in formulas:
         if "(" in formula:
             products.append(formula)
             continue
         for term in formula.split(" + "):
             number, _, rows = term.partition(" x ") if term[0].isdigit() else ("1", "", term)
-            found[rows] = found.get(rows, 0) + int(number)
-    counted = found.items()
+            numbers[rows] = numbers.get(rows, 0) + int(number)
+    counted = numbers.items()
     terms = [rows if rows and n == 1 else f"{n} x {rows}".removesuffix(" x ") for rows, n in counted]
     return " + ".join([*terms, *products])
 

@@ -38,10 +38,10 @@ class Match:
     def towards(self, pair: Pair) -> Any:
         """The value of a column to compare with one of another stream."""
         mine, op, _ = pair
-        found = self.values.get(pair)
-        if found is None and op is Op.NE:
-            found = self.values.get((mine, op))
-        return self.values.get(mine, ANY) if found is None else found
+        value = self.values.get(pair)
+        if value is None and op is Op.NE:
+            value = self.values.get((mine, op))
+        return self.values.get(mine, ANY) if value is None else value
 
 
 class Matches:
@@ -177,7 +177,7 @@ def standing(table: Table, buckets: Iterable[Bucket]) -> Matches:
 
 def static_sources(query: Query, rows: Mapping[str, Iterable[Mapping[str, Any]]]) -> list[Source]:
     """The rows of static relations that pass their own conditions, as sources."""
-    found: list[Source] = []
+    sources: list[Source] = []
     for occurrence in query.statics:
         alias = occurrence.alias
         own = [a for a in query.where if {x.occurrence for x in a.attributes} == {alias}]
@@ -191,8 +191,8 @@ def static_sources(query: Query, rows: Mapping[str, Iterable[Mapping[str, Any]]]
             for row in rows.get(occurrence.relation.name, ())
             if all(row[c] is not None for c in required) and passes(own, row)
         )
-        found.append((frozenset((alias,)), Matches(matches)))
-    return found
+        sources.append((frozenset((alias,)), Matches(matches)))
+    return sources
 
 
 def weight_of(factors: Iterable[Any]) -> Weight:
@@ -297,10 +297,10 @@ class RowJoin:
                 owners[alias] = match
             yield from self._extend(steps, depth + 1, owners, self.ring.multiply(weight, match.weight))
 
-    def rows(self, query: Query, sources: Iterable[Source], found: dict[Row, Weight]) -> None:
+    def rows(self, query: Query, sources: Iterable[Source], rows: dict[Row, Weight]) -> None:
         """Add the answer rows of every combination, with their weights."""
         for owners, weight in self.owners(sources):
-            self.ring.put(found, project(query, owners), weight)
+            self.ring.put(rows, project(query, owners), weight)
 
     def exists(self, query: Query, sources: Iterable[Source], row: Row) -> bool:
         """Whether an answer row follows from the sources."""
@@ -350,11 +350,11 @@ class _Step:
 
     def candidates(self, owners: Owners) -> Iterator[Match]:
         """The matches that agree; equated columns are always faithful."""
-        asked, found = self.conditions, iter(self.matches)
+        asked, candidates = self.conditions, iter(self.matches)
         if asked.columns:
             values = tuple(owners[attribute.occurrence].values[attribute] for attribute in asked.partners)
-            found = self.matches.having(asked.columns, values)
-        for match in found:
+            candidates = self.matches.having(asked.columns, values)
+        for match in candidates:
             if self._joinable(match, owners) and all(
                 op_between(pair[1], match.towards(pair), owners[pair[2].occurrence].towards(back))
                 for pair, back in asked.rest

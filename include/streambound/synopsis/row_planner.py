@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
-from streambound.boundedness.present import reads_present
+from streambound.boundedness.current_time import reads_present
 from streambound.boundedness.questions import of_rows
 from streambound.errors import PlanError
+from streambound.query.column_types import Family
 from streambound.query.model import Attribute, Column, Constant, Output, Query, Relation
 from streambound.query.model import Kind as RelationKind
 from streambound.query.operators import Shown
 from streambound.query.ring import INTEGERS, Ring
 from streambound.query.statement import Selection, Statement
-from streambound.query.values import Family
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.flow import (
     Applied,
@@ -83,7 +83,7 @@ def _arriving(statement: Statement) -> Statement:
 
 def _times_of_fed(statement: Statement, nodes: Mapping[str, Node]) -> Times:
     """The times of rows of sub-queries that are read alone."""
-    found = []
+    times = []
     for selection in statement.selections:
         first = selection.base.occurrences[0].relation
         if len(selection.base.occurrences) > 1 or first.name not in nodes:
@@ -103,8 +103,8 @@ def _times_of_fed(statement: Statement, nodes: Mapping[str, Node]) -> Times:
         terms = {p: selection.base.select[p].term for p in spans}
         lacking = {name for name, n in columns.items() if n in below.gaps}
         gaps = (p for p, t in terms.items() if isinstance(t, Attribute) and _of(selection.base, t) & lacking)
-        found.append(Times(spans, below.delay, scales, gaps=frozenset(gaps)))
-    return found[0] if len(found) == 1 else Times()
+        times.append(Times(spans, below.delay, scales, gaps=frozenset(gaps)))
+    return times[0] if len(times) == 1 else Times()
 
 
 def _of(base: Query, attribute: Attribute) -> set[str]:
@@ -114,8 +114,8 @@ def _of(base: Query, attribute: Attribute) -> set[str]:
 
 def times_of(parts: Sequence[PlannedPart]) -> Times:
     """The times of the rows of several parts: those of the streams that complete each match."""
-    found = [times for part in parts if (times := _of_part(part)) is not None]
-    return Times.of_any(found) if found else Times()
+    every = [times for part in parts if (times := _of_part(part)) is not None]
+    return Times.of_any(every) if every else Times()
 
 
 def _of_part(part: PlannedPart) -> Times | None:
@@ -218,11 +218,11 @@ def rows(
     Raises:
         PlanError: they have no plan.
     """
-    found_selections, kept = list(selections), tuple(positions)
-    if any(_sliding(s, kept) for s in found_selections):
-        made = [_hopped(statement, s, kept, planning) for s in found_selections]
+    remaining, kept = list(selections), tuple(positions)
+    if any(_sliding(s, kept) for s in remaining):
+        made = [_hopped(statement, s, kept, planning) for s in remaining]
         return made[0] if len(made) == 1 else Sum(tuple(made))
-    return _rows_node(statement, found_selections, kept, planning, ring)
+    return _rows_node(statement, remaining, kept, planning, ring)
 
 
 def _moved_times(times: Times, moved: Mapping[int, int | Fraction]) -> Times:

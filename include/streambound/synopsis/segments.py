@@ -30,7 +30,7 @@ from streambound.synopsis.plan import Key, Plan, Split, Streams, TablePlan
 from streambound.synopsis.row_join import Match, Matches, RowJoin, Source, standing
 from streambound.synopsis.serial import canonical, dumps, table_of
 from streambound.synopsis.state import Table
-from streambound.synopsis.state_codec import HeldRow, dumped_rows, loaded_rows
+from streambound.synopsis.state_codec import BufferedRow, dumped_rows, loaded_rows
 from streambound.synopsis.table_planner import splits_of, tables_of
 
 # What is made of one tuple at most, added up over all tuples that can be told apart.
@@ -56,9 +56,9 @@ class SegmentPlan:
     @cached_property
     def delays(self) -> Mapping[str, int]:
         """How much later than its timestamp the virtual time of a tuple is, by stream."""
-        found = _delays(self.real)
-        assert found is not None
-        return found
+        delays = _delays(self.real)
+        assert delays is not None
+        return delays
 
     @cached_property
     def aged(self) -> Mapping[str, TablePlan]:
@@ -159,19 +159,19 @@ def _delays(plan: Plan) -> Mapping[str, int] | None:
     aged = {alias for s in plan.synopses for alias, _, _ in s.ages}
     if not aged and all(_in_virtual_time(held, condition) for condition in clock.conditions):
         return held
-    found = _potential(clock)
-    if found is None or not all(_in_virtual_time(found, condition) for condition in clock.conditions):
+    potential = _potential(clock)
+    if potential is None or not all(_in_virtual_time(potential, condition) for condition in clock.conditions):
         return None
     fits = (
-        _told_by_age(plan, alias, delay) if alias in aged else delay == held[alias]
-        for alias, delay in found.items()
+        _aged_by_timestamp(plan, alias, delay) if alias in aged else delay == held[alias]
+        for alias, delay in potential.items()
     )
-    return found if all(fits) else None
+    return potential if all(fits) else None
 
 
 def _potential(clock: Clock) -> dict[str, int] | None:
     """Delays under which no offset is left, the least of linked streams being 0; None if there are none."""
-    found: dict[str, int] = {}
+    distances: dict[str, int] = {}
     for streams in clock.components(frozenset(clock.streams)):
         start = min(streams)
         part, pending = {start: 0}, [start]
@@ -187,11 +187,11 @@ def _potential(clock: Clock) -> dict[str, int] | None:
                     elif part[other] != part[here] + by:
                         return None
         least = min(part.values())
-        found.update((alias, delay - least) for alias, delay in part.items())
-    return found
+        distances.update((alias, delay - least) for alias, delay in part.items())
+    return distances
 
 
-def _told_by_age(plan: Plan, alias: str, delay: int) -> bool:
+def _aged_by_timestamp(plan: Plan, alias: str, delay: int) -> bool:
     """Whether a table of the stream alone has what a delay holds up, by timestamp and as good as it came."""
     tables = [s for s in plan.synopses if any(alias == of for of, _, _ in s.ages)]
     if [s.streams for s in tables] != [(alias,)] or len(tables[0].cells) != 1 or plan.clock.hold(alias):
@@ -218,9 +218,11 @@ _BY_ONE = {(Op.LT, 1): Op.LE, (Op.LE, -1): Op.LT, (Op.GT, -1): Op.GE, (Op.GE, 1)
 def _virtual(plan: Plan) -> Plan:
     """A plan in virtual time."""
     clock, delays = plan.clock, _delays(plan) or {}
-    found = {condition: _in_virtual_time(delays, condition) for condition in clock.conditions}
-    conditions = tuple(condition for condition in found.values() if condition is not None)
-    where = tuple((found.get(atom) or atom) if isinstance(atom, Join) else atom for atom in plan.query.where)
+    virtual = {condition: _in_virtual_time(delays, condition) for condition in clock.conditions}
+    conditions = tuple(condition for condition in virtual.values() if condition is not None)
+    where = tuple(
+        (virtual.get(atom) or atom) if isinstance(atom, Join) else atom for atom in plan.query.where
+    )
     query = replace(plan.query, where=where)
     return replace(
         plan,
@@ -233,15 +235,15 @@ def _virtual(plan: Plan) -> Plan:
 
 def _sets(plan: Plan) -> list[Streams]:
     """All sets of streams that summaries speak of, small ones first."""
-    clock, found = plan.clock, dict[Streams, None]()
+    clock, sets = plan.clock, dict[Streams, None]()
     pending = [*clock.components(frozenset(clock.streams)), *(frozenset(s.streams) for s in plan.synopses)]
     while pending:
         streams = pending.pop()
-        if streams not in found:
-            found[streams] = None
+        if streams not in sets:
+            sets[streams] = None
             for split in splits_of(clock, streams):
                 pending += [*split.kept, *clock.components(frozenset(chain.from_iterable(split.new)))]
-    return sorted(found, key=lambda streams: (len(streams), sorted(streams)))
+    return sorted(sets, key=lambda streams: (len(streams), sorted(streams)))
 
 
 def _small(profiles: tuple[TablePlan, ...]) -> bool:
@@ -266,8 +268,8 @@ class Segment:
     tables: dict[Streams, Table] = field(default_factory=dict)
     first: tuple[int, str] | None = None
     until: int | None = None
-    head: Mapping[str, list[HeldRow]] = field(default_factory=dict)
-    tail: Mapping[str, list[HeldRow]] = field(default_factory=dict)
+    head: Mapping[str, list[BufferedRow]] = field(default_factory=dict)
+    tail: Mapping[str, list[BufferedRow]] = field(default_factory=dict)
 
 
 def empty_segment(plan: SegmentPlan) -> Segment:

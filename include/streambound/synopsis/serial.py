@@ -16,8 +16,8 @@ from fractions import Fraction
 from typing import Any
 
 from streambound.errors import DataError
+from streambound.query.column_types import NAN, NotANumber
 from streambound.query.ring import Ring
-from streambound.query.values import NAN, NotANumber
 from streambound.synopsis.plan import Cell
 from streambound.synopsis.state import Table
 
@@ -83,7 +83,7 @@ def plain(value: Any) -> Any:
     if type(value) is int or type(value) is str:
         return value
     if isinstance(value, tuple):
-        return {"t": [plain(one) for one in value]}
+        return {"t": [plain(item) for item in value]}
     if isinstance(value, NotANumber):
         return {"d": "nan"}
     if isinstance(value, float):

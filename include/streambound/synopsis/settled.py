@@ -12,7 +12,6 @@ from streambound.query.statement import Block, Selection, Statement
 from streambound.synopsis.flow import (
     Applied,
     Computed,
-    Framed,
     Grouped,
     Guarded,
     Hopped,
@@ -23,6 +22,7 @@ from streambound.synopsis.flow import (
     Settled,
     Sum,
     Times,
+    WindowFunctions,
 )
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.row_planner import Planning, leaf
@@ -38,7 +38,7 @@ def settled(node: Node, statement: Statement, planning: Planning) -> Node:
     """
     if not node.retracts:
         return node
-    if not _told(node, statement.name):
+    if not _settles(node, statement.name):
         raise PlanError(
             "no time closes what its rows are made of, and rows that are final for another reason are not"
             " told apart yet",
@@ -68,7 +68,7 @@ def _clock(statement: Statement, relation: Relation, planning: Planning) -> Leaf
     )
 
 
-def _told(node: Node, name: str) -> bool:
+def _settles(node: Node, name: str) -> bool:
     """Whether some rows of a node are settled at some time.
 
     Raises:
@@ -77,16 +77,16 @@ def _told(node: Node, name: str) -> bool:
     if not node.retracts:
         return True
     if isinstance(node, Sum):
-        return any([_told(one, name) for one in node.inputs])
+        return any([_settles(one, name) for one in node.inputs])
     if isinstance(node, Leaf):
         if not all(isinstance(part.plan, Plan) and part.plan.stateless for part in node.parts):
             message = "rows of sub-queries that are joined with others cannot be told once yet"
             raise PlanError(message, subject=name)
-        return all([_told(one, name) for _, one in node.fed])
+        return all([_settles(one, name) for _, one in node.fed])
     operation = node.operation
     if isinstance(operation, Grouped):
         if not operation.then.aggregates and operation.then.keys:
-            return _told(node.inputs[0], name)
+            return _settles(node.inputs[0], name)
         keys = {p: p for p in range(len(operation.keys))}
         return operation.then.session is not None or bool(node.inputs[0].times.among(keys))
     if isinstance(operation, Ranked):
@@ -94,7 +94,7 @@ def _told(node: Node, name: str) -> bool:
         first = [p for p, descends in then.order[:1] if not descends]
         ends = node.inputs[0].times.among({p: p for p in (*then.partition, *first)})
         return bool(ends) or (then.beyond and not then.keeps_all(node.inputs[0].retracts))
-    if isinstance(operation, Framed):
+    if isinstance(operation, WindowFunctions):
         shared = set.intersection(*(set(over.partition) for over in operation.then.functions))
         return operation.settles or bool(node.inputs[0].times.among({p: p for p in shared}))
     if isinstance(operation, Guarded):
@@ -102,5 +102,5 @@ def _told(node: Node, name: str) -> bool:
     if isinstance(operation, LookedUp) and operation.ahead:
         raise PlanError("rows of an outer join with the next tuple cannot be told once yet", subject=name)
     if isinstance(operation, Hopped | Computed):
-        return _told(node.inputs[0], name)
-    return all([_told(one, name) for one in node.inputs])
+        return _settles(node.inputs[0], name)
+    return all([_settles(one, name) for one in node.inputs])

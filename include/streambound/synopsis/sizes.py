@@ -10,8 +10,8 @@ from functools import reduce
 from math import prod
 
 from streambound.errors import PlanError
+from streambound.query.column_types import Value
 from streambound.query.model import Attribute, Column, Constant, Query
-from streambound.query.values import Value
 from streambound.synopsis.ending import EndingPlan
 from streambound.synopsis.facts import Facts, facts_of
 from streambound.synopsis.flow import (
@@ -91,10 +91,12 @@ def columns_of(node: Node) -> list[Values]:
 def values_of(queries: Iterable[Query], positions: Iterable[int]) -> list[Values]:
     """The values of some outputs in any of several queries."""
     kept = list(positions)
-    facts = [(query, found_facts) for query in queries if (found_facts := facts_of(query, {})) is not None]
+    facts = [(query, own) for query in queries if (own := facts_of(query, {})) is not None]
     if not facts:
         return [Values(Range(values=frozenset()), 0)] * len(kept)
-    every = [[_of_term(found, query, query.select[p].term) for p in kept] for query, found in facts]
+    every = [
+        [_of_term(known_facts, query, query.select[p].term) for p in kept] for query, known_facts in facts
+    ]
     return [reduce(Values.or_, column) for column in zip(*every, strict=True)] if kept else []
 
 

@@ -17,8 +17,8 @@ from streambound.query.model import Attribute, Op
 from streambound.synopsis.cells import CellPlanner, Draft
 from streambound.synopsis.clock import Clock
 from streambound.synopsis.facts import Facts
-from streambound.synopsis.groups import UP, leader, single_group
 from streambound.synopsis.keys import exact_key
+from streambound.synopsis.pending_groups import UP, leader, single_group
 from streambound.synopsis.plan import Cell, Extremum, Pair
 from streambound.synopsis.splits import Split, splits
 
@@ -69,7 +69,7 @@ def extrema(facts: Facts, draft: Draft, pairs: list[Pair]) -> list[Extremum]:
     for own, op, attribute in pairs:
         target = (op in UP, leader(draft.closure, attribute, targets))
         waiting.setdefault(target, set()).add(leader(draft.closure, own, owners))
-    found: dict[Extremum, None] = {}
+    every: dict[Extremum, None] = {}
     for upward, columns in {(up, frozenset(own)) for (up, _), own in waiting.items()}:
         alike = {target for (up, target), own in waiting.items() if up is upward and own == columns}
         served = [
@@ -77,8 +77,8 @@ def extrema(facts: Facts, draft: Draft, pairs: list[Pair]) -> list[Extremum]:
         ]
         extremum = single_group(facts, draft.closure, served)
         assert extremum is not None
-        found[extremum] = None
-    return sorted(found, key=str)
+        every[extremum] = None
+    return sorted(every, key=str)
 
 
 def points(facts: Facts, clock: Clock, streams: frozenset[str]) -> int:

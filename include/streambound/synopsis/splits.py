@@ -39,14 +39,14 @@ def splits(facts: Facts, closure: Closure, attribute: Attribute) -> list[Split]:
 
 def halves(facts: Facts, closure: Closure, attribute: Attribute) -> list[tuple[Split, Split]]:
     """The ways to cut a column's range in two at one of the bounds around it."""
-    found = []
+    pairs = []
     for edge in _edges(facts, closure, attribute):
         for strict in (True, False):
             low = _part(facts, closure, attribute, None, (edge, strict))
             high = _part(facts, closure, attribute, (edge, not strict), None)
             if low is not None and high is not None:
-                found.append((low, high))
-    return found
+                pairs.append((low, high))
+    return pairs
 
 
 def cut(facts: Facts, closure: Closure, condition: Condition) -> list[Split]:

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from streambound.query.column_types import Value
 from streambound.query.model import Atom, Attribute, Join, Membership, Never, NullTest, Op
 from streambound.query.ring import Ring, Weight
-from streambound.query.values import Value
 from streambound.synopsis.keys import position
 from streambound.synopsis.plan import Cell, Extremum, Keep, Key, StreamSynopsis
 
@@ -119,11 +119,11 @@ class Layout:
     @cached_property
     def ends(self) -> tuple[tuple[Extremum | Attribute, Keep], ...]:
         """Which ends of which columns an entry has, before values that stand for classes by position."""
-        found: list[tuple[Extremum | Attribute, Keep]] = []
+        ends: list[tuple[Extremum | Attribute, Keep]] = []
         for extremum in self.cell.extrema:
             columns = extremum.attributes if extremum.mixed else (extremum,)
-            found.extend((column, extremum.keep) for column in columns)
-        return (*found, *self.cell.follow)
+            ends.extend((column, extremum.keep) for column in columns)
+        return (*ends, *self.cell.follow)
 
     @cached_property
     def _positions(self) -> tuple[Key, ...]:
@@ -171,11 +171,11 @@ class Layout:
         """
         if self.cell.whole is not None:
             return standing[len(self.cell.unequal) :]
-        found, rest = [], iter(entry)
+        quality, rest = [], iter(entry)
         for extremum in self.cell.extrema:
             mine = [next(rest) for _ in (extremum.attributes if extremum.mixed else (extremum,))]
-            found.append(max(mine) if extremum.keep is Keep.LEAST else min(mine))
-        return tuple(found)
+            quality.append(max(mine) if extremum.keep is Keep.LEAST else min(mine))
+        return tuple(quality)
 
     def _as_good(self, one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
         return all(
@@ -283,14 +283,14 @@ class Table:
 
     def _file(self, bucket: Bucket, entries: Entries) -> None:
         held, layout = self.entries.get(bucket, {}), self.layouts[bucket[0]]
-        found = dict(held)
+        filed = dict(held)
         for standing, entry in entries.items():
-            found[standing] = layout.together(found[standing], entry) if standing in found else entry
-        if len(found) > 1 and found != held:
-            found = layout.undominated(found)
+            filed[standing] = layout.together(filed[standing], entry) if standing in filed else entry
+        if len(filed) > 1 and filed != held:
+            filed = layout.undominated(filed)
         # What is held already changes nothing: whatever those tuples answer has been answered.
-        if found != held:
-            self.entries[bucket] = found
+        if filed != held:
+            self.entries[bucket] = filed
             self.changed[bucket] = None
 
     def merge(self, table: Table) -> None:

@@ -23,7 +23,7 @@ from streambound.synopsis.serial import compact_text, dumps, plain, table_of, va
 from streambound.synopsis.state import Table
 
 # The values of a held tuple's carried columns, its moment, and how many there are.
-HeldRow = tuple[Any, ...]
+BufferedRow = tuple[Any, ...]
 # Answered rows, and until when each is remembered (None: for ever).
 Answered = dict[Row, int | None]
 
@@ -32,10 +32,10 @@ def dump_state(state: EngineState, answered: Mapping[Row, int | None]) -> bytes:
     """The canonical bytes of a state between two batches, with the rows that were answered."""
     named = sorted(("+".join(s.synopsis.streams), s.tables) for s in state.tables.values())
     tables = [f"[{compact_text(name)},[{','.join(_slices(tables))}]]" for name, tables in named]
-    return _dumped(state.now, tables, held_rows(state), answered)
+    return _dumped(state.now, tables, buffered_rows(state), answered)
 
 
-def held_rows(state: EngineState) -> dict[str, list[HeldRow]]:
+def buffered_rows(state: EngineState) -> dict[str, list[BufferedRow]]:
     """The rows that are held of each stream."""
     carried = {s.alias: s.carried for s in state.plan.streams}
     return {
@@ -48,7 +48,7 @@ def held_rows(state: EngineState) -> dict[str, list[HeldRow]]:
     }
 
 
-def hold(state: EngineState, held: Mapping[str, Iterable[HeldRow]]) -> None:
+def put_buffered(state: EngineState, held: Mapping[str, Iterable[BufferedRow]]) -> None:
     """Hold these rows of each stream, and no others of it."""
     carried = {s.alias: s.carried for s in state.plan.streams}
     for alias, rows in held.items():
@@ -61,8 +61,8 @@ def hold(state: EngineState, held: Mapping[str, Iterable[HeldRow]]) -> None:
             state.buffer.older[alias].put(at, matches)
 
 
-def dump_held(
-    now: int | None, held: Mapping[str, list[HeldRow]], answered: Mapping[Row, int | None]
+def dump_buffered(
+    now: int | None, held: Mapping[str, list[BufferedRow]], answered: Mapping[Row, int | None]
 ) -> bytes:
     """The canonical bytes of a state without tables, from the rows that are held of each stream."""
     return _dumped(now, [], held, answered)
@@ -71,7 +71,7 @@ def dump_held(
 def _dumped(
     now: int | None,
     tables: list[str],
-    held: Mapping[str, list[HeldRow]],
+    held: Mapping[str, list[BufferedRow]],
     answered: Mapping[Row, int | None],
 ) -> bytes:
     parts = {
@@ -83,12 +83,12 @@ def _dumped(
     return f"{{{','.join(f'{compact_text(name)}:{text}' for name, text in parts.items())}}}".encode()
 
 
-def dumped_rows(held: Mapping[str, Iterable[HeldRow]]) -> list[Any]:
+def dumped_rows(held: Mapping[str, Iterable[BufferedRow]]) -> list[Any]:
     """Rows by stream as JSON holds them, sorted."""
     return [[alias, sorted_rows(rows)] for alias, rows in sorted(held.items())]
 
 
-def loaded_rows(document: Any) -> dict[str, list[HeldRow]]:
+def loaded_rows(document: Any) -> dict[str, list[BufferedRow]]:
     """The rows in such a document."""
     return {alias: [tuple(map(value_of, row)) for row in rows] for alias, rows in document}
 
@@ -115,11 +115,11 @@ def load_state(plan: Plan, document: Any, join: type[RowJoin] = RowJoin) -> tupl
         for name, tables in document["tables"]:
             _fill(named[name], tables)
         state.now, held, answered = _loaded(document)
-        hold(state, held)
+        put_buffered(state, held)
     return state, answered
 
 
-def load_held(plan: Plan, data: bytes) -> tuple[int | None, dict[str, list[HeldRow]], Answered]:
+def load_buffered(plan: Plan, data: bytes) -> tuple[int | None, dict[str, list[BufferedRow]], Answered]:
     """The last moment, the rows that are held of each stream, and the rows that were answered.
 
     Raises:
@@ -137,13 +137,13 @@ def _readable(plan: Plan) -> Iterator[None]:
         raise DataError(f"a stored state of {plan.query.name} cannot be read: {error}") from None
 
 
-def _loaded(document: Any) -> tuple[int | None, dict[str, list[HeldRow]], Answered]:
+def _loaded(document: Any) -> tuple[int | None, dict[str, list[BufferedRow]], Answered]:
     held = loaded_rows(document["held"])
     answered = {tuple(map(value_of, row)): until for *row, until in document["answered"]}
     return document["now"], held, answered
 
 
-def _fill(slices: Slices, found: Iterable[Any]) -> None:
-    for ages, table in found:
+def _fill(slices: Slices, tables: Iterable[Any]) -> None:
+    for ages, table in tables:
         name = " + ".join(slices.synopsis.streams)
         slices.resume({tuple(ages): table_of(slices.synopsis.cells, slices.ring, name, table)})

@@ -82,7 +82,7 @@ def bounded_parts(statement: Statement, called: str = WHOLE) -> tuple[Part, ...]
     return decision.parts
 
 
-def united_plans(parts: Sequence[tuple[Query, StaticValues | None]]) -> list[AnyPlan]:
+def plans_of_block(parts: Sequence[tuple[Query, StaticValues | None]]) -> list[AnyPlan]:
     """The plans of the parts of one block, each a query with the values of its static relations.
 
     A row that a part has answered and forgotten must not come anew from another part: all parts
@@ -96,12 +96,12 @@ def united_plans(parts: Sequence[tuple[Query, StaticValues | None]]) -> list[Any
     ends = [plan.ends for plan in plans]
     if len(plans) < 2 or not any(ends):
         return plans
-    if len({frozenset(found) for found in ends}) > 1:
+    if len({frozenset(own_ends) for own_ends in ends}) > 1:
         raise PlanError(
             "no plan was made: DISTINCT rows with a timestamp in some alternatives of OR or UNION only",
             subject=parts[0][0].name,
         )
-    last = max(after for found in ends for after in found.values())
+    last = max(after for own_ends in ends for after in own_ends.values())
     return [plan_of(query, values, last + 1 if last > 0 else 0) for query, values in parts]
 
 
@@ -123,16 +123,14 @@ def planned_parts(
         values: gives the values of the static relations of a part, if they are known.
 
     Raises:
-        PlanError: a part has none (see ``united_plans``).
+        PlanError: a part has none (see ``plans_of_block``).
     """
-    found_planned_parts: list[PlannedPart] = []
+    planned: list[PlannedPart] = []
     for block in dict.fromkeys(part.block for part in parts):
         queries = [part.query for part in parts if part.block == block]
-        plans = united_plans([(query, None if values is None else values(query)) for query in queries])
-        found_planned_parts.extend(
-            PlannedPart(block, query, plan) for query, plan in zip(queries, plans, strict=True)
-        )
-    return tuple(found_planned_parts)
+        plans = plans_of_block([(query, None if values is None else values(query)) for query in queries])
+        planned.extend(PlannedPart(block, query, plan) for query, plan in zip(queries, plans, strict=True))
+    return tuple(planned)
 
 
 def sizing(plans: Sequence[AnyPlan]) -> str | None:

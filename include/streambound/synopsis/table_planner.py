@@ -11,8 +11,8 @@ from streambound.boundedness.exact import exact
 from streambound.boundedness.folding import folded
 from streambound.constraints.system import system
 from streambound.errors import PlanError
+from streambound.query.column_types import Value
 from streambound.query.model import Attribute, Kind, Query
-from streambound.query.values import Value
 from streambound.synopsis.cells import CellPlanner
 from streambound.synopsis.clock import Clock, time_conditions
 from streambound.synopsis.ending import ends
@@ -110,14 +110,14 @@ def splits_of(clock: Clock, streams: Streams) -> Iterator[Split]:
 
 def _needed(clock: Clock, answers: tuple[Split, ...]) -> list[Streams]:
     """The sets of streams whose partial matches are kept, smallest first."""
-    found: set[Streams] = set()
+    needed: set[Streams] = set()
     pending = list(chain.from_iterable(split.kept for split in answers))
     while pending:
         streams = pending.pop()
-        if streams not in found:
-            found.add(streams)
+        if streams not in needed:
+            needed.add(streams)
             pending.extend(chain.from_iterable(split.kept for split in splits_of(clock, streams)))
-    return sorted(found, key=lambda streams: (len(streams), sorted(streams)))
+    return sorted(needed, key=lambda streams: (len(streams), sorted(streams)))
 
 
 class _Planner:
@@ -165,8 +165,8 @@ class _Planner:
             cells = SkylinePlanner(facts, alias).cells()
         for cell in cells:
             keys, same = _distinct_keys(facts, cell.keys)
-            found_cell = wide.original(replace(cell, keys=keys))
-            yield self._match_cell(found_cell, renamed(same, wide.originals), streams)
+            original = wide.original(replace(cell, keys=keys))
+            yield self._match_cell(original, renamed(same, wide.originals), streams)
 
     def _match_cell(self, cell: Cell, same: Same, streams: Streams) -> Cell:
         if not self.query.ring.idempotent:

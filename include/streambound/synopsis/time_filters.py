@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from streambound.boundedness.present import PRESENT, bounds, ends
+from streambound.boundedness.current_time import PRESENT, bounds, ends
 from streambound.boundedness.questions import joined
 from streambound.constraints.cases import cases
 from streambound.errors import PlanError
 from streambound.query.clock import CLOCK
+from streambound.query.column_types import Family
 from streambound.query.formula import ALWAYS, NOWHERE, all_of
 from streambound.query.model import Attribute, Kind, Occurrence, Op, Output, Query, Relation
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import Selection, Statement
-from streambound.query.values import Family
+from streambound.synopsis.as_of_joins import Leaves, of_one, showing
 from streambound.synopsis.flow import Applied, Leaf, Moment, Node, Size, Sum, TimeFiltered, Times
 from streambound.synopsis.guarded import implied_times
-from streambound.synopsis.looked_up import Leaves, of_one, showing
 from streambound.synopsis.sizes import nothing
 
 # The rows of a SELECT, and how many different rows of a node there may be at once, with the times of them.
@@ -90,7 +90,7 @@ def present_of(statement: Statement, relations: Iterable[Relation], leaf: Leaves
     Raises:
         PlanError: a stream has no time.
     """
-    found: list[Node] = []
+    nodes_: list[Node] = []
     for relation in relations:
         if relation.kind is Kind.STATIC:
             continue
@@ -101,5 +101,5 @@ def present_of(statement: Statement, relations: Iterable[Relation], leaf: Leaves
         query = Query(statement.name, statement.sql, INTEGERS, (time,), (occurrence,), ())
         node = leaf(of_one(statement, Selection(query, ALWAYS)))
         assert isinstance(node, Leaf)
-        found.append(replace(node, best=(0, False)))
-    return found[0] if len(found) == 1 else Sum(tuple(found))
+        nodes_.append(replace(node, best=(0, False)))
+    return nodes_[0] if len(nodes_) == 1 else Sum(tuple(nodes_))

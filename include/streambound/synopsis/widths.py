@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from streambound.query.column_types import Type
 from streambound.query.operators import Aggregate, Kind, Over, Ranking
-from streambound.query.values import Type
-from streambound.synopsis.looking import ENDS, RANKS, endless
+from streambound.synopsis.frame_reach import ENDS, RANKS, endless
 
 # Sums that a quotient of sums is made of: of powers of one column, or of two.
 _SUMS = {

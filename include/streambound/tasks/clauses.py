@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from streambound.query.column_types import Type, Value
 from streambound.query.model import Atom, Attribute, Join, Membership, Never, NullTest, Op, Query
-from streambound.query.values import Type, Value
 from streambound.synopsis.plan import Condition, Extremum, Keep, Key, StreamSynopsis
-from streambound.tasks import ordered
+from streambound.tasks import encoded_sql
 
 # Longer lists of constants cost more as text than as a table to look up.
 IN_TEXT = 64
@@ -44,7 +44,7 @@ class Clauses:
 
     def column(self, attribute: Attribute) -> exp.Column:
         """The column behind an attribute."""
-        return ordered.column(attribute.column, self.tables[attribute.occurrence])
+        return encoded_sql.column(attribute.column, self.tables[attribute.occurrence])
 
     def kind(self, attribute: Attribute) -> Type:
         """Its declared type."""
@@ -52,7 +52,7 @@ class Clauses:
 
     def outward(self, attribute: Attribute) -> exp.Expr:
         """The column as result sets return it."""
-        return ordered.outward(self.column(attribute), self.kind(attribute))
+        return encoded_sql.outward(self.column(attribute), self.kind(attribute))
 
     def lookup(self, kind: Type, values: Iterable[Value]) -> str:
         """The name of a new lookup table."""
@@ -70,7 +70,7 @@ class Clauses:
         if isinstance(atom, Membership):
             return self.member(atom.attribute, [constant.value for constant in atom.values])
         if isinstance(atom, Join):
-            return ordered.comparison(atom.op, self.column(atom.left), self.column(atom.right))
+            return encoded_sql.comparison(atom.op, self.column(atom.left), self.column(atom.right))
         return self.compared(atom.attribute, atom.op, atom.constant.value)
 
     def present(self, attribute: Attribute) -> exp.Expr:
@@ -83,17 +83,17 @@ class Clauses:
 
     def compared(self, attribute: Attribute, op: Op, value: Value) -> exp.Expr:
         """An attribute against a constant."""
-        return ordered.compared(self.column(attribute), self.kind(attribute), op, value)
+        return encoded_sql.compared(self.column(attribute), self.kind(attribute), op, value)
 
     def member(self, attribute: Attribute, values: Iterable[Value]) -> exp.Expr:
         """An attribute in a list of constants."""
-        own = ordered.representable(self.kind(attribute), values)
+        own = encoded_sql.representable(self.kind(attribute), values)
         if len(own) <= IN_TEXT:
-            return ordered.member(self.column(attribute), self.kind(attribute), own)
+            return encoded_sql.member(self.column(attribute), self.kind(attribute), own)
         name = self.lookup(self.kind(attribute), own)
         return exp.In(
             this=self.column(attribute),
-            query=exp.select(ordered.column("value", name)).from_(ordered.table(name)).subquery(),
+            query=exp.select(encoded_sql.column("value", name)).from_(encoded_sql.table(name)).subquery(),
         )
 
     def accepted(self, synopsis: StreamSynopsis) -> list[exp.Expr]:
@@ -112,24 +112,24 @@ class Clauses:
         node, kind = self.outward(key.attribute), self.kind(key.attribute)
         if key.alike:
             assert key.low is not None and key.high is not None
-            outside = ordered.comparison(Op.GE, node.copy(), ordered.number(kind, key.high))
-            low = ordered.number(kind, key.low)
+            outside = encoded_sql.comparison(Op.GE, node.copy(), encoded_sql.number(kind, key.high))
+            low = encoded_sql.number(kind, key.low)
             return exp.case().when(outside, low).else_(_extreme(exp.Greatest, node, low.copy()))
         if key.low is not None:
-            node = _extreme(exp.Greatest, node, ordered.number(kind, key.low))
+            node = _extreme(exp.Greatest, node, encoded_sql.number(kind, key.low))
         if key.high is not None:
-            node = _extreme(exp.Least, node, ordered.number(kind, key.high))
+            node = _extreme(exp.Least, node, encoded_sql.number(kind, key.high))
         return node
 
     def _position(self, attribute: Attribute, points: tuple[Value, ...]) -> exp.Expr:
-        own = ordered.representable(self.kind(attribute), points)
+        own = encoded_sql.representable(self.kind(attribute), points)
         if len(points) <= IN_TEXT or len(own) < len(points):
             return self._bisected(attribute, points, 0, len(points))
         name = self.lookup(self.kind(attribute), points)
-        value, at = ordered.column("value", name), ordered.column("at", name)
+        value, at = encoded_sql.column("value", name), encoded_sql.column("at", name)
         self.joins.append(
             exp.Join(
-                this=ordered.table(name),
+                this=encoded_sql.table(name),
                 method="ASOF",
                 side="LEFT",
                 on=exp.GTE(this=self.column(attribute), expression=value),
@@ -169,8 +169,8 @@ class Clauses:
         if not shift:
             return node
         # Room for the largest integer plus one.
-        wide = exp.cast(node, f"DECIMAL({ordered.DIGITS}, {ordered.scale(self.kind(attribute))})")
-        return exp.Add(this=wide, expression=ordered.number(self.kind(attribute), shift))
+        wide = exp.cast(node, f"DECIMAL({encoded_sql.DIGITS}, {encoded_sql.scale(self.kind(attribute))})")
+        return exp.Add(this=wide, expression=encoded_sql.number(self.kind(attribute), shift))
 
     def pattern(self, extremum: Extremum) -> list[exp.Expr]:
         """For each column of a mixed extremum, whether it attains the greatest (least)."""

@@ -24,11 +24,11 @@ from streambound.storage.files import footers
 from streambound.synopsis.plan import Plan as CompactPlan
 from streambound.synopsis.plan import StreamSynopsis
 from streambound.synopsis.segments import SegmentPlan, dump_segment, segment_plan
-from streambound.tasks import engine
+from streambound.tasks import embedded_engine
 from streambound.tasks.columns import by_part
 from streambound.tasks.edges import dump_edges, summaries
+from streambound.tasks.embedded_engine import EmbeddedEngine
 from streambound.tasks.encoding import content_of, moments_of
-from streambound.tasks.engine import Engine
 from streambound.tasks.plans import StatementPlan
 from streambound.tasks.readers import Reader
 from streambound.tasks.segments import Arriving, partitioned
@@ -64,7 +64,7 @@ class Summarising(Protocol):
         """What the partitions add, in canonical bytes."""
 
 
-class Plan(Protocol):
+class CoGroupPlan(Protocol):
     """How partitions of all streams of a query are summarised together."""
 
     @property
@@ -74,10 +74,10 @@ class Plan(Protocol):
     def columns(self, stream: str) -> set[str]:
         """What is read of a stream."""
 
-    def statement(self, key: str) -> engine.Query:
+    def statement(self, key: str) -> embedded_engine.EngineQuery:
         """The tuples that count of an occurrence, over ``tuples``."""
 
-    def begin(self, session: Engine, parts: int) -> Summarising:
+    def begin(self, session: EmbeddedEngine, parts: int) -> Summarising:
         """Begin with so many partitions."""
 
 
@@ -86,7 +86,7 @@ class CoGroup:
     """A query whose partitions are summarised as a whole."""
 
     query: str
-    plan: Plan
+    plan: CoGroupPlan
 
     @property
     def relations(self) -> dict[str, Relation]:
@@ -143,7 +143,7 @@ def scan_name(streams: Iterable[str]) -> str:
     return f"{', '.join(sorted(streams))}: together"
 
 
-def summarise_shared(session: Engine, shared: SharedScan, batch: Sequence[Task]) -> Iterator[Summary]:
+def summarise_shared(session: EmbeddedEngine, shared: SharedScan, batch: Sequence[Task]) -> Iterator[Summary]:
     """The summaries of some partitions; what fails together is tried one by one."""
     tables = _Tables(session, shared, batch)
     if len(batch) > 1 and tables.faulty:
@@ -189,7 +189,7 @@ class _Tables:
     When a stream is there, who reads it alone is served: ``done``, or ``failed`` by stream.
     """
 
-    def __init__(self, session: Engine, shared: SharedScan, batch: Sequence[Task]) -> None:
+    def __init__(self, session: EmbeddedEngine, shared: SharedScan, batch: Sequence[Task]) -> None:
         self.session, self.shared = session, shared
         by_stream = zip(*(task.shares for task in batch), strict=True)
         self.shares = {shares[0].stream: shares for shares in by_stream}
@@ -270,7 +270,7 @@ def _stored(stream: str) -> str:
 
 
 def _summaries(
-    session: Engine, cogroup: CoGroup, batch: Sequence[Task], tables: _Tables
+    session: EmbeddedEngine, cogroup: CoGroup, batch: Sequence[Task], tables: _Tables
 ) -> Iterator[Summary]:
     made = cogroup.plan.begin(session, len(batch))
     streams = [share.stream for share in batch[0].shares if cogroup.query in share.queries]
@@ -286,7 +286,9 @@ def _summaries(
         yield replace(shares[0], alias=COGROUP, table=summary)
 
 
-def _take(session: Engine, cogroup: CoGroup, stream: str, tables: _Tables, made: Summarising) -> list[int]:
+def _take(
+    session: EmbeddedEngine, cogroup: CoGroup, stream: str, tables: _Tables, made: Summarising
+) -> list[int]:
     """Take in what counts of a stream's occurrences; returns the rows of each partition."""
     with tables.used(stream) as (found, faults):
         columns = cogroup.relations[stream].read(cogroup.plan.columns(stream))
@@ -317,12 +319,12 @@ class SegmentCoGroup:
         """All that the query mentions, and the timestamp."""
         return _mentioned(self.segments.plan.query, stream)
 
-    def statement(self, key: str) -> engine.Query:
+    def statement(self, key: str) -> embedded_engine.EngineQuery:
         """The tuples that count: partition, timestamp, carried columns."""
         made = tuple_statement(self.segments.plan.query, self.occurrences[key][1])
-        return engine.Query(made.sql(), made.lookups)
+        return embedded_engine.EngineQuery(made.sql(), made.lookups)
 
-    def begin(self, session: Engine, parts: int) -> Summarising:
+    def begin(self, session: EmbeddedEngine, parts: int) -> Summarising:
         """Begin with so many partitions."""
         return _Segments(self.segments, [{} for _ in range(parts)], {})
 
@@ -370,11 +372,11 @@ class WindowCoGroup:
         reading = [q for q in queries if any(o.relation.name == stream for o in q.streams)]
         return set[str]().union(*(_mentioned(query, stream) for query in reading))
 
-    def statement(self, key: str) -> engine.Query:
+    def statement(self, key: str) -> embedded_engine.EngineQuery:
         """The tuples that count: their columns in ordered form, and the partition."""
         return tuples_statement(*self._parts[key])
 
-    def begin(self, session: Engine, parts: int) -> Summarising:
+    def begin(self, session: EmbeddedEngine, parts: int) -> Summarising:
         """Begin with so many partitions."""
         return _Windows(self.windows, session, parts, {}, {})
 
@@ -382,7 +384,7 @@ class WindowCoGroup:
 @dataclass
 class _Windows:
     plan: WindowPlan
-    session: Engine
+    session: EmbeddedEngine
     parts: int
     tables: dict[str, pa.Table]
     contents: dict[tuple[str, int], str]
@@ -413,5 +415,5 @@ def cogroup_of(plan: StatementPlan) -> SegmentCoGroup | WindowCoGroup | None:
 
 def _mentioned(query: Query, stream: str) -> set[str]:
     """The columns of a stream that a query mentions, and its timestamp."""
-    found = {o.alias: str(o.relation.timestamp) for o in query.streams if o.relation.name == stream}
-    return {a.column for a in query.mentioned if a.occurrence in found} | set(found.values())
+    stamps = {o.alias: str(o.relation.timestamp) for o in query.streams if o.relation.name == stream}
+    return {a.column for a in query.mentioned if a.occurrence in stamps} | set(stamps.values())

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streambound.tasks.ordered import encoded
+from streambound.tasks.encoded_sql import encoded
 
 
 def packed(table: pa.Table) -> str:

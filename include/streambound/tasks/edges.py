@@ -16,9 +16,9 @@ from sqlglot import exp
 from streambound.errors import DataError
 from streambound.query.model import Query
 from streambound.query.statement import Statement
-from streambound.tasks import emit, engine, ordered
+from streambound.tasks import embedded_engine, emit, encoded_sql
 from streambound.tasks.columns import packed, unpacked
-from streambound.tasks.engine import Engine
+from streambound.tasks.embedded_engine import EmbeddedEngine
 from streambound.tasks.statements import PART
 from streambound.tasks.windows import FARTHEST, WEIGHT, WindowPart, WindowPlan, added_up, inside, named
 
@@ -45,41 +45,43 @@ class Edges:
     digest: emit.Digest = field(default_factory=emit.Digest)
 
 
-def summaries(plan: WindowPlan, session: Engine, given: Mapping[str, pa.Table], size: int) -> list[Edges]:
+def summaries(
+    plan: WindowPlan, session: EmbeddedEngine, given: Mapping[str, pa.Table], size: int
+) -> list[Edges]:
     """Of each of ``size`` partitions, from the tuples of each occurrence (``windows.tuples_statement``)."""
-    found = [Edges() for _ in range(size)]
+    by_part = [Edges() for _ in range(size)]
     with ExitStack() as exit_stack:
         for part in plan.parts:
             for alias, name in part.tables.items():
                 exit_stack.enter_context(session.registered(name, given.get(name, _nothing(part, alias))))
         for part in plan.parts:
-            _take_moments(session, part, found)
-            with session.registered(BOUNDS, _bounds(part.label, found)):
+            _take_moments(session, part, by_part)
+            with session.registered(BOUNDS, _bounds(part.label, by_part)):
                 for alias, name in part.tables.items():
-                    for edges, table in zip(found, _edge(session, part, alias, _early, size), strict=True):
+                    for edges, table in zip(by_part, _edge(session, part, alias, _early, size), strict=True):
                         edges.heads[name] = table
-                    for edges, table in zip(found, _edge(session, part, alias, _late, size), strict=True):
+                    for edges, table in zip(by_part, _edge(session, part, alias, _late, size), strict=True):
                         edges.tails[name] = table
         inner = [_inside(session, plan, part) for part in plan.parts]
         if plan.ring.idempotent:
             for part, rows in zip(plan.parts, inner, strict=True):
-                _take_remembered(part, rows, found)
-        _take_answers(session, plan, inner, found)
-    return found
+                _take_remembered(part, rows, by_part)
+        _take_answers(session, plan, inner, by_part)
+    return by_part
 
 
 def _nothing(part: WindowPart, alias: str) -> pa.Table:
     return part.schema(alias).insert(0, pa.field(PART, pa.int64())).empty_table()
 
 
-def _take_moments(session: Engine, part: WindowPart, found: list[Edges]) -> None:
+def _take_moments(session: EmbeddedEngine, part: WindowPart, edges: list[Edges]) -> None:
     for alias, name in part.tables.items():
-        stamp = ordered.column(part.stamp(alias), name)
-        chosen = exp.select(ordered.column(PART, name), exp.Min(this=stamp), exp.Max(this=stamp.copy()))
-        chosen = chosen.from_(ordered.table(name)).group_by(exp.Literal.number(1))
+        stamp = encoded_sql.column(part.stamp(alias), name)
+        chosen = exp.select(encoded_sql.column(PART, name), exp.Min(this=stamp), exp.Max(this=stamp.copy()))
+        chosen = chosen.from_(encoded_sql.table(name)).group_by(exp.Literal.number(1))
         for number, first, until in session.rows(query_of(chosen)):
             require_near(part, alias, first, until)
-            moments = found[number].moments
+            moments = edges[number].moments
             start, owner, end = moments.get(part.label, (first, alias, until))
             moments[part.label] = min(start, first), alias if first < start else owner, max(end, until)
 
@@ -100,8 +102,8 @@ def require_near(part: WindowPart, alias: str, first: int, until: int) -> None:
     )
 
 
-def _bounds(label: str, found: list[Edges]) -> pa.Table:
-    there = [(number, edges.moments[label]) for number, edges in enumerate(found) if label in edges.moments]
+def _bounds(label: str, every: list[Edges]) -> pa.Table:
+    there = [(number, edges.moments[label]) for number, edges in enumerate(every) if label in edges.moments]
     columns = {
         PART: [number for number, _ in there],
         FIRST: [first for _, (first, _, _) in there],
@@ -112,24 +114,26 @@ def _bounds(label: str, found: list[Edges]) -> pa.Table:
 
 def _early(part: WindowPart, alias: str) -> exp.Expr:
     """That a tuple may match one from before its partition, which is earlier than the partition's first."""
-    stamp, first = ordered.column(part.stamp(alias), part.table(alias)), ordered.column(FIRST, BOUNDS)
+    stamp, first = encoded_sql.column(part.stamp(alias), part.table(alias)), encoded_sql.column(FIRST, BOUNDS)
     return exp.LT(this=stamp, expression=exp.Add(this=first, expression=_number(part.lag(alias))))
 
 
 def _late(part: WindowPart, alias: str) -> exp.Expr:
     """That a tuple is held after its partition (see ``engine_state.Held.drop``)."""
-    stamp, until = ordered.column(part.stamp(alias), part.table(alias)), ordered.column(UNTIL, BOUNDS)
+    stamp, until = encoded_sql.column(part.stamp(alias), part.table(alias)), encoded_sql.column(UNTIL, BOUNDS)
     return exp.GT(this=exp.Add(this=stamp, expression=_number(part.plan.clock.hold(alias))), expression=until)
 
 
-def _edge(session: Engine, part: WindowPart, alias: str, condition: _Condition, size: int) -> list[pa.Table]:
+def _edge(
+    session: EmbeddedEngine, part: WindowPart, alias: str, condition: _Condition, size: int
+) -> list[pa.Table]:
     """Tuples of an occurrence near an end of each partition."""
     name, schema = part.table(alias), part.schema(alias)
-    number = ordered.column(PART, name)
-    columns = [ordered.column(column, name) for column in schema.names]
+    number = encoded_sql.column(PART, name)
+    columns = [encoded_sql.column(column, name) for column in schema.names]
     chosen = exp.select(number, *columns, named(WEIGHT, exp.Count(this=exp.Star())))
-    chosen = chosen.from_(ordered.table(name)).join(
-        ordered.table(BOUNDS), on=exp.EQ(this=number.copy(), expression=ordered.column(PART, BOUNDS))
+    chosen = chosen.from_(encoded_sql.table(name)).join(
+        encoded_sql.table(BOUNDS), on=exp.EQ(this=number.copy(), expression=encoded_sql.column(PART, BOUNDS))
     )
     places = [_number(place + 1) for place in range(len(columns) + 1)]
     order = [exp.Ordered(this=place.copy(), nulls_first=True) for place in places]
@@ -137,7 +141,9 @@ def _edge(session: Engine, part: WindowPart, alias: str, condition: _Condition, 
     return _by_partition(session, chosen, schema.append(pa.field(WEIGHT, pa.int64())), size)
 
 
-def _by_partition(session: Engine, chosen: exp.Select, schema: pa.Schema, size: int) -> list[pa.Table]:
+def _by_partition(
+    session: EmbeddedEngine, chosen: exp.Select, schema: pa.Schema, size: int
+) -> list[pa.Table]:
     """The rows of each partition, from rows in its order, whose first column is its number."""
     table = session.table(query_of(chosen)).combine_chunks()
     edges = table.column(0).to_numpy().searchsorted(range(size + 1))
@@ -145,7 +151,7 @@ def _by_partition(session: Engine, chosen: exp.Select, schema: pa.Schema, size: 
     return [rest.slice(edges[n], edges[n + 1] - edges[n]) for n in range(size)]
 
 
-def _inside(session: Engine, plan: WindowPlan, part: WindowPart) -> pa.Table:
+def _inside(session: EmbeddedEngine, plan: WindowPlan, part: WindowPart) -> pa.Table:
     """The answers of a part inside the partitions; of a distinct statement in order, since some are kept."""
     chosen = inside(part)
     if plan.ring.idempotent:
@@ -154,13 +160,15 @@ def _inside(session: Engine, plan: WindowPlan, part: WindowPart) -> pa.Table:
     return answer_rows(part.plan.query, plan.statement, session.table(query_of(chosen)))
 
 
-def _take_remembered(part: WindowPart, rows: pa.Table, found: list[Edges]) -> None:
+def _take_remembered(part: WindowPart, rows: pa.Table, by_part: list[Edges]) -> None:
     """The answer rows of a part that may come again after each partition."""
     numbers = rows.column(0).to_numpy()
     ends = part.plan.ends
-    until = np.array([edges.moments[part.label][2] if part.label in edges.moments else 0 for edges in found])
+    until = np.array(
+        [edges.moments[part.label][2] if part.label in edges.moments else 0 for edges in by_part]
+    )
     kept = may_come_again(rows.drop_columns([PART]), ends, until[numbers])
-    for number, edges in enumerate(found):
+    for number, edges in enumerate(by_part):
         edges.remembered[part.label] = rows.filter(pa.array(kept & (numbers == number))).drop_columns([PART])
 
 
@@ -172,20 +180,22 @@ def may_come_again(rows: pa.Table, ends: Mapping[int, int], until: Any) -> NDArr
     return kept
 
 
-def _take_answers(session: Engine, plan: WindowPlan, tables: list[pa.Table], found: list[Edges]) -> None:
+def _take_answers(
+    session: EmbeddedEngine, plan: WindowPlan, tables: list[pa.Table], by_part: list[Edges]
+) -> None:
     schema = emit.answer_schema(plan.statement.outputs)
     with session.registered(FOUND, pa.concat_tables(tables)):
-        chosen = added_up(plan, ordered.table(FOUND))
-        for edges, table in zip(found, _by_partition(session, chosen, schema, len(found)), strict=True):
+        chosen = added_up(plan, encoded_sql.table(FOUND))
+        for edges, table in zip(by_part, _by_partition(session, chosen, schema, len(by_part)), strict=True):
             edges.answers, edges.digest = table, emit.digest(table.to_batches())
 
 
-def answer_rows(query: Query, statement: Statement, found: pa.Table) -> pa.Table:
+def answer_rows(query: Query, statement: Statement, matches: pa.Table) -> pa.Table:
     """Matches (partition, projected columns, count) as partition and rows of the statement's answer."""
-    batches = found.combine_chunks().to_batches()
+    batches = matches.combine_chunks().to_batches()
     rows = [emit.projected_batch(query, statement.outputs, batch) for batch in batches]
     table = pa.Table.from_batches(rows, emit.answer_schema(statement.outputs))
-    return table.add_column(0, PART, found.column(0).cast(pa.int64()))
+    return table.add_column(0, PART, matches.column(0).cast(pa.int64()))
 
 
 _Condition = Callable[[WindowPart, str], exp.Expr]
@@ -195,9 +205,9 @@ def _number(value: int) -> exp.Expr:
     return exp.Literal.number(value)
 
 
-def query_of(chosen: exp.Select) -> engine.Query:
+def query_of(chosen: exp.Select) -> embedded_engine.EngineQuery:
     """A SELECT as the engine takes it; it names no lookup tables."""
-    return engine.Query(chosen.sql(dialect=ordered.DIALECT))
+    return embedded_engine.EngineQuery(chosen.sql(dialect=encoded_sql.DIALECT))
 
 
 def dump_edges(edges: Edges) -> bytes:

@@ -25,14 +25,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import types
 
+from streambound.checkpoint.answer_files import NO_FILE, AnswerFile, identity_of
 from streambound.checkpoint.boundary import Tally
-from streambound.checkpoint.kept import NO_FILE, Kept, identity_of
 from streambound.durable import refused, remove, replaced, write_text
 from streambound.errors import DataError
 from streambound.evaluation.events import COUNT_DIGITS, Answer, answers, refuse_overflow
+from streambound.query.column_types import Family, Type, digits_of
 from streambound.query.model import Attribute, Query
 from streambound.query.statement import Statement
-from streambound.query.values import Family, Type, digits_of
 from streambound.storage.parquet import COMPRESSION, FILE_NAME, drop_stale
 from streambound.synopsis.serial import compact_text
 
@@ -174,14 +174,14 @@ class NewRows:
     digest: Digest
 
 
-def tally(found_digest: Digest) -> Tally:
+def tally(digest_: Digest) -> Tally:
     """A digest as checkpoints hold it."""
-    return Tally(found_digest.rows, found_digest.count, found_digest.hash)
+    return Tally(digest_.rows, digest_.count, digest_.hash)
 
 
-def digest_of(found_tally: Tally) -> Digest:
+def digest_of(noted: Tally) -> Digest:
     """The digest that a checkpoint holds."""
-    return Digest(found_tally.rows, found_tally.count, found_tally.hash)
+    return Digest(noted.rows, noted.count, noted.hash)
 
 
 def counted(number: int, noun: str) -> str:
@@ -192,11 +192,11 @@ def counted(number: int, noun: str) -> str:
 
 def digest(batches: Iterable[pa.RecordBatch]) -> Digest:
     """The digest of answer rows; they must be different rows."""
-    found_digest = Digest()
+    total = Digest()
     for batch in batches:
         for start in range(0, batch.num_rows, HASHED):
-            found_digest += _digest(batch.slice(start, HASHED))
-    return found_digest
+            total += _digest(batch.slice(start, HASHED))
+    return total
 
 
 def _digest(batch: pa.RecordBatch) -> Digest:
@@ -233,12 +233,12 @@ def _texts(array: pa.Array) -> pa.Array:
         array = array.cast(pa.string())
     if types.is_integer(array.type):
         return array.cast(pa.string()).fill_null("null")
-    found = array.dictionary_encode()
-    values = found.dictionary.to_pylist()
+    encoded = array.dictionary_encode()
+    values = encoded.dictionary.to_pylist()
     if types.is_floating(array.type):
         # -0.0 equals 0.0, and equal rows must have equal bytes.
         values = [(value + 0.0).hex() for value in values]
-    return pa.array(map(compact_text, values), pa.string()).take(found.indices).fill_null("null")
+    return pa.array(map(compact_text, values), pa.string()).take(encoded.indices).fill_null("null")
 
 
 def new_rows(query: Statement, marker: Any, counts: Mapping[tuple[Any, ...], int]) -> NewRows:
@@ -252,7 +252,7 @@ def new_rows(query: Statement, marker: Any, counts: Mapping[tuple[Any, ...], int
 
 
 # The digest of answer rows, and the file that holds them.
-Written = tuple[Digest, Kept]
+Written = tuple[Digest, AnswerFile]
 
 
 def write_answers(
@@ -280,7 +280,7 @@ def write_answers(
                 total += digest([batch]) if known is None else Digest()
                 writer.write_batch(batch)
         written = file.digest
-    return total if known is None else known, Kept(written, identity_of(path))
+    return total if known is None else known, AnswerFile(written, identity_of(path))
 
 
 def total_path(folder: Path) -> Path:

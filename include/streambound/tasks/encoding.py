@@ -25,8 +25,8 @@ from streambound.synopsis.plan import Condition, Key
 from streambound.synopsis.segments import SegmentPlan
 from streambound.synopsis.serial import plain
 from streambound.synopsis.state import Values, class_of
+from streambound.tasks.encoded_sql import encoded
 from streambound.tasks.kernels import absorb, total
-from streambound.tasks.ordered import encoded
 
 Numbers = NDArray[np.int64]
 # Integers in a range of this size are numbered by a table, others by hashing.
@@ -75,8 +75,8 @@ class Encoder:
         return Attribute(self.alias, str(self.plan.plan.query.occurrence(self.alias).relation.timestamp))
 
     @cached_property
-    def _told_apart(self) -> dict[Attribute, _ToldApart]:
-        return {a: _told_apart(self.plan, a) for a in self.carried}
+    def _told_apart(self) -> dict[Attribute, _Distinguished]:
+        return {a: _distinguished(self.plan, a) for a in self.carried}
 
     def encode(self, moments: Numbers, columns: Sequence[pa.Array]) -> EncodedTuples:
         """The tuples of a segment, by their virtual times."""
@@ -120,7 +120,7 @@ class Encoder:
 
 
 @dataclass(frozen=True)
-class _ToldApart:
+class _Distinguished:
     """What tells the values of a column apart: keys and conditions of tables; ``whole`` if all differ."""
 
     keys: tuple[Key, ...]
@@ -167,12 +167,12 @@ def _meets(condition: Condition, value: Any) -> bool:
     return condition.op.holds(value, condition.value)
 
 
-def _told_apart(plan: SegmentPlan, attribute: Attribute) -> _ToldApart:
+def _distinguished(plan: SegmentPlan, attribute: Attribute) -> _Distinguished:
     cells = [c for s in plan.profiles if attribute.occurrence in s.streams for c in s.cells]
     keys = dict.fromkeys(k for c in cells for k in c.keys if k.attribute == attribute)
     conditions = dict.fromkeys(o for c in cells for o in c.conditions if o.attribute == attribute)
     whole = any(attribute in pair for c in cells for pair in c.same)
-    return _ToldApart(tuple(keys), tuple(conditions), whole)
+    return _Distinguished(tuple(keys), tuple(conditions), whole)
 
 
 def _ordered(times: Numbers) -> bool:
@@ -188,9 +188,9 @@ def _numbered(array: pa.Array, limits: tuple[int, int] | None = None) -> Column:
         if high - low < DENSE:
             return _by_table(numbers.astype(np.int64, copy=False) - low, low)
         array = pa.array(numbers)
-    found = pc.dictionary_encode(array, null_encoding="encode")
-    numbers = found.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    return Column(numbers, [encoded(value) for value in found.dictionary.to_pylist()])
+    dictionary = pc.dictionary_encode(array, null_encoding="encode")
+    numbers = dictionary.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return Column(numbers, [encoded(value) for value in dictionary.dictionary.to_pylist()])
 
 
 def _by_table(numbers: Numbers, low: int) -> Column:
@@ -243,13 +243,13 @@ def moments_of(moments: pa.Array) -> Numbers:
             "a row has no application timestamp",
             fix="write the partition again, or exclude it",
         )
-    found: Numbers = moments.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
-    return found
+    numbers: Numbers = moments.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    return numbers
 
 
 def content_of(columns: Sequence[pa.Array]) -> str:
     """A digest of tuples as a bag, whatever their order; from their columns in ordered form."""
-    found = np.zeros(len(columns[0]), np.uint64)
+    hashes = np.zeros(len(columns[0]), np.uint64)
     for column in columns:
-        absorb(found, _hashable(column.cast(pa.int32()) if pa.types.is_date(column.type) else column))
-    return f"{len(found)}:{total(found, np.uint64(1)):016x}{total(found, np.uint64(2)):016x}"
+        absorb(hashes, _hashable(column.cast(pa.int32()) if pa.types.is_date(column.type) else column))
+    return f"{len(hashes)}:{total(hashes, np.uint64(1)):016x}{total(hashes, np.uint64(2)):016x}"

@@ -53,12 +53,12 @@ def take(
     added = np.empty(1024, np.int64)
     while True:
         now = np.int64(0)
-        found = False
+        reached = False
         for s in range(streams):
-            if heads[s] < bounds[s + 1] and (not found or times[heads[s]] < now):
+            if heads[s] < bounds[s + 1] and (not reached or times[heads[s]] < now):
                 now = times[heads[s]]
-                found = True
-        if not found:
+                reached = True
+        if not reached:
             return
         for s in range(streams):
             i = heads[s]
@@ -118,8 +118,8 @@ def absorb(state: NDArray[np.uint64], column: Numbers) -> None:
 @kernel
 def total(state: NDArray[np.uint64], seed: Any) -> Any:
     """The sum of the hashes of all rows, mixed once more by a seed."""
-    found = np.uint64(0)
+    summed = np.uint64(0)
     for i in range(state.size):
         x = (state[i] ^ (seed * np.uint64(0xD1B54A32D192ED03))) * np.uint64(0xBF58476D1CE4E5B9)
-        found += x ^ (x >> np.uint64(29))
-    return found
+        summed += x ^ (x >> np.uint64(29))
+    return summed

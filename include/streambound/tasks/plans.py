@@ -42,8 +42,8 @@ class PartPlan:
     @property
     def inputs(self) -> dict[str, Relation]:
         """The stream of each share that it takes of a partition."""
-        found = {s.alias: self.plan.query.occurrence(s.alias).relation for s in self.plan.streams}
-        return {self.label + alias: relation for alias, relation in found.items() if relation.fed is None}
+        relations = {s.alias: self.plan.query.occurrence(s.alias).relation for s in self.plan.streams}
+        return {self.label + alias: relation for alias, relation in relations.items() if relation.fed is None}
 
     @property
     def fed(self) -> bool:
@@ -80,7 +80,7 @@ class StatementPlan:
     @cached_property
     def in_time(self) -> bool:
         """Whether what is done to rows depends on how far time is, so that all streams have to be in step."""
-        return any(one.times for one in ([] if self.node is None else nodes(self.node)))
+        return any(item.times for item in ([] if self.node is None else nodes(self.node)))
 
     @cached_property
     def waiting(self) -> frozenset[str]:
@@ -102,24 +102,24 @@ class StatementPlan:
         They are read all the same: that they need not be may rest on the catalog's promises about them.
         """
         read = {relation.name for part in self.parts for relation in part.inputs.values()}
-        found = {r.name: r for r in self.statement.scanned if r.kind is not Kind.STATIC}
-        return {f"checked {name}": relation for name, relation in found.items() if name not in read}
+        relations = {r.name: r for r in self.statement.scanned if r.kind is not Kind.STATIC}
+        return {f"checked {name}": relation for name, relation in relations.items() if name not in read}
 
     @property
     def inputs(self) -> dict[str, Relation]:
         """The stream of each share that is taken of a partition."""
-        found = {key: relation for part in self.parts for key, relation in part.inputs.items()}
-        return {**found, **self.checked}
+        relations = {key: relation for part in self.parts for key, relation in part.inputs.items()}
+        return {**relations, **self.checked}
 
     def fingerprint(self, static: Static) -> str:
         """What the state and the answers depend on: see ``checkpoint.fingerprint``."""
-        found = [(p.block, p.query.ring.idempotent, _fingerprint(p, static)) for p in self.parts]
-        plain = len(found) == 1 and self.node is None
+        body = [(p.block, p.query.ring.idempotent, _fingerprint(p, static)) for p in self.parts]
+        plain = len(body) == 1 and self.node is None
         if plain and self.statement.outputs == self.parts[0].query.outputs and not self.checked:
-            return found[0][2]
+            return body[0][2]
         checked = ((relation, self.statement.reads(relation)) for relation in self.checked.values())
         outputs = [(name, kind.name) for name, kind in self.statement.outputs]
-        return statement_fingerprint(found, outputs, checked, None if self.node is None else _tree(self.node))
+        return statement_fingerprint(body, outputs, checked, None if self.node is None else _tree(self.node))
 
 
 def _fingerprint(part: PartPlan, static: Static) -> str:
@@ -136,9 +136,9 @@ def _tree(node: Node) -> Any:
             node.best,
             described(node.first),
             described(node.partial),
-            [[name, _tree(one)] for name, one in node.fed],
+            [[name, _tree(item)] for name, item in node.fed],
         ]
-    below = [_tree(one) for one in node.inputs]
+    below = [_tree(operand) for operand in node.inputs]
     own = [described(node.operation), described(node.times)] if isinstance(node, Applied) else []
     return [type(node).__name__, *own, below]
 
@@ -159,7 +159,7 @@ def statement_plan(
 
 def _tree_plan(statement: Statement, node: Node) -> StatementPlan:
     numbers, leaves = count(), list[StatementPlan]()
-    for leaf in (one for one in nodes(node) if isinstance(one, Leaf) and not one.known):
+    for leaf in (item for item in nodes(node) if isinstance(item, Leaf) and not item.known):
         parts = (
             PartPlan(p.block, f"{next(numbers)} ", p.query, p.plan, leaf.best, leaf.first, leaf.partial)
             for p in leaf.parts

@@ -13,11 +13,11 @@ from sqlglot import exp
 
 from streambound.errors import DataError
 from streambound.evaluation.promises import fault, outside_day, too_many
+from streambound.query.column_types import Value
 from streambound.query.model import Column, Domain, Op, Rate, Relation
-from streambound.query.values import Value
 from streambound.storage.partitions import partition_day
-from streambound.tasks import ordered
-from streambound.tasks.engine import Engine, Query, numbered
+from streambound.tasks import encoded_sql
+from streambound.tasks.embedded_engine import EmbeddedEngine, EngineQuery, numbered
 from streambound.tasks.statements import PART, TUPLES
 
 # Where a row is, in a form that no catalog uses for a column.
@@ -34,8 +34,8 @@ class Promise:
 
 def promises(relation: Relation, columns: Iterable[str]) -> list[Promise]:
     """The promises that the catalog makes on some columns of each row of a relation."""
-    found = (relation.column(name) for name in columns)
-    return [promise for column in found if not column.of for promise in _of(relation, column)]
+    declared = (relation.column(name) for name in columns)
+    return [promise for column in declared if not column.of for promise in _of(relation, column)]
 
 
 def promised(relation: Relation, columns: Iterable[str]) -> bool:
@@ -45,7 +45,7 @@ def promised(relation: Relation, columns: Iterable[str]) -> bool:
 
 
 def faults(
-    session: Engine, relation: Relation, columns: Sequence[str], parts: Sequence[Sequence[str]]
+    session: EmbeddedEngine, relation: Relation, columns: Sequence[str], parts: Sequence[Sequence[str]]
 ) -> list[dict[str, DataError]]:
     """Of each partition in the current ``tuples`` the columns that break a promise, and the first such row.
 
@@ -53,45 +53,47 @@ def faults(
         columns: those that are read, and are in ``tuples``.
         parts: the files of each partition.
     """
-    found: list[dict[str, DataError]] = [{} for _ in parts]
+    faults_: list[dict[str, DataError]] = [{} for _ in parts]
     if made := promises(relation, columns):
-        for part, *counts in session.rows(Query(_counted(made).sql(dialect=ordered.DIALECT))):
+        for part, *counts in session.rows(EngineQuery(_counted(made).sql(dialect=encoded_sql.DIALECT))):
             for promise, count in zip(made, counts, strict=True):
-                if count and promise.column not in found[part]:
-                    found[part][promise.column] = _first(session, relation, promise, parts[part])
+                if count and promise.column not in faults_[part]:
+                    faults_[part][promise.column] = _first(session, relation, promise, parts[part])
     if _rated(relation, columns):
-        _take_days(session, relation, parts, found)
+        _take_days(session, relation, parts, faults_)
         for rate in relation.rates:
-            for (part,) in session.rows(Query(_crowded(relation, rate).sql(dialect=ordered.DIALECT))):
-                if str(relation.timestamp) not in found[part]:
+            for (part,) in session.rows(
+                EngineQuery(_crowded(relation, rate).sql(dialect=encoded_sql.DIALECT))
+            ):
+                if str(relation.timestamp) not in faults_[part]:
                     error = _one_too_many(session, relation, rate, parts[part])
-                    found[part][str(relation.timestamp)] = error
-    return found
+                    faults_[part][str(relation.timestamp)] = error
+    return faults_
 
 
 def _of(relation: Relation, column: Column) -> list[Promise]:
-    found_column = ordered.column(column.name, TUPLES)
+    stored = encoded_sql.column(column.name, TUPLES)
     made = []
     # That a timestamp is NULL is told of the file.
     if not column.nullable and column.name != relation.timestamp:
-        made.append(Promise(column.name, exp.Is(this=found_column, expression=exp.null())))
-    outside = _outside(column, found_column, column.domain or Domain())
+        made.append(Promise(column.name, exp.Is(this=stored, expression=exp.null())))
+    outside = _outside(column, stored, column.domain or Domain())
     if outside:
         made.append(Promise(column.name, exp.or_(*outside)))
     if column.name == relation.timestamp and relation.tick > 1:
-        rest = exp.Mod(this=found_column.copy(), expression=exp.Literal.number(relation.tick))
+        rest = exp.Mod(this=stored.copy(), expression=exp.Literal.number(relation.tick))
         made.append(Promise(column.name, exp.NEQ(this=rest, expression=exp.Literal.number(0))))
     return made
 
 
-def _outside(column: Column, found_column: exp.Column, domain: Domain) -> list[exp.Expr]:
+def _outside(column: Column, stored: exp.Column, domain: Domain) -> list[exp.Expr]:
     tests: list[exp.Expr] = []
     if domain.values is not None:
-        tests.append(exp.not_(exp.paren(ordered.member(found_column.copy(), column.type, domain.values))))
+        tests.append(exp.not_(exp.paren(encoded_sql.member(stored.copy(), column.type, domain.values))))
     if domain.minimum is not None:
-        tests.append(ordered.compared(found_column.copy(), column.type, Op.LT, domain.minimum))
+        tests.append(encoded_sql.compared(stored.copy(), column.type, Op.LT, domain.minimum))
     if domain.maximum is not None:
-        tests.append(ordered.compared(found_column.copy(), column.type, Op.GT, domain.maximum))
+        tests.append(encoded_sql.compared(stored.copy(), column.type, Op.GT, domain.maximum))
     return tests
 
 
@@ -101,9 +103,9 @@ def _rated(relation: Relation, columns: Iterable[str]) -> bool:
 
 def _counted(made: list[Promise]) -> exp.Select:
     """For each partition its number, and for each promise how many rows break it."""
-    part = ordered.column(PART, TUPLES)
+    part = encoded_sql.column(PART, TUPLES)
     counts = [_rows_where(promise.broken) for promise in made]
-    return exp.select(part, *counts).from_(ordered.table(TUPLES)).group_by(part.copy())
+    return exp.select(part, *counts).from_(encoded_sql.table(TUPLES)).group_by(part.copy())
 
 
 def _rows_where(condition: exp.Expr) -> exp.Expr:
@@ -111,25 +113,28 @@ def _rows_where(condition: exp.Expr) -> exp.Expr:
 
 
 def _take_days(
-    session: Engine, relation: Relation, parts: Sequence[Sequence[str]], found: list[dict[str, DataError]]
+    session: EmbeddedEngine,
+    relation: Relation,
+    parts: Sequence[Sequence[str]],
+    by_part: list[dict[str, DataError]],
 ) -> None:
     """Note partitions with rows of another day than theirs: intervals of a rate would lie in two of them."""
     days = [partition_day(relation, files) for files in parts]
     if not any(days):
         return
-    part, stamp = ordered.column(PART, TUPLES), ordered.column(str(relation.timestamp), TUPLES)
+    part, stamp = encoded_sql.column(PART, TUPLES), encoded_sql.column(str(relation.timestamp), TUPLES)
     ends = exp.select(part, exp.Min(this=stamp), exp.Max(this=stamp.copy()))
-    ends = ends.from_(ordered.table(TUPLES)).group_by(part.copy())
-    for number, low, high in session.rows(Query(ends.sql(dialect=ordered.DIALECT))):
+    ends = ends.from_(encoded_sql.table(TUPLES)).group_by(part.copy())
+    for number, low, high in session.rows(EngineQuery(ends.sql(dialect=encoded_sql.DIALECT))):
         for moment in (low, high):
             error = outside_day(relation, days[number], moment)
             if error is not None:
-                found[number].setdefault(str(relation.timestamp), error)
+                by_part[number].setdefault(str(relation.timestamp), error)
 
 
 def _interval(relation: Relation, rate: Rate) -> exp.Expr:
     """Where the interval begins that a row's timestamp is in."""
-    stamp = ordered.column(str(relation.timestamp), TUPLES)
+    stamp = encoded_sql.column(str(relation.timestamp), TUPLES)
     if rate.length == 1:
         return stamp
     # The rest of a negative number is negative here.
@@ -147,14 +152,14 @@ def _length(rate: Rate) -> exp.Expr:
 
 def _crowded(relation: Relation, rate: Rate) -> exp.Select:
     """The partitions in which more rows than are promised share a timestamp, or an interval."""
-    part, stamp = ordered.column(PART, TUPLES), _interval(relation, rate)
+    part, stamp = encoded_sql.column(PART, TUPLES), _interval(relation, rate)
     more = exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(rate.rows))
-    shared = exp.select(exp.alias_(part, PART, quoted=True)).from_(ordered.table(TUPLES))
+    shared = exp.select(exp.alias_(part, PART, quoted=True)).from_(encoded_sql.table(TUPLES))
     shared = shared.group_by(part.copy(), stamp).having(more)
-    return exp.select(ordered.column(PART, "shared")).distinct().from_(shared.subquery("shared"))
+    return exp.select(encoded_sql.column(PART, "shared")).distinct().from_(shared.subquery("shared"))
 
 
-def _first(session: Engine, relation: Relation, promise: Promise, files: Sequence[str]) -> DataError:
+def _first(session: EmbeddedEngine, relation: Relation, promise: Promise, files: Sequence[str]) -> DataError:
     """What is said of the first row that breaks a promise about its values."""
     column = relation.column(promise.column)
     rows = _numbered(relation, column, files).where(promise.broken.copy())
@@ -164,13 +169,13 @@ def _first(session: Engine, relation: Relation, promise: Promise, files: Sequenc
     return _gone(relation, column)
 
 
-def _one_too_many(session: Engine, relation: Relation, rate: Rate, files: Sequence[str]) -> DataError:
+def _one_too_many(session: EmbeddedEngine, relation: Relation, rate: Rate, files: Sequence[str]) -> DataError:
     """What is said of the first row that is one too many at its timestamp, or in its interval."""
     column = relation.column(str(relation.timestamp))
     place = exp.Window(
         this=exp.RowNumber(),
         partition_by=[_interval(relation, rate)],
-        order=exp.Order(expressions=[ordered.column(name, TUPLES) for name in (FILE, ROW)]),
+        order=exp.Order(expressions=[encoded_sql.column(name, TUPLES) for name in (FILE, ROW)]),
     )
     rows = _numbered(relation, column, files).qualify(
         exp.EQ(this=place, expression=exp.Literal.number(rate.rows + 1))
@@ -182,20 +187,20 @@ def _one_too_many(session: Engine, relation: Relation, rate: Rate, files: Sequen
 
 def _numbered(relation: Relation, column: Column, files: Sequence[str]) -> exp.Select:
     """The value of a column, its file's number and the row's number in the file, of each row."""
-    value = ordered.outward(ordered.column(column.name, TUPLES), column.type)
+    value = encoded_sql.outward(encoded_sql.column(column.name, TUPLES), column.type)
     rows = numbered(relation, column.name, files, FILE, ROW).subquery(TUPLES)
-    return exp.select(value, *(ordered.column(name, TUPLES) for name in (FILE, ROW))).from_(rows)
+    return exp.select(value, *(encoded_sql.column(name, TUPLES) for name in (FILE, ROW))).from_(rows)
 
 
 def _first_value_and_place(
-    session: Engine, relation: Relation, rows: exp.Select, files: Sequence[str]
+    session: EmbeddedEngine, relation: Relation, rows: exp.Select, files: Sequence[str]
 ) -> Iterator[tuple[Value | None, str]]:
     """The value and the place of the first of some rows."""
-    first = rows.order_by(*(ordered.column(name, TUPLES) for name in (FILE, ROW))).limit(1)
-    for value, file, row in session.rows(Query(first.sql(dialect=ordered.DIALECT))):
+    first = rows.order_by(*(encoded_sql.column(name, TUPLES) for name in (FILE, ROW))).limit(1)
+    for value, file, row in session.rows(EngineQuery(first.sql(dialect=encoded_sql.DIALECT))):
         # Where Spark has read the rows, the files are a task's own.
         direct = relation.history is None or relation.history.direct
-        yield ordered.encoded(value), f"{files[file]}, row {row}" if direct else ""
+        yield encoded_sql.encoded(value), f"{files[file]}, row {row}" if direct else ""
 
 
 def _gone(relation: Relation, column: Column) -> DataError:

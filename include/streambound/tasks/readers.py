@@ -13,7 +13,7 @@ from streambound.query.statement import Statement
 from streambound.synopsis.flow import First, Partial
 from streambound.synopsis.plan import Cell, Plan, StreamSynopsis
 from streambound.synopsis.planner import AnyPlan
-from streambound.tasks import emit, engine
+from streambound.tasks import embedded_engine, emit
 from streambound.tasks.counts import counts_only
 from streambound.tasks.plans import StatementPlan
 from streambound.tasks.statements import (
@@ -48,7 +48,7 @@ class Reader:
     alias: str
     columns: tuple[str, ...]
     synopsis: StreamSynopsis
-    statements: tuple[engine.Query, ...]
+    statements: tuple[embedded_engine.EngineQuery, ...]
     cells: tuple[Cell, ...] = ()
     statics: tuple[Static, ...] = ()
     answers: str | None = None
@@ -69,7 +69,7 @@ def statement_readers(
         answers: their folder; without one the answer rows of a plan that keeps nothing go to the driver.
         markers: answers are asked for at each timestamp, and not only at the end of a partition.
     """
-    found = []
+    listed = []
     for part in plan.parts:
         if part.fed and part.plan.stateless:
             continue
@@ -86,8 +86,8 @@ def statement_readers(
             # A sub-query has a name of its own.
             query = replace(reader.query, name=plan.statement.name)
             made = replace(reader, query=query, alias=alias, outputs=outputs, columns=columns)
-            found.append((stream, made))
-    return [*found, *_checking(plan)]
+            listed.append((stream, made))
+    return [*listed, *_checking(plan)]
 
 
 def _checking(plan: StatementPlan) -> Iterator[tuple[str, Reader]]:
@@ -129,7 +129,7 @@ def readers_of(
     """
     if not isinstance(plan, Plan) or plan.timed or waiting:
         return [timed_reader(plan.query, s, None if markers else plan.extreme(s.alias)) for s in plan.streams]
-    query, found, cells = plan.query, [], {s.streams[0]: s.cells for s in plan.synopses}
+    query, readers, cells = plan.query, [], {s.streams[0]: s.cells for s in plan.synopses}
     for synopsis in plan.streams:
         own = cells.get(synopsis.alias, ())
         if plan.stateless:
@@ -141,7 +141,7 @@ def readers_of(
             alias=synopsis.alias,
             columns=_columns(query, synopsis.alias),
             synopsis=synopsis,
-            statements=tuple(engine.Query(s.sql(), s.lookups) for s in made),
+            statements=tuple(embedded_engine.EngineQuery(s.sql(), s.lookups) for s in made),
             cells=own,
             statics=tuple(statics) if plan.stateless else (),
             answers=str(answers) if plan.stateless and not counted else None,
@@ -150,8 +150,8 @@ def readers_of(
             partial=partial,
             weights=tuple(s.weights for s in made) if query.weight else None,
         )
-        found.append((query.occurrence(synopsis.alias).relation.name, reader))
-    return found
+        readers.append((query.occurrence(synopsis.alias).relation.name, reader))
+    return readers
 
 
 def _columns(query: Query, alias: str) -> tuple[str, ...]:
@@ -173,6 +173,6 @@ def timed_reader(query: Query, synopsis: StreamSynopsis, extreme: int | None = N
         alias=synopsis.alias,
         columns=tuple(sorted({*mentioned, *carried, str(relation.timestamp)})),
         synopsis=synopsis,
-        statements=(engine.Query(made.sql(), made.lookups),),
+        statements=(embedded_engine.EngineQuery(made.sql(), made.lookups),),
         timed=True,
     )

@@ -19,15 +19,15 @@ import pyarrow.compute as pc
 
 from streambound.approximate.evaluation import Tuple
 from streambound.errors import DataError
+from streambound.query.column_types import Family, Type, parse_type
 from streambound.query.model import Attribute, Query
 from streambound.query.operators import Kind
-from streambound.query.values import Family, Type, parse_type
 from streambound.synopsis.flow import Measure, Measured, Partial
 from streambound.synopsis.plan import Plan, StreamSynopsis
 from streambound.synopsis.row_join import Match, Row, weight_of
 from streambound.synopsis.serial import canonical
 from streambound.tasks.columns import by_part, encoded_values, packed, unpacked
-from streambound.tasks.ordered import array_of, arrow_type, encoded
+from streambound.tasks.encoded_sql import array_of, arrow_type, encoded
 from streambound.tasks.statements import COUNT, MOMENT
 from streambound.tasks.weights import exact, measured
 
@@ -58,8 +58,8 @@ def kinds_of(query: Query, synopsis: StreamSynopsis) -> list[Type]:
 def fitted(table: pa.Table, kinds: Sequence[Type]) -> pa.Table:
     """The same with columns that do not depend on how files hold them; the last is a number of tuples."""
     *columns, counts = table.columns
-    found = [_fitted(column, _held_as(kind)) for column, kind in zip(columns, kinds, strict=True)]
-    return pa.Table.from_arrays([*found, counts.cast(pa.int64())], table.column_names)
+    arrays = [_fitted(column, _arrow_storage(kind)) for column, kind in zip(columns, kinds, strict=True)]
+    return pa.Table.from_arrays([*arrays, counts.cast(pa.int64())], table.column_names)
 
 
 def _fitted(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
@@ -75,7 +75,7 @@ def ordered_form(column: pa.ChunkedArray, kind: Type) -> pa.ChunkedArray:
     return (column.cast(pa.int32()) if kind.family is Family.DATE else column).cast(arrow_type(kind))
 
 
-def _held_as(kind: Type) -> pa.DataType:
+def _arrow_storage(kind: Type) -> pa.DataType:
     """What holds a type outside of an engine: days are numbers."""
     return pa.int64() if kind.family is Family.DATE else arrow_type(kind)
 
@@ -95,7 +95,7 @@ def relation_of(rows: Sequence[Sequence[object]], kinds: Sequence[Type]) -> pa.T
 
 def _arrays(kinds: Sequence[Type], columns: Sequence[Sequence[Any]]) -> list[pa.Array]:
     """Columns of encoded values, as many as there are types."""
-    return [array_of(kind, own, _held_as(kind)) for kind, own in zip(kinds, columns, strict=False)]
+    return [array_of(kind, own, _arrow_storage(kind)) for kind, own in zip(kinds, columns, strict=False)]
 
 
 def dump_relation(table: pa.Table) -> bytes:
@@ -142,16 +142,16 @@ def _chosen(measure: Measure) -> int | None:
 def weighed(rows: Iterable[Sequence[Any]], parts: int, query: Query) -> list[bytes]:
     """The same of rows that weigh what may be no number of rows: it is text, and exact."""
     kinds = [query.column(attribute).type for attribute in query.projected]
-    found: list[dict[Row, Any]] = [{} for _ in range(parts)]
+    totals: list[dict[Row, Any]] = [{} for _ in range(parts)]
     for part, *values, weight in rows:
         row = tuple(map(encoded, values))
-        found[part][row] = found[part].get(row, 0) + weight
-    return [dump_relation(_weighed(own, kinds)) for own in found]
+        totals[part][row] = totals[part].get(row, 0) + weight
+    return [dump_relation(_weighed(own, kinds)) for own in totals]
 
 
-def _weighed(found: Mapping[Row, Any], kinds: Sequence[Type]) -> pa.Table:
-    columns = list(zip(*found, strict=True)) if found else [()] * len(kinds)
-    weights = pa.array([str(weight) for weight in found.values()], pa.string())
+def _weighed(totals: Mapping[Row, Any], kinds: Sequence[Type]) -> pa.Table:
+    columns = list(zip(*totals, strict=True)) if totals else [()] * len(kinds)
+    weights = pa.array([str(weight) for weight in totals.values()], pa.string())
     names = [*(f"c{place}" for place in range(len(kinds))), COUNT]
     return pa.Table.from_arrays([*_arrays(kinds, columns), weights], names)
 
@@ -171,10 +171,10 @@ def counted_rows(query: Query, data: bytes, partial: Partial | None = None) -> d
         ]
         counts = [Measured((share,)) for share in zip(counts, *values, strict=True)]
     shown = [at[o.term] if isinstance(o.term, Attribute) else [o.term.value] * len(counts) for o in select]
-    found: dict[Row, Any] = {}
+    rows: dict[Row, Any] = {}
     for row, count in zip(zip(*shown, strict=True) if shown else repeat(()), counts, strict=False):
-        found[row] = found.get(row, 0) + count
-    return found
+        rows[row] = rows.get(row, 0) + count
+    return rows
 
 
 def tuples_of(side: int, data: bytes) -> list[Tuple]:
@@ -195,14 +195,14 @@ def arrivals(plan: Plan, given: Mapping[str, bytes]) -> Iterator[tuple[int, dict
     """(moment, weighted tuples by occurrence) in order of time, from the bytes of each occurrence."""
     carried = {synopsis.alias: synopsis.carried for synopsis in plan.streams}
     weighing = {alias: bool(plan.query.weighing(alias)) for alias in carried}
-    found: dict[int, dict[str, list[Match]]] = {}
+    by_moment: dict[int, dict[str, list[Match]]] = {}
     for alias in carried.keys() & given.keys():
         for moment, *row, count in rows_of(load_relation(given[alias])):
-            if moment not in found:
-                found[moment] = {name: [] for name in carried}
+            if moment not in by_moment:
+                by_moment[moment] = {name: [] for name in carried}
             values = dict(zip(carried[alias], row, strict=not weighing[alias]))
             if weighing[alias]:
                 count *= weight_of(row[len(values) :])
-            found[moment][alias].append(Match(values, {alias: moment}, count))
-    for moment in sorted(found):
-        yield moment, found[moment]
+            by_moment[moment][alias].append(Match(values, {alias: moment}, count))
+    for moment in sorted(by_moment):
+        yield moment, by_moment[moment]

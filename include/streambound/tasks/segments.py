@@ -23,10 +23,10 @@ from streambound.synopsis.plan import Streams
 from streambound.synopsis.row_join import Match
 from streambound.synopsis.segments import Segment, SegmentPlan, empty_segment, with_moments
 from streambound.synopsis.state import Layout
-from streambound.synopsis.state_codec import HeldRow
+from streambound.synopsis.state_codec import BufferedRow
+from streambound.tasks.encoded_sql import encoded
 from streambound.tasks.encoding import EncodedTuples, Encoder
 from streambound.tasks.kernels import take
-from streambound.tasks.ordered import encoded
 
 Numbers = NDArray[np.int64]
 # Counts of completed matches held at once: 128 megabytes.
@@ -57,7 +57,7 @@ class Arriving:
         mask = pa.array(chosen)
         return Arriving(self.moments[chosen], [column.filter(mask) for column in self.columns])
 
-    def rows(self) -> list[HeldRow]:
+    def rows(self) -> list[BufferedRow]:
         """Equal ones once, as states hold them."""
         columns = [map(encoded, column.to_pylist()) for column in self.columns]
         counter = Counter(zip(*columns, self.moments.tolist(), strict=True))
@@ -74,16 +74,16 @@ def partitioned(plan: SegmentPlan, arriving: Mapping[str, Arriving]) -> Segment:
     # In the order of the plan, whatever that of the files; at equal timestamps its first stream is named.
     here = {s.alias: arriving[s.alias] for s in plan.plan.streams if s.alias in arriving}
     ends = [
-        (int(one.moments.min()), int(one.moments.max()), alias)
-        for alias, one in here.items()
-        if len(one.moments)
+        (int(item.moments.min()), int(item.moments.max()), alias)
+        for alias, item in here.items()
+        if len(item.moments)
     ]
     if not ends:
         return empty_segment(plan)
     first, _, alias = min(ends, key=itemgetter(0))
     until = max(last for _, last, _ in ends)
     encoded: dict[str, EncodedTuples] = {}
-    head, tail = dict[str, list[HeldRow]](), dict[str, list[HeldRow]]()
+    head, tail = dict[str, list[BufferedRow]](), dict[str, list[BufferedRow]]()
     for name in (s.alias for s in plan.plan.streams):
         coder, one = Encoder(plan, name), here.get(name)
         if one is None:
@@ -192,12 +192,12 @@ class _Run:
         """The output, the place of the target and the count of each entry of a set with the last stream."""
         width = max(1, len(self.machine.completions))
         step = max(1, COMPLETIONS // width)
-        found: list[tuple[Numbers, Numbers, NDArray[Any]]] = []
+        counted: list[tuple[Numbers, Numbers, NDArray[Any]]] = []
         for low in range(0, max(1, len(self.rows)), step):
             self._kept, made = self._counted(low, min(step, len(self.rows) - low), width)
             outputs, places = np.nonzero(made)
-            found.append((outputs + low, places, made[outputs, places]))
-        outputs, places, counts = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+            counted.append((outputs + low, places, made[outputs, places]))
+        outputs, places, counts = (np.concatenate(arrays) for arrays in zip(*counted, strict=True))
         return outputs, places, counts
 
     def completed(self, target: Target, output: int) -> Target:
@@ -210,12 +210,12 @@ class _Run:
         return streams, (number, (*kept, *(values[a] for a in self.plan.outputs)))
 
     def _counted(self, low: int, rows: int, width: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        found = [self._taken(low, rows, width, modulus) for modulus in self.moduli]
+        residues = [self._taken(low, rows, width, modulus) for modulus in self.moduli]
         if self.moduli == [0]:
-            return found[0]
+            return residues[0]
         return (
-            _recombined([counts for counts, _ in found], self.moduli),
-            _recombined([completions for _, completions in found], self.moduli),
+            _recombined([counts for counts, _ in residues], self.moduli),
+            _recombined([completions for _, completions in residues], self.moduli),
         )
 
     def _taken(self, low: int, rows: int, width: int, modulus: int) -> tuple[Numbers, Numbers]:
@@ -241,9 +241,9 @@ class _Run:
 
 def _products(machine: Automaton) -> tuple[Numbers, Numbers, Numbers]:
     """Where the products of each position begin, their targets, and their factors filled up with 1."""
-    found = [machine.products.get(position, []) for position in range(machine.symbols)]
-    starts = np.concatenate([[0], np.cumsum([len(products) for products in found])]).astype(np.int64)
-    flat = [product for products in found for product in products]
+    by_symbol = [machine.products.get(position, []) for position in range(machine.symbols)]
+    starts = np.concatenate([[0], np.cumsum([len(products) for products in by_symbol])]).astype(np.int64)
+    flat = [product for products in by_symbol for product in products]
     width = max((len(factors) for _, factors in flat), default=1) or 1
     factors = np.full((len(flat), width), ONE, np.int64)
     for number, (_, mine) in enumerate(flat):
@@ -255,10 +255,10 @@ def _moduli(most: int) -> list[int]:
     """Primes whose product exceeds a number; [0] where machine integers hold it."""
     if most < EXACT:
         return [0]
-    found = [FIRST_MODULUS]
-    while prod(found) <= most:
-        found.append(_prime_below(found[-1]))
-    return found
+    moduli = [FIRST_MODULUS]
+    while prod(moduli) <= most:
+        moduli.append(_prime_below(moduli[-1]))
+    return moduli
 
 
 @lru_cache(maxsize=64)
@@ -272,8 +272,8 @@ def _prime_below(number: int) -> int:
 def _recombined(residues: Sequence[Numbers], moduli: Sequence[int]) -> NDArray[Any]:
     """The numbers below the product of the moduli that have these residues."""
     whole = prod(moduli)
-    found = np.zeros(residues[0].shape, object)
+    values = np.zeros(residues[0].shape, object)
     for residue, modulus in zip(residues, moduli, strict=True):
         others = whole // modulus
-        found += residue.astype(object) * (others * pow(others, -1, modulus))
-    return found % whole
+        values += residue.astype(object) * (others * pow(others, -1, modulus))
+    return values % whole

@@ -19,7 +19,7 @@ from streambound.query.model import Atom, Attribute, Query
 from streambound.synopsis.flow import First, Partial
 from streambound.synopsis.plan import Cell, Extremum, Keep, Plan, StreamSynopsis
 from streambound.synopsis.state import Layout
-from streambound.tasks import ordered
+from streambound.tasks import encoded_sql
 from streambound.tasks.clauses import Clauses, Lookup
 from streambound.tasks.weights import measuring, weighing
 
@@ -34,19 +34,19 @@ Named = tuple[str, exp.Expr]
 
 
 @dataclass(frozen=True)
-class Statement:
+class TaskStatement:
     """A SELECT and the lookup tables that it names; ``weights`` columns are before the number of rows."""
 
     select: exp.Select
     lookups: tuple[Lookup, ...] = ()
     weights: int = 0
 
-    def sql(self, dialect: str = ordered.DIALECT) -> str:
+    def sql(self, dialect: str = encoded_sql.DIALECT) -> str:
         """The text in a dialect."""
         return self.select.sql(dialect=dialect)
 
 
-def cell_statement(query: Query, synopsis: StreamSynopsis, cell: Cell, number: int) -> Statement:
+def cell_statement(query: Query, synopsis: StreamSynopsis, cell: Cell, number: int) -> TaskStatement:
     """The summary of one cell: p, k* (key classes), m* (pattern), u* (``<>``), n (count), e* (ends)."""
     build = Clauses(query, f"{synopsis.alias} {number} ", {synopsis.alias: TUPLES})
     groups = [_part(), *((f"k{i}", build.key(key)) for i, key in enumerate(cell.keys))]
@@ -57,7 +57,7 @@ def cell_statement(query: Query, synopsis: StreamSynopsis, cell: Cell, number: i
     conditions = [*build.accepted(synopsis), *(build.condition(c) for c in cell.conditions)]
     further, number_of = weighing(build, query.weighing(synopsis.alias))
     groups += further
-    select = _grouped(groups, _ends(build, cell), number_of).from_(ordered.table(TUPLES))
+    select = _grouped(groups, _ends(build, cell), number_of).from_(encoded_sql.table(TUPLES))
     for join in build.joins:
         select = select.join(join)
     select = select.where(*conditions) if conditions else select
@@ -66,16 +66,16 @@ def cell_statement(query: Query, synopsis: StreamSynopsis, cell: Cell, number: i
         # Which entries the others serve depends on the order in which they come, where several sets would do;
         # and columns are stored as they come.
         select = select.order_by(*(exp.Literal.number(i + 1) for i in range(len(groups))))
-    return Statement(select, tuple(build.lookups), len(further))
+    return TaskStatement(select, tuple(build.lookups), len(further))
 
 
 def _ends(build: Clauses, cell: Cell) -> list[Named]:
     positions = ((key.attribute, Keep.LEAST) for key in cell.keys if key.points is not None)
-    found: list[Named] = []
+    ends: list[Named] = []
     for index, (end, keep) in enumerate((*Layout(cell).ends, *positions)):
         value = build.combined(end) if isinstance(end, Extremum) else build.outward(end)
-        found.append((f"e{index}", exp.Min(this=value) if keep is Keep.LEAST else exp.Max(this=value)))
-    return found
+        ends.append((f"e{index}", exp.Min(this=value) if keep is Keep.LEAST else exp.Max(this=value)))
+    return ends
 
 
 def _grouped(groups: Sequence[Named], ends: Sequence[Named], number: exp.Expr | None = None) -> exp.Select:
@@ -92,7 +92,7 @@ def _selected(columns: list[Named]) -> exp.Select:
 
 
 def _part() -> Named:
-    return "p", ordered.column(PART, TUPLES)
+    return "p", encoded_sql.column(PART, TUPLES)
 
 
 def _few(select: exp.Select, cell: Cell, groups: int) -> exp.Select:
@@ -105,19 +105,21 @@ def _few(select: exp.Select, cell: Cell, groups: int) -> exp.Select:
         return select
     names = [str(e.alias) for e in select.expressions]
     for index, (_, count) in enumerate(cell.unequal):
-        others = [ordered.column(n, "few") for n in names[:groups] if n != f"u{index}"]
-        order: list[exp.Expr] = [ordered.column(f"u{index}", "few")]
+        others = [encoded_sql.column(n, "few") for n in names[:groups] if n != f"u{index}"]
+        order: list[exp.Expr] = [encoded_sql.column(f"u{index}", "few")]
         for extremum in cell.extrema:
             least = extremum.keep is Keep.LEAST
-            order.insert(0, exp.Ordered(this=ordered.column("e0", "few"), desc=not least))
+            order.insert(0, exp.Ordered(this=encoded_sql.column("e0", "few"), desc=not least))
         window = exp.Window(this=exp.RowNumber(), partition_by=others, order=exp.Order(expressions=order))
         ranked = exp.select(
-            *(ordered.column(n, "few") for n in names), exp.alias_(window, "rank", quoted=True)
+            *(encoded_sql.column(n, "few") for n in names), exp.alias_(window, "rank", quoted=True)
         ).from_(exp.alias_(select.subquery(), "few", table=True, quoted=True))
         select = (
-            exp.select(*(ordered.column(n, "ranked") for n in names))
+            exp.select(*(encoded_sql.column(n, "ranked") for n in names))
             .from_(exp.alias_(ranked.subquery(), "ranked", table=True, quoted=True))
-            .where(exp.LTE(this=ordered.column("rank", "ranked"), expression=exp.Literal.number(count + 1)))
+            .where(
+                exp.LTE(this=encoded_sql.column("rank", "ranked"), expression=exp.Literal.number(count + 1))
+            )
         )
     return select
 
@@ -128,7 +130,7 @@ def stateless_statement(
     best: tuple[int, bool] | None = None,
     first: First | None = None,
     partial: Partial | None = None,
-) -> Statement:
+) -> TaskStatement:
     """The answer rows of each partition: p, a column a projected attribute (c*), and their number n.
 
     Static relations are tables under their aliases; a partition's rows come in canonical order (NULL first).
@@ -157,10 +159,10 @@ def stateless_statement(
         grouped = _grouped(columns, [], number)
     else:
         grouped = _best(query, columns, number, *best)
-    select = grouped.from_(ordered.table(TUPLES))
+    select = grouped.from_(encoded_sql.table(TUPLES))
     for alias, table in statics.items():
         select = select.join(
-            exp.alias_(ordered.table(table), alias, table=True, quoted=True), join_type="CROSS"
+            exp.alias_(encoded_sql.table(table), alias, table=True, quoted=True), join_type="CROSS"
         )
     own = [atom for atom in query.where if _is_static_filter(query, atom)]
     # Also of a comparison that follows from others, and so is left out, the sides must not be NULL.
@@ -171,7 +173,7 @@ def stateless_statement(
     if first is not None:
         select = _first(query, select, columns, first)
     order = [exp.Ordered(this=exp.Literal.number(i + 1), nulls_first=True) for i in range(len(columns))]
-    return Statement(select.order_by(*order), tuple(build.lookups), len(further))
+    return TaskStatement(select.order_by(*order), tuple(build.lookups), len(further))
 
 
 def _first(query: Query, select: exp.Select, columns: Sequence[Named], first: First) -> exp.Select:
@@ -205,7 +207,7 @@ def _best(query: Query, columns: Sequence[Named], number: exp.Expr, output: int,
     return _selected(shown).group_by(*others)
 
 
-def relation_statement(query: Query, synopsis: StreamSynopsis) -> Statement:
+def relation_statement(query: Query, synopsis: StreamSynopsis) -> TaskStatement:
     """What counts of one occurrence: p, t (timestamp), c* (carried columns), and their number n.
 
     The columns that rows weigh are among the carried ones, after the others.
@@ -213,13 +215,13 @@ def relation_statement(query: Query, synopsis: StreamSynopsis) -> Statement:
     return _counting(query, synopsis, lambda columns: _grouped(columns, []))
 
 
-def extreme_statement(query: Query, synopsis: StreamSynopsis, last: int) -> Statement:
+def extreme_statement(query: Query, synopsis: StreamSynopsis, last: int) -> TaskStatement:
     """The same, but of tuples that differ in time alone the first and the last, each with number 1.
 
     Of the ``last`` stretch of time before the end of a partition all moments are given.
     """
     made = tuple_statement(query, synopsis)
-    part, moment, *rest = (ordered.column(str(e.alias), TUPLES) for e in made.select.expressions)
+    part, moment, *rest = (encoded_sql.column(str(e.alias), TUPLES) for e in made.select.expressions)
     first, end = exp.Min(this=moment), exp.Max(this=moment.copy())
     ends: exp.Expr = exp.Array(expressions=[first, end])
     source = made.select
@@ -227,7 +229,7 @@ def extreme_statement(query: Query, synopsis: StreamSynopsis, last: int) -> Stat
         own, when = (e.this for e in made.select.expressions[:2])
         latest = exp.Window(this=exp.Max(this=when.copy()), partition_by=[own.copy()])
         source = source.select(exp.alias_(latest, END, quoted=True))
-        edge = exp.Sub(this=ordered.column(END, TUPLES), expression=exp.Literal.number(last))
+        edge = exp.Sub(this=encoded_sql.column(END, TUPLES), expression=exp.Literal.number(last))
         late = exp.Filter(
             this=exp.Anonymous(this="LIST", expressions=[moment.copy()]),
             expression=exp.Where(this=exp.GT(this=moment.copy(), expression=edge)),
@@ -241,26 +243,26 @@ def extreme_statement(query: Query, synopsis: StreamSynopsis, last: int) -> Stat
     select = _selected([*columns, (COUNT, exp.Literal.number(1))])
     select = select.from_(exp.alias_(source.subquery(), TUPLES, table=True, quoted=True))
     places = [1, *range(3, len(columns) + 1)]
-    return Statement(select.group_by(*(exp.Literal.number(place) for place in places)), made.lookups)
+    return TaskStatement(select.group_by(*(exp.Literal.number(place) for place in places)), made.lookups)
 
 
-def tuple_statement(query: Query, synopsis: StreamSynopsis) -> Statement:
+def tuple_statement(query: Query, synopsis: StreamSynopsis) -> TaskStatement:
     """The tuples that count of one occurrence: p, t (timestamp), c* (carried columns)."""
     return _counting(query, synopsis, _selected)
 
 
 def _counting(
     query: Query, synopsis: StreamSynopsis, select_of: Callable[[list[Named]], exp.Select]
-) -> Statement:
+) -> TaskStatement:
     timestamp = query.occurrence(synopsis.alias).relation.timestamp
     assert timestamp is not None
     build = Clauses(query, f"{synopsis.alias} ", {synopsis.alias: TUPLES})
     columns = [_part(), (MOMENT, build.outward(Attribute(synopsis.alias, timestamp)))]
     carried = (*synopsis.carried, *query.weighing(synopsis.alias))
     columns += [(f"c{i}", build.outward(a)) for i, a in enumerate(carried)]
-    select = select_of(columns).from_(ordered.table(TUPLES))
+    select = select_of(columns).from_(encoded_sql.table(TUPLES))
     conditions = build.accepted(synopsis)
-    return Statement(select.where(*conditions) if conditions else select, tuple(build.lookups))
+    return TaskStatement(select.where(*conditions) if conditions else select, tuple(build.lookups))
 
 
 def _is_static_filter(query: Query, atom: Atom) -> bool:

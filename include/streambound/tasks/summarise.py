@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from streambound import errors
-from streambound.checkpoint.kept import NO_FILE, Kept
+from streambound.checkpoint.answer_files import NO_FILE, AnswerFile
 from streambound.errors import StreamboundError
 from streambound.query.model import Relation
 from streambound.storage.files import Footers, footers, require_alike
@@ -31,8 +31,8 @@ from streambound.synopsis.state import Layout, Table
 from streambound.tasks import emit
 from streambound.tasks.columns import by_part
 from streambound.tasks.counts import dump_counts
-from streambound.tasks.engine import STORED, Engine, translated
-from streambound.tasks.ordered import encoded
+from streambound.tasks.embedded_engine import STORED, EmbeddedEngine, translated
+from streambound.tasks.encoded_sql import encoded
 from streambound.tasks.promises import faults as promise_faults
 from streambound.tasks.promises import promised
 from streambound.tasks.readers import Reader
@@ -118,24 +118,24 @@ class Summary:
     rows: int = 0
     table: bytes | None = None
     answers: emit.Digest | None = None
-    file: Kept = NO_FILE
+    file: AnswerFile = NO_FILE
     error: StreamboundError | None = None
 
 
-def summarise(session: Engine, reading: StreamScan, batch: Sequence[Task]) -> Iterator[Summary]:
+def summarise(session: EmbeddedEngine, reading: StreamScan, batch: Sequence[Task]) -> Iterator[Summary]:
     """The summaries of some partitions of a stream for every reader of it."""
     columns = sorted(reading.columns)
     sound: list[tuple[Task, Footers]] = []
     for task in batch:
         try:
-            found_footers = footers(reading.relation, columns, task.files)
+            promised = footers(reading.relation, columns, task.files)
         except StreamboundError as error:
             yield from (failed_reader(reader, task, error) for reader in reading.readers)
             continue
-        if found_footers.faults:
-            yield from _guarded(session, reading, columns, [(task, found_footers)])
+        if promised.faults:
+            yield from _guarded(session, reading, columns, [(task, promised)])
         else:
-            sound.append((task, found_footers))
+            sound.append((task, promised))
     if sound:
         yield from _guarded(session, reading, columns, sound)
 
@@ -143,18 +143,20 @@ def summarise(session: Engine, reading: StreamScan, batch: Sequence[Task]) -> It
 Found = Sequence[tuple[Task, Footers]]
 
 
-def _guarded(session: Engine, reading: StreamScan, columns: Sequence[str], found: Found) -> list[Summary]:
+def _guarded(
+    session: EmbeddedEngine, reading: StreamScan, columns: Sequence[str], by_query: Found
+) -> list[Summary]:
     """The summaries; readers that fail on several partitions are tried on each alone."""
     done: list[Summary] = []
     failed: dict[int, StreamboundError] = {}
     try:
-        done, failed = _summaries(session, reading, columns, found)
+        done, failed = _summaries(session, reading, columns, by_query)
     except StreamboundError as error:
         failed = dict.fromkeys(range(len(reading.readers)), error)
     again = replace(reading, readers=tuple(reading.readers[i] for i in failed))
-    if len(found) > 1 and failed:
-        return done + [s for one in found for s in _guarded(session, again, columns, [one])]
-    (task, _) = found[0]
+    if len(by_query) > 1 and failed:
+        return done + [s for one in by_query for s in _guarded(session, again, columns, [one])]
+    (task, _) = by_query[0]
     return done + [
         failed_reader(reading.readers[i], task, error.about(named(task))) for i, error in failed.items()
     ]
@@ -166,11 +168,11 @@ def named(task: Task) -> str:
 
 
 def _summaries(
-    session: Engine, reading: StreamScan, columns: Sequence[str], found: Found
+    session: EmbeddedEngine, reading: StreamScan, columns: Sequence[str], by_query: Found
 ) -> tuple[list[Summary], dict[int, StreamboundError]]:
     """The summaries of readers that succeed, and the errors of those that do not, by position."""
-    with scanned(session, STORED, reading.relation, columns, found, passes_of(reading)) as faults:
-        return served(session, STORED, reading, found, faults)
+    with scanned(session, STORED, reading.relation, columns, by_query, passes_of(reading)) as faults:
+        return served(session, STORED, reading, by_query, faults)
 
 
 # By column, what is wrong with it in a partition.
@@ -184,7 +186,7 @@ def passes_of(reading: StreamScan) -> int:
 
 @contextmanager
 def scanned(
-    session: Engine, name: str, relation: Relation, columns: Sequence[str], found: Found, passes: int
+    session: EmbeddedEngine, name: str, relation: Relation, columns: Sequence[str], found: Found, passes: int
 ) -> Iterator[list[Faults]]:
     """Partitions of a stream under a name, read once for so many ``passes``; gives their faults.
 
@@ -206,7 +208,7 @@ def scanned(
 
 
 def served(
-    session: Engine, name: str, reading: StreamScan, found: Found, faults: Sequence[Faults]
+    session: EmbeddedEngine, name: str, reading: StreamScan, found: Found, faults: Sequence[Faults]
 ) -> tuple[list[Summary], dict[int, StreamboundError]]:
     """The summaries of readers that succeed, and the errors of the others, over what a name stands for."""
     done, failed = list[Summary](), dict[int, StreamboundError]()
@@ -220,18 +222,18 @@ def served(
 
 
 def _of_reader(
-    session: Engine, reading: StreamScan, reader: Reader, found: Found, faults: Sequence[Faults]
+    session: EmbeddedEngine, reading: StreamScan, reader: Reader, by_query: Found, faults: Sequence[Faults]
 ) -> list[Summary]:
-    base = [Summary(reader.query.name, reader.alias, t.stream, t.partition, f.rows) for t, f in found]
+    base = [Summary(reader.query.name, reader.alias, t.stream, t.partition, f.rows) for t, f in by_query]
     columns = reading.relation.read(reader.columns)
     errors = [next((own[name] for name in columns if name in own), None) for own in faults]
     if all(errors):
         return [replace(summary, rows=0, error=error) for summary, error in zip(base, errors, strict=True)]
     if reader.answers is None:
-        made = partition_tables(session, reader, len(found))
+        made = partition_tables(session, reader, len(by_query))
         results = [replace(summary, table=data) for summary, data in zip(base, made, strict=True)]
     else:
-        written = _answers(session, reading, reader, [task.partition for task, _ in found])
+        written = _answers(session, reading, reader, [task.partition for task, _ in by_query])
         results = [
             replace(summary, answers=d, file=file) for summary, (d, file) in zip(base, written, strict=True)
         ]
@@ -241,7 +243,7 @@ def _of_reader(
     ]
 
 
-def partition_tables(session: Engine, reader: Reader, parts: int) -> list[bytes]:
+def partition_tables(session: EmbeddedEngine, reader: Reader, parts: int) -> list[bytes]:
     """What the driver gets of each partition in the current ``tuples``."""
     if reader.timed:
         return by_time(session.table(reader.statements[0]), parts, reader.query, reader.synopsis)
@@ -262,7 +264,7 @@ def failed_reader(reader: Reader, task: Task, error: StreamboundError) -> Summar
     return Summary(reader.query.name, reader.alias, task.stream, task.partition, error=error)
 
 
-def summary_tables(session: Engine, reader: Reader, parts: int) -> list[Table]:
+def summary_tables(session: EmbeddedEngine, reader: Reader, parts: int) -> list[Table]:
     """The tables of a reader's synopsis over each partition in the current ``tuples``."""
     tables = [Table(reader.cells, reader.query.ring) for _ in range(parts)]
     for number, (cell, statement) in enumerate(zip(reader.cells, reader.statements, strict=True)):
@@ -293,7 +295,7 @@ def _fold(
 
 
 def _answers(
-    session: Engine, reading: StreamScan, reader: Reader, partitions: Sequence[str]
+    session: EmbeddedEngine, reading: StreamScan, reader: Reader, partitions: Sequence[str]
 ) -> list[emit.Written]:
     """Write the answers of each partition; returns what was written."""
     assert reader.answers is not None
@@ -301,15 +303,15 @@ def _answers(
     schema, folder = emit.answer_schema(reader.outputs), Path(reader.answers)
     paths = [emit.answer_path(folder, reading.key, name) for name in partitions]
     written: dict[int, emit.Written] = {}
-    with translated(None), closing(session.batches(reader.statements[0])) as found:
-        for part, batches in groupby(_runs(found), key=lambda run: run[0]):
+    with translated(None), closing(session.batches(reader.statements[0])) as fetched:
+        for part, batches in groupby(_runs(fetched), key=lambda run: run[0]):
             rows = (emit.projected_batch(reader.query, reader.outputs, batch) for _, batch in batches)
             written[part] = emit.write_answers(paths[part], schema, rows)
     # Of a partition without answers there is no run.
     return [written.get(part) or emit.write_answers(path, schema, ()) for part, path in enumerate(paths)]
 
 
-def _define_statics(session: Engine, reader: Reader) -> None:
+def _define_statics(session: EmbeddedEngine, reader: Reader) -> None:
     for static in reader.statics:
         session.static(static_table(static.relation.name), static.relation, static.files)
 

@@ -13,12 +13,12 @@ from typing import Any
 
 from sqlglot import exp
 
+from streambound.query.column_types import INTEGERS, digits_of, exact_sum
 from streambound.query.model import Attribute, Term
 from streambound.query.operators import Kind
-from streambound.query.values import INTEGERS, digits_of, exact_sum
 from streambound.synopsis.flow import Measure
 from streambound.synopsis.row_join import weight_of
-from streambound.tasks import ordered
+from streambound.tasks import encoded_sql
 from streambound.tasks.clauses import Clauses
 
 _HALF = 32
@@ -64,11 +64,16 @@ def measuring(build: Clauses, terms: Sequence[Term], measure: Measure) -> exp.Ex
         value = build.outward(columns[0])
         return exp.Min(this=value) if measure.kind is Kind.LEAST else exp.Max(this=value)
     tests = [build.present(a) for a in dict.fromkeys(present)]
-    found = _sum(build, columns)
-    assert found is not None
+    measured_sum = _sum(build, columns)
+    assert measured_sum is not None
     *upper, last = [
-        exp.cast(exp.Filter(this=one, expression=exp.Where(this=exp.and_(*tests))) if tests else one, "TEXT")
-        for one in (found.expressions if isinstance(found, exp.Array) else [found])
+        exp.cast(
+            exp.Filter(this=expression, expression=exp.Where(this=exp.and_(*tests))) if tests else expression,
+            "TEXT",
+        )
+        for expression in (
+            measured_sum.expressions if isinstance(measured_sum, exp.Array) else [measured_sum]
+        )
     ]
     return (
         last
@@ -108,5 +113,5 @@ def multiplied(rows: Iterable[Sequence[Any]], columns: int, after: int = 0) -> I
         if isinstance(number, list):
             upper, lower = number
             number = (upper << _HALF) + lower
-        weight = weight_of(map(ordered.encoded, (*row[at - columns : at], number)))
+        weight = weight_of(map(encoded_sql.encoded, (*row[at - columns : at], number)))
         yield (*row[: at - columns], weight, *row[at + 1 :])

@@ -16,12 +16,12 @@ from functools import cached_property, reduce
 import pyarrow as pa
 from sqlglot import exp
 
+from streambound.query.column_types import Family
 from streambound.query.model import Attribute, Op, Query
 from streambound.query.ring import Ring
 from streambound.query.statement import Statement
-from streambound.query.values import Family
 from streambound.synopsis.plan import Plan, StreamSynopsis
-from streambound.tasks import emit, engine, ordered
+from streambound.tasks import embedded_engine, emit, encoded_sql
 from streambound.tasks.clauses import Clauses
 from streambound.tasks.plans import PartPlan, StatementPlan
 from streambound.tasks.statements import COUNT, PART, TUPLES
@@ -66,7 +66,7 @@ class WindowPart:
     def schema(self, alias: str) -> pa.Schema:
         """The types of these columns in ordered form."""
         relation = self.plan.query.occurrence(alias).relation
-        return pa.schema([(c, ordered.arrow_type(relation.column(c).type)) for c in self.columns(alias)])
+        return pa.schema([(c, encoded_sql.arrow_type(relation.column(c).type)) for c in self.columns(alias)])
 
     def lag(self, alias: str) -> int:
         """How much later than the last tuple of the others one of this occurrence may come in a match."""
@@ -92,11 +92,11 @@ def window_plan(plan: StatementPlan) -> WindowPlan | None:
     parts = tuple(_parts(plan.parts))
     if not parts or len(parts) < len(plan.parts) or len({part.block for part in plan.parts}) > 1:
         return None
-    found_window_plan = WindowPlan(plan.statement, parts)
+    made = WindowPlan(plan.statement, parts)
     kinds = [kind for _, kind in plan.statement.outputs]
     # Rows that were answered are compared as they are in each part.
     alike = all([kind for _, kind in part.plan.query.outputs] == kinds for part in parts)
-    return found_window_plan if alike or not found_window_plan.ring.idempotent else None
+    return made if alike or not made.ring.idempotent else None
 
 
 def _parts(parts: Iterable[PartPlan]) -> Iterator[WindowPart]:
@@ -111,34 +111,34 @@ def _parts(parts: Iterable[PartPlan]) -> Iterator[WindowPart]:
 # Statements.
 
 
-def tuples_statement(part: WindowPart, alias: str) -> engine.Query:
+def tuples_statement(part: WindowPart, alias: str) -> embedded_engine.EngineQuery:
     """The tuples that count of one occurrence: the number of the partition, and columns in ordered form."""
     build = Clauses(part.plan.query, f"{part.table(alias)} ", {alias: TUPLES})
-    columns = [ordered.column(name, TUPLES) for name in (PART, *part.columns(alias))]
-    chosen = exp.select(*columns).from_(ordered.table(TUPLES))
+    columns = [encoded_sql.column(name, TUPLES) for name in (PART, *part.columns(alias))]
+    chosen = exp.select(*columns).from_(encoded_sql.table(TUPLES))
     conditions = build.accepted(part.synopses[alias])
     chosen = chosen.where(*conditions) if conditions else chosen
-    return engine.Query(chosen.sql(dialect=ordered.DIALECT), tuple(build.lookups))
+    return embedded_engine.EngineQuery(chosen.sql(dialect=encoded_sql.DIALECT), tuple(build.lookups))
 
 
 def inside(part: WindowPart) -> exp.Select:
     """The matches within each partition: its number, a column a projected attribute, how many there are."""
     first, *others = part.tables.values()
-    own = ordered.column(PART, first)
-    same = [exp.EQ(this=own.copy(), expression=ordered.column(PART, other)) for other in others]
+    own = encoded_sql.column(PART, first)
+    same = [exp.EQ(this=own.copy(), expression=encoded_sql.column(PART, other)) for other in others]
     return _matches_select(part, own, exp.Count(this=exp.Star()), same)
 
 
 def across(part: WindowPart) -> exp.Select:
     """The matches of tuples that are held with tuples of a partition's head; its number is 0."""
-    columns = [ordered.column(HELD, name) for name in part.tables.values()]
+    columns = [encoded_sql.column(HELD, name) for name in part.tables.values()]
     mixed = [exp.or_(*columns), exp.not_(exp.paren(exp.and_(*(column.copy() for column in columns))))]
     return _matches_select(part, exp.Literal.number(0), _weight(part), mixed)
 
 
 def completed(part: WindowPart) -> exp.Select:
     """The matches of weighted tuples, each with the moment at which it is complete for its number."""
-    moments = [ordered.column(part.stamp(alias), name) for alias, name in part.tables.items()]
+    moments = [encoded_sql.column(part.stamp(alias), name) for alias, name in part.tables.items()]
     last = exp.Greatest(this=moments[0], expressions=moments[1:]) if len(moments) > 1 else moments[0]
     return _matches_select(part, last, _weight(part), ())
 
@@ -146,7 +146,7 @@ def completed(part: WindowPart) -> exp.Select:
 def _weight(part: WindowPart) -> exp.Expr:
     """How many matches some weighted tuples stand for."""
     numbers: list[exp.Expr] = [
-        exp.cast(ordered.column(WEIGHT, name), "HUGEINT") for name in part.tables.values()
+        exp.cast(encoded_sql.column(WEIGHT, name), "HUGEINT") for name in part.tables.values()
     ]
     return exp.Sum(this=reduce(lambda left, right: exp.Mul(this=left, expression=right), numbers))
 
@@ -160,7 +160,7 @@ def _matches_select(
     many = exp.Literal.number(1) if query.ring.idempotent else count
     chosen = exp.select(named("p", number), *columns, named(COUNT, many))
     first, *others = part.tables
-    chosen = chosen.from_(ordered.table(part.table(first)))
+    chosen = chosen.from_(encoded_sql.table(part.table(first)))
     buckets = _buckets(part)
     for other in others:
         chosen = chosen.join(_in_buckets(part, first, other, buckets), join_type="CROSS")
@@ -172,8 +172,10 @@ def _matches_select(
 
 def _time_tests(part: WindowPart) -> Iterator[exp.Expr]:
     for atom in part.plan.clock.conditions:
-        left, right = (ordered.column(a.column, part.table(a.occurrence)) for a in (atom.left, atom.right))
-        yield ordered.comparison(atom.op, left, _later(right, atom.offset))
+        left, right = (
+            encoded_sql.column(a.column, part.table(a.occurrence)) for a in (atom.left, atom.right)
+        )
+        yield encoded_sql.comparison(atom.op, left, _later(right, atom.offset))
 
 
 def _later(moment: exp.Expr, by: int) -> exp.Expr:
@@ -202,10 +204,10 @@ def _in_buckets(part: WindowPart, first: str, other: str, length: int) -> exp.Ex
     """The tuples of an occurrence, once for each stretch in which those of the first one may lie."""
     name, latest = part.table(other), part.plan.clock.latest
     if not length:
-        return ordered.table(name)
+        return encoded_sql.table(name)
     edges = (
         exp.IntDiv(
-            this=exp.paren(_later(ordered.column(part.stamp(other), name), by)),
+            this=exp.paren(_later(encoded_sql.column(part.stamp(other), name), by)),
             expression=exp.Literal.number(length),
         )
         for by in (-latest[other, first], latest[first, other])
@@ -213,15 +215,15 @@ def _in_buckets(part: WindowPart, first: str, other: str, length: int) -> exp.Ex
     low, high = edges
     stretch = exp.Anonymous(this="RANGE", expressions=[low, _later(high, 1)])
     anonymous = exp.Anonymous(this="UNNEST", expressions=[stretch])
-    chosen = exp.select(exp.Star(), named(BUCKET, anonymous)).from_(ordered.table(name))
+    chosen = exp.select(exp.Star(), named(BUCKET, anonymous)).from_(encoded_sql.table(name))
     return exp.alias_(chosen.subquery(), name, table=True, quoted=True)
 
 
 def _same_bucket(part: WindowPart, first: str, other: str, length: int) -> exp.Expr:
     own = exp.IntDiv(
-        this=ordered.column(part.stamp(first), part.table(first)), expression=exp.Literal.number(length)
+        this=encoded_sql.column(part.stamp(first), part.table(first)), expression=exp.Literal.number(length)
     )
-    return exp.EQ(this=own, expression=ordered.column(BUCKET, part.table(other)))
+    return exp.EQ(this=own, expression=encoded_sql.column(BUCKET, part.table(other)))
 
 
 def first_answered(plan: WindowPlan, source: exp.Expr) -> exp.Select:
@@ -229,7 +231,7 @@ def first_answered(plan: WindowPlan, source: exp.Expr) -> exp.Select:
     names = emit.answer_schema(plan.statement.outputs).names
     columns = [exp.column(name, quoted=True) for name in names[:-1]]
     first = exp.Min(this=exp.column(PART, quoted=True))
-    count = exp.cast(exp.Max(this=exp.column(names[-1], quoted=True)), f"DECIMAL({ordered.DIGITS}, 0)")
+    count = exp.cast(exp.Max(this=exp.column(names[-1], quoted=True)), f"DECIMAL({encoded_sql.DIGITS}, 0)")
     chosen = exp.select(named(PART, first), *columns, named(names[-1], count)).from_(source)
     chosen = chosen.group_by(*(exp.Literal.number(place + 2) for place in range(len(columns))))
     return chosen.having(exp.GT(this=first.copy(), expression=exp.Literal.number(EARLIER)))
@@ -242,7 +244,7 @@ def added_up(plan: WindowPlan, source: exp.Expr) -> exp.Select:
     total = exp.Max(this=number) if plan.ring.idempotent else exp.Sum(this=number)
     columns = [exp.column(name, quoted=True) for name in names[:-1]]
     places = [exp.Literal.number(place + 1) for place in range(len(columns))]
-    chosen = exp.select(*columns, named(names[-1], exp.cast(total, f"DECIMAL({ordered.DIGITS}, 0)")))
+    chosen = exp.select(*columns, named(names[-1], exp.cast(total, f"DECIMAL({encoded_sql.DIGITS}, 0)")))
     order = [exp.Ordered(this=place.copy(), nulls_first=True) for place in places]
     return chosen.from_(source).group_by(*places).order_by(*order)
 

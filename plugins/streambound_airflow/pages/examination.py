@@ -13,7 +13,7 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
-from streambound.examination.asking import Examiner, NotDecided, Unanswered
+from streambound.examination.examiner import Examiner, NotDecided, Unanswered
 from streambound_airflow.pages.guard import SQL_BYTES, too_large
 from streambound_airflow.pages.problems import Problem, Refused
 from streambound_airflow.pages.sources import catalog_file, dialect_of, mentioned

@@ -19,7 +19,7 @@ from markdown_it.token import Token
 from markupsafe import Markup, escape
 
 from streambound import settings
-from streambound.report.codes import CODES, errors, meaning
+from streambound.report.code_pages import REASON_CODES, errors, meaning
 from streambound_airflow.pages.documents import inside
 from streambound_airflow.pages.problems import Refused
 
@@ -53,7 +53,7 @@ def document(path: str) -> Document:
         file = inside(folder(), path, (".md",))
     except Refused:
         code = path.removeprefix("codes/").removesuffix(".md")
-        if path != f"codes/{code}.md" or code not in {*CODES, *errors()}:
+        if path != f"codes/{code}.md" or code not in {*REASON_CODES, *errors()}:
             raise
         return _declared(code)
     return _document(file, path, file.stat().st_mtime_ns)
@@ -80,11 +80,11 @@ def _titled(pages: Iterable[str | dict[str, str]]) -> Iterator[tuple[str, str]]:
 def codes() -> list[tuple[str, str]]:
     """(code, meaning) of findings, then of errors."""
     # Errors are told by their docstrings.
-    return [(code, meaning(code).replace("``", "")) for code in (*CODES, *sorted(errors()))]
+    return [(code, meaning(code).replace("``", "")) for code in (*REASON_CODES, *sorted(errors()))]
 
 
 def _declared(code: str) -> Document:
-    fix = CODES[code].fix if code in CODES else ""
+    fix = REASON_CODES[code].fix if code in REASON_CODES else ""
     parts = [dict(codes())[code], *([f"What to do: {fix}"] if fix else [])]
     return Document(code, Markup("").join(Markup("<p>{}</p>").format(part) for part in parts))
 

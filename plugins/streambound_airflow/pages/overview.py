@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from streambound.approximate.requested import CACHE_SIZE
+from streambound.approximate.requested_size import CACHE_SIZE
 from streambound.engines import of_dialect
 from streambound.report.sizes import size_text
 from streambound.report.tables import quality_cell, why_not

@@ -17,7 +17,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from streambound.report.codes import declared as declared_codes
+from streambound.report.code_pages import declared as declared_codes
 from streambound.report.pages import sparkline
 from streambound.report.sizes import bytes_text
 from streambound_airflow.pages.documents import STATIC, has_site

@@ -12,8 +12,8 @@ from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any
 
+from streambound.query.column_types import Family
 from streambound.query.model import Column, Kind, Relation
-from streambound.query.values import Family
 from streambound.results import QualityOutcome, Results
 from streambound_airflow.pages import made_of, overview
 from streambound_airflow.pages.catalog import declared, domain_words

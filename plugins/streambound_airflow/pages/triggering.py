@@ -13,7 +13,7 @@ from airflow.utils.state import DagRunState
 from airflow.utils.types import DagRunTriggeredByType
 from sqlalchemy import select, update
 
-from streambound.approximate.requested import cache_size
+from streambound.approximate.requested_size import cache_size
 from streambound.errors import QueryError
 from streambound_airflow.pages.access import may_trigger
 from streambound_airflow.pages.problems import Problem, Refused

@@ -12,7 +12,7 @@ from fastapi.responses import HTMLResponse
 from pydantic import Field
 
 from streambound import settings
-from streambound.query.dialects.reading import LANGUAGES
+from streambound.query.dialects.languages import LANGUAGES
 from streambound.query.registry import metadata
 from streambound_airflow.pages import detail, overview
 from streambound_airflow.pages.access import OWN_PAGES, READS

@@ -19,10 +19,10 @@ from streambound.errors import StreamboundError
 from streambound.projects.registry import load_registry
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.registry import RegisteredQuery
-from streambound.report.kept import explained
 from streambound.report.operations import operations, said_of
 from streambound.report.pages import plan_picture
 from streambound.report.pages.drawing import cut, text_width, wrapped
+from streambound.report.plan_words import explained
 from streambound.report.verdicts import plan_text
 
 REGISTRY = load_registry(Path(__file__).parents[3] / "include" / "registry")

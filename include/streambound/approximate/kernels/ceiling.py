@@ -1,7 +1,7 @@
 """The most that k tuples of memory can keep of a join, knowing the future: the ceiling of ``online.play``.
 
-The flow of ``flow.best_flow`` over chains of benefit events, where a step is one group of tuples of equal
-timestamp, of which there may be any number on either stream.
+The flow of ``min_cost_flow.best_flow`` over chains of benefit events, where a step is one group of tuples of
+equal timestamp, of which there may be any number on either stream.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from streambound.approximate.kernels.arrays import Floats, Integers
-from streambound.approximate.kernels.flow import Chains, best_flow
+from streambound.approximate.kernels.min_cost_flow import Chains, best_flow
 from streambound.approximate.kernels.online import Arrivals
 
 

@@ -104,11 +104,11 @@ def _folder(room: str) -> str | None:
 
 @cache
 def _digest(room: str) -> str:
-    found_hash = hashlib.sha256()
+    hasher = hashlib.sha256()
     for each in sorted({_room(__name__), room}):
         for module in _sources(files(each)):
-            found_hash.update(module.read_bytes())
-    return found_hash.hexdigest()[:16]
+            hasher.update(module.read_bytes())
+    return hasher.hexdigest()[:16]
 
 
 def _sources(folder: Traversable) -> list[Traversable]:

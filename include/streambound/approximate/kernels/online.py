@@ -131,8 +131,8 @@ def play(given: Arrivals, worth: Worth, size: int, expected: Expected, step: int
     room = 2 * rows + 16
     pairs = _Pairs(np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.bool_))
     policy = compiled(worth)
-    pairs, found, used, peak = _play(given, policy, size, expected, step, cached, score, lists, pairs)
-    return Played(cached[:used].copy(), pairs.earlier[:found], pairs.later[:found], pairs.met[:found], peak)
+    pairs, count, used, peak = _play(given, policy, size, expected, step, cached, score, lists, pairs)
+    return Played(cached[:used].copy(), pairs.earlier[:count], pairs.later[:count], pairs.met[:count], peak)
 
 
 @kernel
@@ -147,7 +147,7 @@ def _play(
     lists: _Lists,
     pairs: _Pairs,
 ) -> tuple[_Pairs, int, int, int]:
-    used, found, peak = 0, 0, 0
+    used, results, peak = 0, 0, 0
     # What a tuple is worth changes only where it joins: then the least one is on top of a heap, among entries
     # that no longer hold, and those that left stay in ``cached`` for a while.
     lasting = not (policy.facts.left or policy.facts.benefit or policy.facts.lot)
@@ -170,13 +170,13 @@ def _play(
         for row in range(first, last):
             given.born[row] = step
             given.used[row] = step
-            before = found
-            pairs, found = _meet(given, row, first, lists, pairs, found, step)
+            before = results
+            pairs, results = _meet(given, row, first, lists, pairs, results, step)
             if lasting:
-                for at in range(before, found):
+                for at in range(before, results):
                     if pairs.met[at]:
-                        one = pairs.earlier[at]
-                        heappush(heap, (_valued(given, policy, expected, one, score), one))
+                        partner = pairs.earlier[at]
+                        heappush(heap, (_valued(given, policy, expected, partner, score), partner))
             _follow(given, expected, row)
             # Later rows of the group find it here; it leaves again below if it is never joined later.
             _link(lists, given.side[row], given.key[row], row)
@@ -199,16 +199,16 @@ def _play(
             for at in range(used):
                 soonest = min(soonest, given.until[cached[at]])
         while used > size:
-            worth, one = heappop(heap)
-            if score[one] == worth:
-                _unlink(lists, given.side[one], given.key[one], one)
-                score[one] = np.nan
+            worth, partner = heappop(heap)
+            if score[partner] == worth:
+                _unlink(lists, given.side[partner], given.key[partner], partner)
+                score[partner] = np.nan
                 used -= 1
         peak = max(peak, used)
         first = last
     if lasting:
         used = _stay(given, NEVER, cached, score, lists, total)
-    return pairs, found, used, peak
+    return pairs, results, used, peak
 
 
 @kernel
@@ -264,7 +264,7 @@ def _unlink(lists: _Lists, side: int, key: int, row: int | np.int64) -> None:
 
 @kernel
 def _meet(
-    given: Arrivals, row: int, first: int, lists: _Lists, pairs: _Pairs, found: int, step: int
+    given: Arrivals, row: int, first: int, lists: _Lists, pairs: _Pairs, results: int, step: int
 ) -> tuple[_Pairs, int]:
     """Note the pairs of an arriving tuple with what is cached and with its group before it."""
     side = given.side[row]
@@ -274,17 +274,17 @@ def _meet(
         if side == 0:
             apart = -apart
         if given.low <= apart <= given.high:
-            if found == len(pairs.earlier):
+            if results == len(pairs.earlier):
                 pairs = _Pairs(_doubled(pairs.earlier), _doubled(pairs.later), _flags(pairs.met))
-            pairs.earlier[found] = at
-            pairs.later[found] = row
-            pairs.met[found] = at < first
-            found += 1
+            pairs.earlier[results] = at
+            pairs.later[results] = row
+            pairs.met[results] = at < first
+            results += 1
             if at < first:
                 given.used[at] = step
                 given.uses[at] += 1
         at = lists.after[at]
-    return pairs, found
+    return pairs, results
 
 
 @kernel
@@ -355,15 +355,15 @@ def _benefits(
     cells, begin, low = expected.cells, expected.begin, expected.low
     for at in range(used):
         row = cached[at]
-        other = 1 - side[row]
-        if moving[other]:
-            place = int(np.rint(value[key[row]] - centre[other])) - low[other]
-            end = begin[1] if other == 0 else len(cells)
-            inside = 0 <= place < end - begin[other]
-            score[at] = cells[begin[other] + place] if inside else 0.0
+        partner = 1 - side[row]
+        if moving[partner]:
+            place = int(np.rint(value[key[row]] - centre[partner])) - low[partner]
+            end = begin[1] if partner == 0 else len(cells)
+            inside = 0 <= place < end - begin[partner]
+            score[at] = cells[begin[partner] + place] if inside else 0.0
             continue
         # The sum of e^(-i / alpha) over the steps that are left.
-        score[at] = chance[other, key[row]] * weights
+        score[at] = chance[partner, key[row]] * weights
         if until[row] < FOR_EVER:
             score[at] *= -np.expm1(-(until[row] - now) / pace / alpha)
 
@@ -422,16 +422,16 @@ def _drop(
 @kernel
 def _lowest(score: Floats, used: int, count: int) -> Integers:
     """The places of the lowest scores, of equals the first."""
-    found = np.empty(count, np.int64)
+    lowest = np.empty(count, np.int64)
     size = 0
     for at in range(used):
-        if size == count and score[at] >= score[found[count - 1]]:
+        if size == count and score[at] >= score[lowest[count - 1]]:
             continue
         if size < count:
             size += 1
         place = size - 1
-        while place > 0 and score[found[place - 1]] > score[at]:
-            found[place] = found[place - 1]
+        while place > 0 and score[lowest[place - 1]] > score[at]:
+            lowest[place] = lowest[place - 1]
             place -= 1
-        found[place] = at
-    return found
+        lowest[place] = at
+    return lowest

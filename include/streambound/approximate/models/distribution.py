@@ -97,8 +97,8 @@ def normal(deviation: float, width: int | None = None, mean: float = 0.0) -> Dis
         low, high = -width, width
     edges = (np.arange(low, high + 2) - 0.5 - mean) / deviation
     # From the side of the nearer tail, where the difference keeps its digits.
-    found = np.where(edges[:-1] > 0, ndtr(-edges[:-1]) - ndtr(-edges[1:]), ndtr(edges[1:]) - ndtr(edges[:-1]))
-    return Distribution(low, found / found.sum())
+    mass = np.where(edges[:-1] > 0, ndtr(-edges[:-1]) - ndtr(-edges[1:]), ndtr(edges[1:]) - ndtr(edges[:-1]))
+    return Distribution(low, mass / mass.sum())
 
 
 def _at_least(name: str, value: int, least: int) -> None:

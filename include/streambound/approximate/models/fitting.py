@@ -14,7 +14,7 @@ import numpy as np
 from streambound.approximate.kernels.arrays import Floats, Integers
 from streambound.approximate.models.distribution import Distribution, normal, uniform
 from streambound.approximate.models.independent import Stationary, Trend
-from streambound.approximate.models.markov import Autoregression, Walk, ar1, chain_from
+from streambound.approximate.models.markov import Autoregression, RandomWalk, ar1, chain_from
 from streambound.approximate.models.model import Model
 from streambound.errors import DataError
 
@@ -127,15 +127,15 @@ def _uniform_trend(values: Integers) -> Model | None:
     ones = np.ones(len(values))
     above = np.column_stack([time, ones, -ones])
     below = np.column_stack([-time, -ones, -ones])
-    found = linprog(
+    solution = linprog(
         [0, 0, 1],
         A_ub=np.r_[above, below],
         b_ub=np.r_[values, -values],
         bounds=[(None, None), (None, None), (0, None)],
     )
-    if not found.success:
+    if not solution.success:
         return None
-    slope = _snapped(found.x[0], len(values))
+    slope = _snapped(solution.x[0], len(values))
     rest = values - slope * time
     intercept = float((rest.max() + rest.min()) / 2)
     center = Trend(slope, intercept, uniform(0)).center(np.arange(len(values)))
@@ -162,12 +162,12 @@ def _snapped(slope: float, steps: int, error: float = 0.0) -> float:
     return float(round(slope)) if abs(slope - round(slope)) < 1.0 / steps + 2 * error else slope
 
 
-def _fitted_walk(values: Integers) -> Model | None:
+def _fitted_random_walk(values: Integers) -> Model | None:
     moves = np.diff(values)
     drift = round(float(moves.mean()))
     if moves.std() == 0:
         return None
-    return Walk(drift, normal(float(moves.std()), mean=float(moves.mean()) - drift), int(values[0]))
+    return RandomWalk(drift, normal(float(moves.std()), mean=float(moves.mean()) - drift), int(values[0]))
 
 
 def _ar1(values: Integers) -> Model | None:
@@ -176,9 +176,9 @@ def _ar1(values: Integers) -> Model | None:
 
     if values.std() == 0:
         return None
-    found = AutoReg(values.astype(np.float64), 1).fit()
-    phi0, phi1 = found.params
-    deviation = float(np.sqrt(found.sigma2))
+    fitted = AutoReg(values.astype(np.float64), 1).fit()
+    phi0, phi1 = fitted.params
+    deviation = float(np.sqrt(fitted.sigma2))
     return ar1(float(phi0), float(phi1), deviation) if abs(phi1) < 1 and deviation > 0 else None
 
 
@@ -216,7 +216,7 @@ KINDS: dict[str, Callable[[Integers], Model | None]] = {
     "stationary": _stationary,
     "uniform-trend": _uniform_trend,
     "normal-trend": _normal_trend,
-    "walk": _fitted_walk,
+    "walk": _fitted_random_walk,
     "ar1": _ar1,
     "chain": _chain,
     "seasonal-ar": _seasonal,

@@ -15,7 +15,7 @@ NOTHING = Distribution(0, np.zeros(1))
 
 
 @dataclass(frozen=True)
-class Known(Independent):
+class Deterministic(Independent):
     """Section 5.1: a sequence that is known; nothing comes after it."""
 
     values: Integers

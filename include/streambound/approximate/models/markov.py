@@ -18,7 +18,7 @@ from streambound.errors import DataError
 
 
 @dataclass(frozen=True)
-class Walk(Markov):
+class RandomWalk(Markov):
     """Section 5.5: X_t = X_{t-1} + drift + Y_t, the drift a whole number."""
 
     drift: int
@@ -89,7 +89,7 @@ def ar1(phi0: float, phi1: float, deviation: float) -> Autoregression:
     """The paper's X_t = phi0 + phi1 X_{t-1} + Y_t.
 
     Raises:
-        DataError: phi1 is not between -1 and 1: it has no mean then; a random walk is ``Walk``.
+        DataError: phi1 is not between -1 and 1: it has no mean then; a random walk is ``RandomWalk``.
     """
     if not -1 < phi1 < 1:
         raise DataError(f"phi1 is {phi1}", accepted="a number between -1 and 1")
@@ -103,8 +103,8 @@ def rounded_normals(means: Floats, deviation: float, low: int, high: int) -> Flo
     edges = (np.arange(low, high + 2)[None, :] - 0.5 - means[:, None]) / deviation
     # From the side of the nearer tail, where the difference keeps its digits.
     below, above = np.diff(ndtr(edges)), -np.diff(ndtr(-edges))
-    found = np.where(edges[:, :-1] > 0, above, below)
-    return np.asarray(found / found.sum(axis=1, keepdims=True), np.float64)
+    masses = np.where(edges[:, :-1] > 0, above, below)
+    return np.asarray(masses / masses.sum(axis=1, keepdims=True), np.float64)
 
 
 @dataclass(frozen=True)
@@ -151,6 +151,6 @@ def chain_from(values: Integers) -> Chain:
         raise DataError(f"a chain over {states} values is too large", accepted="at most 4096")
     counts = np.zeros((states, states))
     np.add.at(counts, (values[:-1] - low, values[1:] - low), 1.0)
-    shares = np.bincount(values - low, minlength=states) + 1.0 / states
-    counts += 0.5 * shares / shares.sum()
+    stationary = np.bincount(values - low, minlength=states) + 1.0 / states
+    counts += 0.5 * stationary / stationary.sum()
     return Chain(low, counts / counts.sum(axis=1, keepdims=True), int(values[0]))

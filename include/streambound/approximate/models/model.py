@@ -97,9 +97,9 @@ class Markov(Model):
 
     def sample(self, steps: int, draws: np.random.Generator) -> Integers:
         """See ``Model``."""
-        found = np.empty(steps, np.int64)
+        drawn = np.empty(steps, np.int64)
         last = self.origin
         for step in range(steps):
             last = int(self.after(point(last), step).draw(1, draws)[0])
-            found[step] = last
-        return found
+            drawn[step] = last
+        return drawn

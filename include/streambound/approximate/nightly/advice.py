@@ -41,7 +41,7 @@ class Reaches:
 
 
 @dataclass(frozen=True)
-class Share:
+class SharesAtSize:
     """What is kept at one size, as shares of all results; ``ahead`` are the policies that keep more."""
 
     of: OfSize
@@ -78,7 +78,7 @@ class Advice:
 
     night: Night
     target: float
-    kept_by_size: tuple[Share, ...]
+    kept_by_size: tuple[SharesAtSize, ...]
     chosen: Reaches | None
     optimum: Reaches | None
 
@@ -118,13 +118,13 @@ def advice(night: Night, target: float) -> Advice:
     """
     if not 0 < target <= 1:
         raise QueryError(f"the target is {target:g}", accepted="a share above 0 and at most 1, such as 0.95")
-    found = kept_by_size(night)
-    chosen = _reaches([(share.of, share.of.kept) for share in found], target * night.possible)
-    optimum = _reaches([(share.of, share.of.optimum) for share in found], target * night.possible)
-    return Advice(night, target, found, chosen, optimum)
+    by_size = kept_by_size(night)
+    chosen = _reaches([(share.of, share.of.kept) for share in by_size], target * night.possible)
+    optimum = _reaches([(share.of, share.of.optimum) for share in by_size], target * night.possible)
+    return Advice(night, target, by_size, chosen, optimum)
 
 
-def kept_by_size(night: Night) -> tuple[Share, ...]:
+def kept_by_size(night: Night) -> tuple[SharesAtSize, ...]:
     """What is kept at each size, ascending.
 
     Raises:
@@ -141,9 +141,9 @@ def kept_by_size(night: Night) -> tuple[Share, ...]:
     )
 
 
-def _share(of_size: OfSize, possible: int) -> Share:
+def _share(of_size: OfSize, possible: int) -> SharesAtSize:
     more = tuple((each.contender.policy, each.kept / possible) for each in of_size.ahead)
-    return Share(of_size, of_size.kept / possible, of_size.optimum / possible, more)
+    return SharesAtSize(of_size, of_size.kept / possible, of_size.optimum / possible, more)
 
 
 def _reaches(kept: Sequence[tuple[OfSize, int]], wanted: float) -> Reaches | None:

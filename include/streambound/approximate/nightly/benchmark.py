@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.evaluation import MemoryPass, Tuple, key_text, numbers_of
 from streambound.approximate.kernels.ceiling import ceiling
 from streambound.approximate.kernels.online import Arrivals
 from streambound.approximate.keys import KeyModel, learn
 from streambound.approximate.plan import MemoryPlan
 from streambound.approximate.policies import POLICIES
+from streambound.approximate.selected_policy import SelectedPolicy
 from streambound.errors import DataError, meant
 
 # HEEB's alpha, in sizes of the cache.
@@ -110,11 +110,11 @@ class Contender:
                 fix=meant(self.policy, POLICIES),
             )
 
-    def choice(self, size: int, models: tuple[KeyModel, KeyModel], pace: float, seed: int) -> PolicyChoice:
+    def choice(self, size: int, models: tuple[KeyModel, KeyModel], pace: float, seed: int) -> SelectedPolicy:
         """What it would be as a choice."""
         alpha = None if self.alpha is None else self.alpha * size
-        known = models if POLICIES[self.policy].learned else None
-        return PolicyChoice(self.policy, alpha, known, pace, seed, "")
+        learned_models = models if POLICIES[self.policy].learned else None
+        return SelectedPolicy(self.policy, alpha, learned_models, pace, seed, "")
 
     @property
     def rank(self) -> tuple[int, float]:
@@ -128,12 +128,12 @@ def contenders(policies: Iterable[str]) -> tuple[Contender, ...]:
     Raises:
         DataError: one is unknown.
     """
-    found_contenders: list[Contender] = []
+    candidates: list[Contender] = []
     for policy in dict.fromkeys(policies):
-        found_contenders.append(Contender(policy))
+        candidates.append(Contender(policy))
         if POLICIES[policy].facts.benefit:
-            found_contenders[-1:] = [Contender(policy, alpha) for alpha in ALPHAS]
-    return tuple(found_contenders)
+            candidates[-1:] = [Contender(policy, alpha) for alpha in ALPHAS]
+    return tuple(candidates)
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class Trial:
     kept: tuple[int, ...]
 
 
-def trial(case: Case, contender: Contender, size: int, choice: PolicyChoice) -> Trial:
+def trial(case: Case, contender: Contender, size: int, choice: SelectedPolicy) -> Trial:
     """Run a choice over all days; count the held-out ones."""
     plan = replace(case.plan, size=size, choice=choice)
     played, _ = MemoryPass(plan).play(list(case.rows))
@@ -156,7 +156,7 @@ def trial(case: Case, contender: Contender, size: int, choice: PolicyChoice) -> 
 
 def possible(case: Case) -> tuple[int, ...]:
     """What a memory for everything would keep on each held-out day."""
-    return trial(case, Contender("fifo"), len(case.rows), PolicyChoice("fifo")).kept
+    return trial(case, Contender("fifo"), len(case.rows), SelectedPolicy("fifo")).kept
 
 
 def best(case: Case, sizes: Sequence[int]) -> dict[int, int]:
@@ -180,20 +180,20 @@ class Judged:
 
     def to_json(self) -> dict[str, Any]:
         """As a JSON object."""
-        found = {"policy": self.contender.policy, "alpha": self.contender.alpha, "size": self.size}
-        return {**found, "kept": self.kept, "mean": self.mean, "half": self.half}
+        body = {"policy": self.contender.policy, "alpha": self.contender.alpha, "size": self.size}
+        return {**body, "kept": self.kept, "mean": self.mean, "half": self.half}
 
     @classmethod
-    def of_json(cls, found: Mapping[str, Any]) -> Judged:
+    def of_json(cls, body: Mapping[str, Any]) -> Judged:
         """What ``to_json`` made an object of."""
-        contender = Contender(found["policy"], found["alpha"])
-        return cls(contender, found["size"], found["kept"], found["mean"], found["half"])
+        contender = Contender(body["policy"], body["alpha"])
+        return cls(contender, body["size"], body["kept"], body["mean"], body["half"])
 
 
 def judged(trials: Sequence[Trial]) -> Judged:
     """The mean over days and runs of one contender at one size."""
-    days = np.array([n for one in trials for n in one.kept], np.float64)
-    kept = round(float(np.mean([sum(one.kept) for one in trials])))
+    days = np.array([n for trial in trials for n in trial.kept], np.float64)
+    kept = round(float(np.mean([sum(trial.kept) for trial in trials])))
     return Judged(trials[0].contender, trials[0].size, kept, float(days.mean()), _half(days))
 
 
@@ -219,7 +219,7 @@ def share_half(trials: Sequence[Trial], results: Sequence[int]) -> float | None:
     there = np.array(results, np.float64)
     if len(there) < 2 or not there.sum():
         return None
-    kept = np.mean([one.kept for one in trials], axis=0)
+    kept = np.mean([trial.kept for trial in trials], axis=0)
     return _half(kept - kept.sum() / there.sum() * there) / float(there.mean())
 
 
@@ -233,8 +233,8 @@ def choose(trials: Sequence[Trial]) -> tuple[Contender, str]:
         trials: of one size, at least one.
     """
     by_contender: dict[Contender, list[int]] = {}
-    for one in trials:
-        by_contender.setdefault(one.contender, []).extend(one.kept)
+    for trial in trials:
+        by_contender.setdefault(trial.contender, []).extend(trial.kept)
     means = {contender: float(np.mean(kept)) for contender, kept in by_contender.items()}
     top = min(means, key=lambda contender: (-means[contender], contender.rank))
     for contender in sorted(means, key=lambda contender: contender.rank):
@@ -247,13 +247,13 @@ def choose(trials: Sequence[Trial]) -> tuple[Contender, str]:
     raise AssertionError("the best is among them")
 
 
-def lead(top: Sequence[int], other: Sequence[int]) -> tuple[float, float]:
+def lead(top: Sequence[int], challenger: Sequence[int]) -> tuple[float, float]:
     """What the first keeps more, day by day: the mean, and half of its 95% interval.
 
     Runs of the one that has fewer are repeated.
     """
-    days = max(len(top), len(other))
-    more = np.resize(np.array(top, np.float64), days) - np.resize(np.array(other, np.float64), days)
+    days = max(len(top), len(challenger))
+    more = np.resize(np.array(top, np.float64), days) - np.resize(np.array(challenger, np.float64), days)
     return float(more.mean()), _half(more)
 
 
@@ -297,20 +297,20 @@ class Fit:
         return dict(vars(self), drop=self.drop, drifted=self.drifted)
 
     @classmethod
-    def of_json(cls, found: Mapping[str, Any]) -> Fit:
+    def of_json(cls, body: Mapping[str, Any]) -> Fit:
         """What ``to_json`` made an object of."""
-        return cls(found["stream"], found["kind"], found["held_out"], found["now"])
+        return cls(body["stream"], body["kind"], body["held_out"], body["now"])
 
 
 def fits(case: Case, models: tuple[KeyModel, KeyModel], since: int | None = None) -> tuple[Fit, Fit]:
     """How well models explain the rows from ``since`` on; by default the held-out days."""
     first = case.cut if since is None else since
     engine = MemoryPass(case.plan)
-    found_fits = []
+    by_stream = []
     for side, alias in enumerate((case.plan.join.left, case.plan.join.right)):
         model = models[side]
         keys = [engine.key(row) for row in case.rows[first:] if row.side == side]
         kind = "shares" if model.moving is None else str(model.moving["kind"])
         now = model.likelihood([key_text(key) for key in keys], numbers_of(keys))
-        found_fits.append(Fit(alias, kind, model.held_out, now))
-    return found_fits[0], found_fits[1]
+        by_stream.append(Fit(alias, kind, model.held_out, now))
+    return by_stream[0], by_stream[1]

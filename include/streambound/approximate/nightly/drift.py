@@ -12,10 +12,10 @@ from streambound.approximate.nightly.night import Night, OfSize
 
 def drifts(case: Case, before: Night | None) -> tuple[Fit, ...]:
     """How well the models of the choice before explain the days that have come since."""
-    known = None if before is None else before.known_models
-    if before is None or known is None or len(case.rows) - _since(case, before) < LEAST_TUPLES:
+    models = None if before is None else before.known_models
+    if before is None or models is None or len(case.rows) - _since(case, before) < LEAST_TUPLES:
         return ()
-    return fits(case, known, _since(case, before))
+    return fits(case, models, _since(case, before))
 
 
 def followed(

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from streambound.approximate.choice import PolicyChoice
 from streambound.approximate.keys import KeyModel
+from streambound.approximate.nightly.accuracy import Accuracy
 from streambound.approximate.nightly.benchmark import (
     STANDING,
     Case,
@@ -26,7 +26,7 @@ from streambound.approximate.nightly.benchmark import (
     lead,
     share_half,
 )
-from streambound.approximate.nightly.compared import Compared
+from streambound.approximate.selected_policy import SelectedPolicy
 from streambound.durable import write_text
 from streambound.errors import DataError
 
@@ -48,19 +48,19 @@ class OfSize:
     units: int
     optimum: int
     judged: tuple[Judged, ...]
-    choice: PolicyChoice
+    choice: SelectedPolicy
     kept: int
     chosen: Contender | None = None
-    estimate: Compared | None = None
+    estimate: Accuracy | None = None
     half: float | None = None
 
     @property
     def ahead(self) -> tuple[Judged, ...]:
         """Policies that keep more than the chosen one, the most first; of HEEB the best alpha."""
         best: dict[str, Judged] = {}
-        for one in sorted(self.judged, key=lambda one: -one.kept):
-            if one.kept > self.kept:
-                best.setdefault(one.contender.policy, one)
+        for judgement in sorted(self.judged, key=lambda judgement: -judgement.kept):
+            if judgement.kept > self.kept:
+                best.setdefault(judgement.contender.policy, judgement)
         return tuple(best.values())
 
     @property
@@ -68,28 +68,30 @@ class OfSize:
         """Why the choice was made, with the policies that keep more."""
         if not self.ahead:
             return f"{self.choice.why}; no policy keeps more"
-        more = ", ".join(f"{one.contender.policy} {one.kept:,}" for one in self.ahead)
+        more = ", ".join(f"{judgement.contender.policy} {judgement.kept:,}" for judgement in self.ahead)
         return f"{self.choice.why}; more results than the {self.kept:,} of the chosen one were kept by {more}"
 
     def to_json(self) -> dict[str, Any]:
         """As a JSON object; what is ahead follows from the rest."""
         chosen = None if self.chosen is None else vars(self.chosen)
         body = {"size": self.size, "units": self.units, "optimum": self.optimum, "kept": self.kept}
-        judged, ahead = ([one.to_json() for one in found] for found in (self.judged, self.ahead))
+        judged, ahead = (
+            [judgement.to_json() for judgement in judgements] for judgements in (self.judged, self.ahead)
+        )
         estimate = None if self.estimate is None else self.estimate.to_json()
-        told = {"ahead": ahead, "why": self.why, "estimate": estimate, "half": self.half}
-        return {**body, "chosen": chosen, "judged": judged, "choice": self.choice.to_json(), **told}
+        reported = {"ahead": ahead, "why": self.why, "estimate": estimate, "half": self.half}
+        return {**body, "chosen": chosen, "judged": judged, "choice": self.choice.to_json(), **reported}
 
     @classmethod
-    def of_json(cls, found: Mapping[str, Any]) -> OfSize:
+    def of_json(cls, document: Mapping[str, Any]) -> OfSize:
         """What ``to_json`` made an object of."""
-        made = tuple(Judged.of_json(one) for one in found["judged"])
-        chosen = None if found["chosen"] is None else Contender(**found["chosen"])
-        choice = PolicyChoice.of_json(found["choice"])
-        size, units, optimum, kept = (found[name] for name in ("size", "units", "optimum", "kept"))
-        estimate = found.get("estimate")
-        seen = None if estimate is None else Compared.of_json(estimate)
-        return cls(size, units, optimum, made, choice, kept, chosen, seen, found.get("half"))
+        made = tuple(Judged.of_json(item) for item in document["judged"])
+        chosen = None if document["chosen"] is None else Contender(**document["chosen"])
+        choice = SelectedPolicy.of_json(document["choice"])
+        size, units, optimum, kept = (document[name] for name in ("size", "units", "optimum", "kept"))
+        estimate = document.get("estimate")
+        seen = None if estimate is None else Accuracy.of_json(estimate)
+        return cls(size, units, optimum, made, choice, kept, chosen, seen, document.get("half"))
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,7 @@ class Night:
         chosen = (of_size.choice.models for of_size in self.sizes)
         return self.models or next((models for models in chosen if models is not None), None)
 
-    def choice(self, size: int) -> PolicyChoice:
+    def choice(self, size: int) -> SelectedPolicy:
         """The choice for a memory: of the nearest size that was tried, HEEB's alpha in proportion."""
         nearest = min(self.sizes, key=lambda of_size: (abs(of_size.size - size), of_size.size))
         if nearest.size == size or nearest.choice.alpha is None:
@@ -141,24 +143,26 @@ class Night:
         """As a JSON object."""
         body = {name: getattr(self, name) for name in ("query", "sql", "fingerprint", "held_out", "tuples")}
         body |= {"days": list(self.days), "possible": self.possible, "drifted": self.drifted}
-        parts = {name: [one.to_json() for one in getattr(self, name)] for name in ("sizes", "fits", "drifts")}
+        parts = {
+            name: [item.to_json() for item in getattr(self, name)] for name in ("sizes", "fits", "drifts")
+        }
         models = None if self.models is None else [model.to_json() for model in self.models]
         return {**body, **parts, "models": models}
 
     @classmethod
-    def of_json(cls, found: Mapping[str, Any]) -> Night:
+    def of_json(cls, document: Mapping[str, Any]) -> Night:
         """What ``to_json`` made an object of; what earlier releases did not write may be missing."""
-        models = [KeyModel.of_json(one) for one in found.get("models") or ()]
-        fits, drifts = ([Fit.of_json(one) for one in found[name]] for name in ("fits", "drifts"))
+        models = [KeyModel.of_json(item) for item in document.get("models") or ()]
+        fits, drifts = ([Fit.of_json(item) for item in document[name]] for name in ("fits", "drifts"))
         return cls(
-            query=found["query"],
-            sql=found["sql"],
-            fingerprint=found["fingerprint"],
-            days=tuple(found["days"]),
-            held_out=found["held_out"],
-            tuples=found["tuples"],
-            possible=found["possible"],
-            sizes=tuple(OfSize.of_json(one) for one in found["sizes"]),
+            query=document["query"],
+            sql=document["sql"],
+            fingerprint=document["fingerprint"],
+            days=tuple(document["days"]),
+            held_out=document["held_out"],
+            tuples=document["tuples"],
+            possible=document["possible"],
+            sizes=tuple(OfSize.of_json(item) for item in document["sizes"]),
             fits=tuple(fits),
             drifts=tuple(drifts),
             models=(models[0], models[1]) if models else None,
@@ -170,7 +174,7 @@ def decided(
     size: int,
     optimum: int,
     trials: Sequence[Trial],
-    before: tuple[PolicyChoice, Trial] | None,
+    before: tuple[SelectedPolicy, Trial] | None,
     models: tuple[KeyModel, KeyModel],
     left: Sequence[Fit] = (),
     results: Sequence[int] = (),
@@ -187,41 +191,41 @@ def decided(
     by_contender: dict[Contender, list[Trial]] = {}
     for trial in trials:
         by_contender.setdefault(trial.contender, []).append(trial)
-    found = tuple(judged(each) for each in by_contender.values())
+    judgements = tuple(judged(each) for each in by_contender.values())
     units = replace(case.plan, size=size).units
     chosen, why = choose(trials)
-    kept = next(one.kept for one in found if one.contender == chosen)
+    kept = next(judgement.kept for judgement in judgements if judgement.contender == chosen)
     if before is not None and (stands := _stands(by_contender[chosen], *before)) is not None:
         half = share_half([before[1]], results)
-        return OfSize(size, units, optimum, found, stands, sum(before[1].kept), half=half)
+        return OfSize(size, units, optimum, judgements, stands, sum(before[1].kept), half=half)
     choice = chosen.choice(size, models, case.pace, 0)
     if left:
         why += f"; models were learned anew, for the streams have left those before: {_sentences(left)}"
     half = share_half(by_contender[chosen], results)
-    return OfSize(size, units, optimum, found, replace(choice, why=why), kept, chosen, half=half)
+    return OfSize(size, units, optimum, judgements, replace(choice, why=why), kept, chosen, half=half)
 
 
 def _sentences(left: Sequence[Fit]) -> str:
     return ", ".join(f"{fit.stream} by {fit.drop:.2f} nats a tuple" for fit in left)
 
 
-def _stands(top: Sequence[Trial], before: PolicyChoice, then: Trial) -> PolicyChoice | None:
+def _stands(top: Sequence[Trial], before: SelectedPolicy, then: Trial) -> SelectedPolicy | None:
     """The earlier choice, unless what is best tonight is better by more than chance and ``STANDING``."""
     kept = [n for trial in top for n in trial.kept]
     ahead, half = lead(kept, then.kept)
     if ahead > min(half, STANDING * sum(kept) / len(kept)):
         return None
-    told = before.why.removesuffix(STOOD)
-    return replace(before, why=told + STOOD)
+    why = before.why.removesuffix(STOOD)
+    return replace(before, why=why + STOOD)
 
 
 STOOD = "; it stands, since nothing tonight is clearly better"
 
 
-def choice_for(night: Night | None, fingerprint: str, size: int) -> PolicyChoice:
+def selected_policy(night: Night | None, fingerprint: str, size: int) -> SelectedPolicy:
     """The choice of a benchmark, if it was of the same query; else the default."""
     if night is None or night.fingerprint != fingerprint:
-        return PolicyChoice()
+        return SelectedPolicy()
     return night.choice(size)
 
 

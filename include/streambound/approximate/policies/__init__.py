@@ -32,8 +32,8 @@ class Policy:
     @property
     def worth(self) -> Worth:
         """What a tuple is worth to keep."""
-        found: Worth = import_module(f"{__name__}.{self.name}").worth
-        return found
+        worth: Worth = import_module(f"{__name__}.{self.name}").worth
+        return worth
 
     @property
     def facts(self) -> Facts:

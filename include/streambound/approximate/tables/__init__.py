@@ -8,16 +8,16 @@ window it depends on the steps that are left as well. Every table equals ``heeb`
 from __future__ import annotations
 
 from streambound.approximate.kernels.arrays import Integers
-from streambound.approximate.models.independent import Known, Stationary, Trend
+from streambound.approximate.models.independent import Deterministic, Stationary, Trend
 from streambound.approximate.models.lifetimes import Lifetime
-from streambound.approximate.models.markov import Autoregression, Chain, Walk
+from streambound.approximate.models.markov import Autoregression, Chain, RandomWalk
 from streambound.approximate.models.model import Model
 from streambound.approximate.tables.cells import Table
 from streambound.approximate.tables.chain import as_chain, chain
-from streambound.approximate.tables.independent import known, trend
+from streambound.approximate.tables.independent import deterministic, trend
+from streambound.approximate.tables.random_walk import random_walk
 from streambound.approximate.tables.seasonal import seasonal
 from streambound.approximate.tables.surface import control_points, interpolated
-from streambound.approximate.tables.walk import walk
 from streambound.errors import DataError
 
 __all__ = ["Table", "control_points", "interpolated", "table"]
@@ -49,16 +49,16 @@ def table(
         case Stationary():
             still = Trend(0, 0, model.distribution)
             return trend(still, len(observed), lifetime, values, first, window)
-        case Walk():
-            return walk(model, observed, lifetime, first, window)
+        case RandomWalk():
+            return random_walk(model, observed, lifetime, first, window)
         case Chain():
             return chain(model, observed, lifetime, first, window)
         case Autoregression() if len(model.means) == 1:
             return chain(as_chain(model, observed, values), observed, lifetime, first, window)
         case Autoregression():
             return seasonal(model, observed, lifetime, values, first, window)
-        case Known():
-            return known(model, len(observed), lifetime, values, first, window)
+        case Deterministic():
+            return deterministic(model, len(observed), lifetime, values, first, window)
     raise DataError(
         f"HEEB has no table for {type(model).__name__}",
         accepted="known, stationary, trend, walk, AR(1), seasonal AR(1), chain",

@@ -6,7 +6,7 @@ import numpy as np
 
 from streambound.approximate.kernels.arrays import Floats, Integers
 from streambound.approximate.kernels.compiled import kernel
-from streambound.approximate.models.independent import Known, Trend
+from streambound.approximate.models.independent import Deterministic, Trend
 from streambound.approximate.models.lifetimes import Lifetime
 from streambound.approximate.tables.cells import Table, empty, steps_to_sum
 
@@ -73,8 +73,8 @@ def _distinct(moves: Integers) -> tuple[Integers, Integers]:
     return kinds, row.astype(np.int64)
 
 
-def known(
-    model: Known,
+def deterministic(
+    model: Deterministic,
     steps: int,
     lifetime: Lifetime,
     values: tuple[int, int],

@@ -50,11 +50,11 @@ class Season:
 
     def before(self, after: Floats, phase: int, *, first: bool) -> Floats:
         """A H' (without the courses that have met v): the step into ``phase`` undone."""
-        found = self.smooth[phase] @ after
+        values = self.smooth[phase] @ after
         if first:
             met = np.einsum("vp,pv->v", self.between[self.columns], after)
-            found -= self.reached[phase] * met
-        return np.asarray(found)
+            values -= self.reached[phase] * met
+        return np.asarray(values)
 
 
 def seasonal(
@@ -138,8 +138,8 @@ def _between(points: Floats, states: Integers) -> Floats:
     gaps = states[:, None] - points[None, :]
     hit = np.abs(gaps) < 1e-12 * max(abs(points[-1] - points[0]), 1.0)
     terms = weights / np.where(hit, 1.0, gaps)
-    found = terms / terms.sum(axis=1, keepdims=True)
-    return np.asarray(np.where(hit.any(axis=1, keepdims=True), hit.astype(np.float64), found), np.float64)
+    value = terms / terms.sum(axis=1, keepdims=True)
+    return np.asarray(np.where(hit.any(axis=1, keepdims=True), hit.astype(np.float64), value), np.float64)
 
 
 def _endless(season: Season, lifetime: Lifetime, first: bool) -> Floats:

@@ -77,12 +77,12 @@ def _arithmetic(kind: type[exp.Binary], left: Typed, right: Typed) -> Typed | No
     if left.whole and right.whole:
         return Typed(binary(kind, left.node, right.node), WHOLE)
     if kind is exp.Mul:
-        found_type = decimal_type(scale_of(left.type) + scale_of(right.type))
+        product_type = decimal_type(scale_of(left.type) + scale_of(right.type))
         sides = [cast(side.node, f"DECIMAL({DIGITS}, {scale_of(side.type)})") for side in (left, right)]
-        return Typed(binary(kind, *sides), found_type)
-    found_type = decimal_type(max(scale_of(left.type), scale_of(right.type)))
-    sides = [cast(side.node, engine_type(found_type)) for side in (left, right)]
-    return Typed(binary(kind, *sides), found_type)
+        return Typed(binary(kind, *sides), product_type)
+    product_type = decimal_type(max(scale_of(left.type), scale_of(right.type)))
+    sides = [cast(side.node, engine_type(product_type)) for side in (left, right)]
+    return Typed(binary(kind, *sides), product_type)
 
 
 def _product(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:
@@ -112,12 +112,12 @@ def remainder(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None
     if not (left.whole and right.whole):
         return None
     zero = exp.EQ(this=right.node.copy(), expression=numeral(0))
-    found_node = binary(exp.Mod, left.node, right.node)
+    rest = binary(exp.Mod, left.node, right.node)
     if is_pmod(node):
         # Spark: what is negative has the divisor added, and its remainder taken again.
-        again = binary(exp.Mod, binary(exp.Add, found_node, right.node), right.node)
-        found_node = case_when(exp.LT(this=found_node.copy(), expression=numeral(0)), again, found_node)
-    return Typed(case_when(zero, exp.Null(), found_node), WHOLE)
+        again = binary(exp.Mod, binary(exp.Add, rest, right.node), right.node)
+        rest = case_when(exp.LT(this=rest.copy(), expression=numeral(0)), again, rest)
+    return Typed(case_when(zero, exp.Null(), rest), WHOLE)
 
 
 def _absolute(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:

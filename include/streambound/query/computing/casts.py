@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import expressions as exp
 
+from streambound.query.column_types import parse_type
 from streambound.query.computing.spark_form import INTEGER_TYPES
 from streambound.query.computing.texts import text_of
 from streambound.query.computing.typed import (
@@ -28,7 +29,6 @@ from streambound.query.computing.typed import (
     try_cast,
     typed_literal,
 )
-from streambound.query.values import parse_type
 
 _NUMBER = r"[+-]?([0-9]{1,37}(\.[0-9]*)?|\.[0-9]+)"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import expressions as exp
 
+from streambound.query.column_types import NULL
 from streambound.query.computing.typed import (
     BOOLEAN,
     Columns,
@@ -17,7 +18,6 @@ from streambound.query.computing.typed import (
     cast,
     of_one_type,
 )
-from streambound.query.values import NULL
 
 _COMPARED: tuple[type[exp.Binary], ...] = (exp.LT, exp.LTE, exp.GT, exp.GTE, exp.EQ, exp.NEQ)
 

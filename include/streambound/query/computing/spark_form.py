@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from sqlglot import expressions as exp
 
+from streambound.query.column_types import Family, Type
 from streambound.query.computing.typed import NotComputed
 from streambound.query.dialects.grammar import FROM_ZERO, JOINS_TEXTS, NULL_UNMATCHED, OF_UTC
-from streambound.query.values import Family, Type
 
 INTEGER_TYPES = (exp.DType.INT, exp.DType.BIGINT, exp.DType.SMALLINT, exp.DType.TINYINT)
 
@@ -57,8 +57,8 @@ def spark_form(node: exp.Expr, kinds: Callable[[str], Type | None]) -> exp.Expr:
             branches = [left.args["true"] for left in part.args.get("ifs") or [part]]
             right = part.args.get("default") or part.args.get("false")
             return all(map(whole, [*branches, *([right] if right is not None else [])]))
-        found = isinstance(part, (exp.IntDiv, exp.Extract, exp.Length, exp.StrPosition, exp.DateDiff))
-        return found or type(part) in PART_CALLS or isinstance(part, exp.TimestampDiff)
+        special = isinstance(part, (exp.IntDiv, exp.Extract, exp.Length, exp.StrPosition, exp.DateDiff))
+        return special or type(part) in PART_CALLS or isinstance(part, exp.TimestampDiff)
 
     def text(part: exp.Expr) -> bool:
         while isinstance(part, exp.Paren):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from sqlglot import expressions as exp
 
+from streambound.query.column_types import Type
 from streambound.query.computing.typed import (
     BOOLEAN,
     DATE,
@@ -23,7 +24,6 @@ from streambound.query.computing.typed import (
     is_count,
     numeral,
 )
-from streambound.query.values import Type
 
 _DELIMITER = re.compile(r"[^\\.^$|?*+()\[\]{}]+")
 

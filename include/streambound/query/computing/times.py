@@ -74,17 +74,17 @@ def _interval(node: exp.Expr) -> tuple[int, int] | None:
 
 
 def _length(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:
-    found = _interval(node)
-    if found is None or found[0]:
+    interval = _interval(node)
+    if interval is None or interval[0]:
         return None
-    return Typed(cast(numeral(found[1]), "HUGEINT"), LENGTH)
+    return Typed(cast(numeral(interval[1]), "HUGEINT"), LENGTH)
 
 
 def moved_by(value: Typed, interval: exp.Expr, kind: type[exp.Binary]) -> Typed | None:
-    found = _interval(interval)
-    if found is None or value.type not in (TIMESTAMP, DATE, LENGTH):
+    span = _interval(interval)
+    if span is None or value.type not in (TIMESTAMP, DATE, LENGTH):
         return None
-    months, micros = found if kind is exp.Add else (-found[0], -found[1])
+    months, micros = span if kind is exp.Add else (-span[0], -span[1])
     if value.type == LENGTH:
         return None if months else Typed(binary(exp.Add, value.node, numeral(micros)), LENGTH)
     if value.type == DATE and micros % _UNITS["DAY"]:
@@ -172,8 +172,8 @@ def _units_between(node: exp.Expr, of: Translation, columns: Columns) -> Typed |
     left, right = of(node.this), of(node.expression)
     if unit not in _UNITS or not all(side.type in (DATE, TIMESTAMP) for side in (left, right)):
         return None
-    found_node = binary(exp.Sub, as_micros(left), as_micros(right))
-    return Typed(binary(exp.IntDiv, found_node, numeral(_UNITS[unit])), WHOLE)
+    difference = binary(exp.Sub, as_micros(left), as_micros(right))
+    return Typed(binary(exp.IntDiv, difference, numeral(_UNITS[unit])), WHOLE)
 
 
 def since_1970(node: exp.Expr, of: Translation) -> Typed | None:
@@ -213,10 +213,10 @@ def window_edge(node: exp.Expr, of: Translation) -> Typed | None:
         return None
     by = numeral(step)
     past = binary(exp.Mod, binary(exp.Add, binary(exp.Mod, moment, by), by), by)
-    found_node = binary(exp.Sub, moment, past)
+    edge = binary(exp.Sub, moment, past)
     if str(node.this).upper() == END:
-        found_node = binary(exp.Add, found_node, numeral(size))
-    return Typed(found_node if left.whole else as_moment(found_node), left.type)
+        edge = binary(exp.Add, edge, numeral(size))
+    return Typed(edge if left.whole else as_moment(edge), left.type)
 
 
 RULES: Rules = (

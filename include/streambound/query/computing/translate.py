@@ -15,6 +15,7 @@ from sqlglot import expressions as exp
 from sqlglot import parse_one
 from sqlglot.errors import ErrorLevel, SqlglotError
 
+from streambound.query.column_types import NULL, Family, Type
 from streambound.query.computing import arithmetic, casts, logic, patterns, texts, times
 from streambound.query.computing.arithmetic import remainder
 from streambound.query.computing.patterns import masked
@@ -40,7 +41,6 @@ from streambound.query.computing.typed import (
     scale_of,
 )
 from streambound.query.ranges import is_pmod
-from streambound.query.values import NULL, Family, Type
 from streambound.query.windows import END, START
 
 
@@ -67,15 +67,15 @@ def formula_of(
         raise NotComputed(node)
     known = {name: kind for name, kind in names.items() if kind is not None}
     try:
-        found_type = result or type_of(text, known)
-        if found_type is None:
+        expected = result or type_of(text, known)
+        if expected is None:
             raise NotComputed(node)
         expression(
-            text, {name: (exp.column(name, quoted=True), kind) for name, kind in known.items()}, found_type
+            text, {name: (exp.column(name, quoted=True), kind) for name, kind in known.items()}, expected
         )
     except (SqlglotError, RecursionError):
         raise NotComputed(node) from None
-    return text, found_type
+    return text, expected
 
 
 def quoted(name: str) -> str:
@@ -105,8 +105,8 @@ def type_of(formula: str, kinds: Mapping[str, Type]) -> Type | None:
         NotComputed: it has what is not computed.
     """
     known = {name: (exp.column(name, quoted=True), kind) for name, kind in kinds.items()}
-    found_type = _translated(parse_one(formula, dialect="spark"), known).type
-    return None if found_type in (NULL, LENGTH) else found_type
+    computed = _translated(parse_one(formula, dialect="spark"), known).type
+    return None if computed in (NULL, LENGTH) else computed
 
 
 def typed(node: exp.Expr, kind: Type) -> exp.Expr:
@@ -122,9 +122,9 @@ def _translated(node: exp.Expr, columns: Columns) -> Typed:
 
     for kinds, compute in _RULES:
         if isinstance(node, kinds):
-            found_typed = compute(node, of, columns)
-            if found_typed is not None:
-                return found_typed
+            typed = compute(node, of, columns)
+            if typed is not None:
+                return typed
             break
     raise NotComputed(node)
 
@@ -132,12 +132,12 @@ def _translated(node: exp.Expr, columns: Columns) -> Typed:
 def _column(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:
     if node.args.get("table") or node.name not in columns:
         return None
-    found_node, kind = columns[node.name]
+    stored, kind = columns[node.name]
     if kind.family is Family.NUMBER and kind.step == 1:
         kind = WHOLE
     elif kind.family is Family.NUMBER:
         kind = DOUBLE if kind.step is None else decimal_type(scale_of(kind))
-    return Typed(found_node.copy(), kind)
+    return Typed(stored.copy(), kind)
 
 
 def _literal(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:

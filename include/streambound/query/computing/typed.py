@@ -9,7 +9,7 @@ from sqlglot import expressions as exp
 from sqlglot.errors import ErrorLevel
 
 from streambound.errors import DataError
-from streambound.query.values import NULL, Family, Type, parse_type
+from streambound.query.column_types import NULL, Family, Type, parse_type
 
 # The column of Spark SQL by its name: what stands for it in the engine, and its type.
 Columns = Mapping[str, tuple[exp.Expr, Type]]
@@ -120,10 +120,10 @@ def alike(typed: Typed, other_typed: Typed) -> tuple[Typed, Typed] | None:
     for left, right in ((typed, other_typed), (other_typed, typed)):
         literal = isinstance(left.node, exp.Literal) and left.node.is_string
         if literal and right.type in (DATE, TIMESTAMP):
-            found_typed = typed_literal(left.node.name, right.type)
-            if found_typed is None:
+            cast_literal = typed_literal(left.node.name, right.type)
+            if cast_literal is None:
                 return None
-            return (found_typed, right) if left is typed else (right, found_typed)
+            return (cast_literal, right) if left is typed else (right, cast_literal)
     if typed.null:
         return Typed(cast(exp.Null(), engine_type(other_typed.type)), other_typed.type), other_typed
     if other_typed.null:

@@ -57,26 +57,30 @@ class Timeplus(ClickHouse):
 
         def _parse_column(self) -> exp.Expr | None:
             first = self._curr
-            found = super()._parse_column()
-            if isinstance(found, exp.Column) and not found.table and (match := _LENGTH.fullmatch(first.text)):
+            column = super()._parse_column()
+            if (
+                isinstance(column, exp.Column)
+                and not column.table
+                and (match := _LENGTH.fullmatch(first.text))
+            ):
                 # 5m is a length of time, not a name.
                 span = exp.Interval(
                     this=exp.Literal.number(match[1]), unit=exp.var(_LENGTHS[match[2].lower()])
                 )
                 span.meta["span"] = (first.start, first.end + 1)
                 return span
-            return found
+            return column
 
         QUERY_MODIFIER_PARSERS = {**ClickHouseParser.QUERY_MODIFIER_PARSERS, **Statements.STREAM_MODIFIERS}
 
 
-def _with_pairs(found: Sequence[Token]) -> list[Token]:
+def _with_pairs(stream: Sequence[Token]) -> list[Token]:
     """Tokens in which the range of a session, ``[a, b)``, ends as it begins.
 
     Whether the rows at its ends belong to it says nothing of how long it lasts.
     """
     made, opened = list[Token](), list[tuple[TokenType, bool]]()
-    for before, token in zip((None, *found), found, strict=False):
+    for before, token in zip((None, *stream), stream, strict=False):
         if token.token_type in _CLOSING:
             last = before is not None and before.text.upper() == "SESSION"
             opened.append((_CLOSING[token.token_type], last))

@@ -144,8 +144,8 @@ class Streaming(Placed):
         if self._curr.token_type is TokenType.WITH and self._next.text.upper() == "MUTUALLY":
             # Materialize: WITH MUTUALLY RECURSIVE.
             self._advance(2)
-            found = super()._parse_with(True)
-            return found
+            clause = super()._parse_with(True)
+            return clause
         return super()._parse_with(*args, **options)
 
     def _parse_lateral(self) -> exp.Lateral | None:
@@ -245,20 +245,20 @@ class Streaming(Placed):
         return super()._parse_join_parts()
 
     def _parse_partition_and_order(self) -> Any:
-        found = super()._parse_partition_and_order()
+        clauses = super()._parse_partition_and_order()
         if self._match_text_seq("SESSION", "WITH", "GAP"):
             # RisingWave: the rows without a gap between them.
             self._gaps = (self._parse_disjunction(),)
-        return found
+        return clauses
 
     def _parse_window(self, this: exp.Expr | None, *args: Any, **options: Any) -> Any:
         outer, self._gaps = self._gaps, ()
-        found = super()._parse_window(this, *args, **options)
+        window = super()._parse_window(this, *args, **options)
         for gap in self._read_gaps():
-            if isinstance(found, exp.Window):
-                found.set("spec", exp.WindowSpec(kind="SESSION", start=gap))
+            if isinstance(window, exp.Window):
+                window.set("spec", exp.WindowSpec(kind="SESSION", start=gap))
         self._gaps = outer
-        return found
+        return window
 
     def _read_gaps(self) -> tuple[exp.Expr | None, ...]:
         return self._gaps
@@ -306,9 +306,9 @@ def _lengths(tokens: list[Token]) -> Iterator[exp.Expr]:
 
 def span_of(node: exp.Expr) -> tuple[int, int] | None:
     """Where a node stands, from and to: as recorded, or what its parts cover; None if neither."""
-    found: tuple[int, int] | None = node.meta.get(SPAN)
-    if found is not None:
-        return found
+    noted: tuple[int, int] | None = node.meta.get(SPAN)
+    if noted is not None:
+        return noted
     if node.meta.get("end"):
         return node.meta["start"], node.meta["end"] + 1
     within = [part for part in node.iter_expressions() if PUT_IN not in part.meta]

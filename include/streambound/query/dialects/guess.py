@@ -8,7 +8,7 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from streambound.errors import QueryError, meant
-from streambound.query.dialects.reading import LANGUAGES, SPARK, Language
+from streambound.query.dialects.languages import LANGUAGES, SPARK, Language
 
 # What a word or some in a row say; the first that is found counts.
 _SIGNS: tuple[tuple[str, str], ...] = (
@@ -110,15 +110,15 @@ def _narrowed(name: str, words: list[str]) -> Language:
 
 def _words(sql: str) -> list[str]:
     try:
-        found: list[Token] = SPARK.dialect.tokenize(sql)
+        stream: list[Token] = SPARK.dialect.tokenize(sql)
     except TokenError:
         return []
-    return list(_upper(found))
+    return list(_upper(stream))
 
 
-def _upper(found: Sequence[Token]) -> Iterator[str]:
+def _upper(stream: Sequence[Token]) -> Iterator[str]:
     """The words of a text, of two in one token each; a text in quotes has one before it."""
-    for token in found:
+    for token in stream:
         if token.token_type is TokenType.STRING:
             yield f"'{token.text.upper()}"
         else:

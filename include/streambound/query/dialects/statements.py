@@ -191,13 +191,13 @@ class Statements(Streaming):
     def statement(self) -> list[Written]:
         """The statements that the tokens up to a semicolon are: several of a processor that needs none."""
         self._pass_over_brackets_of_sets()
-        found: list[Written] = []
+        written: list[Written] = []
         while self._curr:
-            found.append(self._statement())
+            written.append(self._statement())
             self._pass_over_brackets_of_sets()
             if self._curr and not self._several_follow():
                 break
-        return found
+        return written
 
     def _several_follow(self) -> bool:
         return False
@@ -439,9 +439,9 @@ class Statements(Streaming):
     def _identifiers(self) -> Iterator[exp.Identifier]:
         if self._match(TokenType.L_PAREN):
             while self._curr and self._curr.text != ")":
-                found = self._parse_id_var(any_token=True)
-                if isinstance(found, exp.Identifier):
-                    yield found
+                identifier = self._parse_id_var(any_token=True)
+                if isinstance(identifier, exp.Identifier):
+                    yield identifier
                 self._match(TokenType.COMMA)
             self._advance()
 
@@ -562,16 +562,16 @@ class Statements(Streaming):
 
 def _settings(tokens: list[Token]) -> dict[str, str]:
     """``'a.b' = 'c', d.e = f`` as a mapping of its keys in lower case."""
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     key: list[str] = []
     value: list[str] | None = None
     for token in (*tokens[1:-1], None):
         if token is None or token.text == ",":
             if key and value:
-                found["".join(key).lower()] = "".join(value)
+                settings["".join(key).lower()] = "".join(value)
             key, value = [], None
         elif value is None and token.text in ("=", ":"):
             value = []
         else:
             (key if value is None else value).append(token.text)
-    return found
+    return settings

@@ -18,7 +18,7 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from streambound.errors import Place, QueryError, UnsupportedError
-from streambound.query.dialects.reading import FRAMES, SPARK, Language, quiet
+from streambound.query.dialects.languages import FRAMES, SPARK, Language, quiet
 
 _SPARK = Dialect.get_or_raise("spark")
 _MISSING = re.compile(r"Missing (.) from \d+:(\d+)")
@@ -36,17 +36,17 @@ def tokens(sql: str, language: Language = SPARK) -> list[Token]:
         UnsupportedError: a text in double quotes.
     """
     try:
-        found = language.dialect.tokenize(sql)
+        stream = language.dialect.tokenize(sql)
     except TokenError as error:
         raise _endless(sql, error) from None
-    _name_windows(found)
+    _name_windows(stream)
     if language is not SPARK:
-        for token in found:
+        for token in stream:
             if token.token_type is TokenType.STRING and sql[token.end] == '"':
                 raise _double_quoted(sql, token)
-        return found
+        return stream
     joined: list[Token] = []
-    for token in found:
+    for token in stream:
         if is_text(sql, token) and sql[token.end] == '"':
             raise _double_quoted(sql, token)
         last = joined[-1] if joined else None
@@ -59,19 +59,19 @@ def tokens(sql: str, language: Language = SPARK) -> list[Token]:
     return joined
 
 
-def _name_windows(found: list[Token]) -> None:
+def _name_windows(stream: list[Token]) -> None:
     """The word WINDOW as a name where no clause of that name begins: Arroyo's windows are called so."""
-    for number, token in enumerate(found):
+    for number, token in enumerate(stream):
         if token.token_type is not TokenType.WINDOW:
             continue
-        after = [following.text.upper() for following in found[number + 1 : number + 3]]
+        after = [following.text.upper() for following in stream[number + 1 : number + 3]]
         clause = after[:1] in (["TUMBLING"], ["HOPPING"], ["SESSION"]) or after[1:] == ["AS"]
         if not clause and after[:1] != ["("]:
             token.token_type = TokenType.VAR
 
 
-def trees(sql: str, found: Sequence[Token] | None = None) -> list[exp.Expr]:
-    """The statements of a text, nested to the limit; ``found`` are its tokens, where they are known.
+def trees(sql: str, stream: Sequence[Token] | None = None) -> list[exp.Expr]:
+    """The statements of a text, nested to the limit; ``stream`` are its tokens, where they are known.
 
     Raises:
         QueryError: as ``tokens``.
@@ -80,7 +80,7 @@ def trees(sql: str, found: Sequence[Token] | None = None) -> list[exp.Expr]:
     # Never lowered again: another thread may be within a text.
     sys.setrecursionlimit(max(sys.getrecursionlimit(), FRAMES))
     with quiet():
-        parsed = _SPARK.parser().parse(list(tokens(sql) if found is None else found), sql)
+        parsed = _SPARK.parser().parse(list(tokens(sql) if stream is None else stream), sql)
     return [tree for tree in parsed if tree is not None]
 
 
@@ -106,21 +106,21 @@ def place_at(sql: str, start: int, end: int) -> Place:
 def first_place(sql: str) -> Place | None:
     """Where a text begins but for comments; None if there is nothing, or it is in another dialect."""
     try:
-        found = tokens(sql)
+        stream = tokens(sql)
     except QueryError:
         return None
-    return token_place(sql, found[0]) if found else None
+    return token_place(sql, stream[0]) if stream else None
 
 
 def code(sql: str) -> str:
     """The text with blanks for comments, literals and quoted names: a keyword in them is not one."""
     kept = [" "] * len(sql)
     try:
-        found = tokens(sql)
+        stream = tokens(sql)
     except QueryError:
         # Another dialect: what is looked for is looked for in all of it.
         return sql
-    for token in found:
+    for token in stream:
         if not is_text(sql, token) and token.token_type is not TokenType.IDENTIFIER:
             kept[token.start : token.end + 1] = sql[token.start : token.end + 1]
     return "".join(kept)

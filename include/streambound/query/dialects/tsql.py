@@ -46,9 +46,9 @@ class Azure(TSQL):
             return self._curr.text.upper() in ("SELECT", "WITH")
 
         def statement(self) -> list[Written]:
-            found = super().statement()
+            parsed = super().statement()
             clause = None
-            for written in found:
+            for written in parsed:
                 # WITH holds for all the SELECTs that follow it.
                 if isinstance(written.tree, exp.Query):
                     clause = written.tree.args.get("with_") or clause
@@ -57,10 +57,10 @@ class Azure(TSQL):
                     for inner in written.tree.find_all(exp.Select):
                         if inner is not written.tree:
                             _keep_time(inner)
-            return found
+            return parsed
 
         def _parse_partition_and_order(self) -> Any:
-            found = super()._parse_partition_and_order()
+            clauses = super()._parse_partition_and_order()
             if self._match_text_seq("LIMIT", "DURATION"):
                 given = [token.text for token in self._skip_parenthesis() if token.text not in "(),"]
                 if len(given) == 2 and given[1].isdigit():
@@ -68,14 +68,14 @@ class Azure(TSQL):
                     self._durations = (length,)
             if self._match_text_seq("WHEN"):
                 self._parse_disjunction()
-            return found
+            return clauses
 
         def parse_set_operation(self, *args: Any, **options: Any) -> exp.SetOperation | None:
             # All rows of both, those that are equal as well.
-            found = super().parse_set_operation(*args, **options)
-            if isinstance(found, exp.Union):
-                found.set("distinct", False)
-            return found
+            operation = super().parse_set_operation(*args, **options)
+            if isinstance(operation, exp.Union):
+                operation.set("distinct", False)
+            return operation
 
         def _parse_window(self, this: exp.Expr | None, *args: Any, **options: Any) -> Any:
             if isinstance(this, exp.Anonymous) and str(this.this).upper() == "SESSIONWINDOW":

@@ -135,14 +135,14 @@ def aggregate(node: exp.Expr) -> Called | None:
     distinct = name in _DISTINCT
     if len(given) == 1 and isinstance(given[0], exp.Distinct):
         given, distinct = list(given[0].expressions), True
-    given = [one.this if isinstance(one, exp.Order) else one for one in given]
+    given = [item.this if isinstance(item, exp.Order) else item for item in given]
     if name in _CONDITIONAL and given:
         condition = given.pop()
     constant = (exp.Star, exp.Literal, exp.Boolean)
-    if distinct and any(isinstance(one, exp.Star) for one in given):
+    if distinct and any(isinstance(item, exp.Star) for item in given):
         return None
     if distinct:
-        given = [one for one in given if not isinstance(one, constant)] or given[:1]
+        given = [item for item in given if not isinstance(item, constant)] or given[:1]
     elif kind is Kind.COUNT and given and isinstance(given[0], constant):
         given = []
     by = given[1] if name in _BY and len(given) > 1 else None
@@ -156,7 +156,7 @@ def aggregate(node: exp.Expr) -> Called | None:
     if condition is not None:
         if function in _WITH_NULLS:
             function += " FILTER"
-        given = [_where(one, condition) for one in given or [exp.Literal.number(1)]]
+        given = [_where(item, condition) for item in given or [exp.Literal.number(1)]]
     distinct = distinct and kind not in (Kind.LEAST, Kind.GREATEST)
     return Called(kind, tuple(given), distinct, by, node, function)
 
@@ -185,14 +185,14 @@ Owner = Callable[[exp.Column], frozenset[str]]
 def polynomial(node: exp.Expr, owner: Owner) -> tuple[Monomial, ...] | None:
     """An expression as a sum of products of expressions over one tuple each; None where it is none."""
     made: list[Monomial] = []
-    found_sum = linear(node)
-    for _, term, factor in found_sum.terms:
+    summed = linear(node)
+    for _, term, factor in summed.terms:
         products = _product(term, owner)
         if products is None:
             return None
         made += [(factor * by, factors) for by, factors in products]
-    if found_sum.constant or not made:
-        made.append((found_sum.constant, ()))
+    if summed.constant or not made:
+        made.append((summed.constant, ()))
     return tuple(made)
 
 
@@ -206,8 +206,8 @@ def _product(node: exp.Expr, owner: Owner) -> list[Monomial] | None:
             return None
         return [(a * b, (*nodes, *other_nodes)) for a, nodes in left for b, other_nodes in right]
     if isinstance(node, exp.Cast) and node.to.this in exp.DataType.NUMERIC_TYPES:
-        found = polynomial(node.this, owner)
-        return None if found is None else list(found)
+        terms = polynomial(node.this, owner)
+        return None if terms is None else list(terms)
     return None
 
 

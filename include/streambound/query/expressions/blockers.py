@@ -76,12 +76,12 @@ def semi_join(node: exp.Expr) -> exp.Expr | None:
     inner: exp.Expr = node
     while isinstance(inner, (exp.Not, exp.Paren)):
         inner = inner.this
-    found: exp.Expr | None = None
+    match: exp.Expr | None = None
     if isinstance(inner, exp.Exists):
-        found = inner.this
+        match = inner.this
     elif isinstance(inner, exp.In):
-        found = inner.args.get("query")
-    return found.this if isinstance(found, exp.Subquery) else found
+        match = inner.args.get("query")
+    return match.this if isinstance(match, exp.Subquery) else match
 
 
 def semi_join_words(node: exp.Expr) -> tuple[bool, exp.Expr | None]:

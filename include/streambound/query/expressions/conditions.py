@@ -10,6 +10,7 @@ from fractions import Fraction
 from sqlglot import expressions as exp
 
 from streambound.errors import QueryError, UnsupportedError, alike, meant
+from streambound.query.column_types import Family
 from streambound.query.dialects.grammar import span_of
 from streambound.query.expressions.derived import Expressions
 from streambound.query.expressions.exactness import HELD, beside, dense, exactly, in_doubles
@@ -28,7 +29,6 @@ from streambound.query.model import (
 )
 from streambound.query.scope import BOOLEAN, DOUBLE, describe, keyword_meant, place_of
 from streambound.query.syntax import KEYWORDS, not_understood
-from streambound.query.values import Family
 
 _OPS: dict[type[exp.Expr], Op] = {
     exp.LT: Op.LT,
@@ -213,8 +213,8 @@ def _comparison(op: Op, left: exp.Expr, right: exp.Expr, whole: exp.Expr, scope:
     if scope.computes(left) or scope.computes(right):
         return _of_expressions(op, left, right, whole, scope)
     (first, before), (second, after) = scope.shifted(left), scope.shifted(right)
-    if (found := _by_promise(op, (first, before), (second, after), whole, scope)) is not None:
-        return found
+    if (promised := _by_promise(op, (first, before), (second, after), whole, scope)) is not None:
+        return promised
     if before or after:
         return _shifted(op, (first, before), (second, after), whole, scope)
     if isinstance(first, Constant) and isinstance(second, Constant):
@@ -235,17 +235,17 @@ def _comparison(op: Op, left: exp.Expr, right: exp.Expr, whole: exp.Expr, scope:
     return _with_promise(Filter(first, op, second, place), scope)
 
 
-def _with_promise(found_filter: Filter, scope: Expressions) -> Formula:
+def _with_promise(condition: Filter, scope: Expressions) -> Formula:
     """A comparison of a column with a constant; where a second time is early, so is the timestamp: the stream
     ends."""
-    stamp = scope.owner(found_filter.attribute).relation.timestamp
-    if scope.column(found_filter.attribute).within is None or stamp is None or found_filter.op not in _EARLY:
-        return found_filter
-    op = Op.LE if found_filter.op is Op.EQ else found_filter.op
+    stamp = scope.owner(condition.attribute).relation.timestamp
+    if scope.column(condition.attribute).within is None or stamp is None or condition.op not in _EARLY:
+        return condition
+    op = Op.LE if condition.op is Op.EQ else condition.op
     return all_of(
         [
-            found_filter,
-            replace(found_filter, attribute=Attribute(found_filter.attribute.occurrence, stamp), op=op),
+            condition,
+            replace(condition, attribute=Attribute(condition.attribute.occurrence, stamp), op=op),
         ]
     )
 
@@ -269,8 +269,8 @@ def _of_expressions(op: Op, left: exp.Expr, right: exp.Expr, whole: exp.Expr, sc
     kinds = [kind.family for side in (left, right) if (kind := scope.kind(side)) is not None]
     if len(kinds) == 2 and all(kind in (Family.NUMBER, Family.TIMESTAMP) for kind in kinds):
         summed = linear(left).plus(linear(right), -1)
-        if (found := _of_sum(op, summed, list(owners), whole, scope)) is not None:
-            return found
+        if (comparison := _of_sum(op, summed, list(owners), whole, scope)) is not None:
+            return comparison
     if len(owners) == 1:
         return _within(op, left, right, whole, scope)
     if len(owners) > 2 or any(len({a.occurrence for a in side}) != 1 for side in sides):
@@ -283,11 +283,11 @@ def _of_expressions(op: Op, left: exp.Expr, right: exp.Expr, whole: exp.Expr, sc
 
 def _folded_number(node: exp.Expr) -> exp.Expr:
     """A sum of numbers alone as the number."""
-    found_sum = linear(node)
-    if found_sum.terms or found_sum.timed or found_sum.constant.denominator != 1:
+    summed = linear(node)
+    if summed.terms or summed.timed or summed.constant.denominator != 1:
         return node
-    made = exp.Literal.number(abs(int(found_sum.constant)))
-    return exp.Neg(this=made) if found_sum.constant < 0 else made
+    made = exp.Literal.number(abs(int(summed.constant)))
+    return exp.Neg(this=made) if summed.constant < 0 else made
 
 
 def _compared(op: Op, first: Attribute, second: Attribute, whole: exp.Expr, scope: Expressions) -> Formula:
@@ -430,20 +430,20 @@ def _refuse_inexact(terms: Sequence[Term], whole: exp.Expr, scope: Expressions) 
     if any(isinstance(term, Attribute) and scope.owner(term).relation.fed is not None for term in terms):
         # Of what a sub-query computes the type is a guess.
         return
-    found = {term: term if isinstance(term, Constant) else scope.column(term) for term in terms}
-    if exactly(*found.values()):
+    columns = {term: term if isinstance(term, Constant) else scope.column(term) for term in terms}
+    if exactly(*columns.values()):
         return
     place = place_of(whole, scope.sql)
-    said = [str(t) if isinstance(t, Constant) else f"{t} ({scope.type_of(t).name})" for t in found]
-    if not any(map(dense, found.values())):
+    said = [str(t) if isinstance(t, Constant) else f"{t} ({scope.type_of(t).name})" for t in columns]
+    if not any(map(dense, columns.values())):
         raise QueryError(
             f"Spark SQL rounds {' or '.join(said)} to compare them: together they have too many digits",
             place=place,
             accepted=HELD,
             fix="declare fewer digits in the stream catalog, or write a number with fewer",
         )
-    term = next(t for t, held in found.items() if not in_doubles(held))
-    kind = found[term].type.name
+    term = next(t for t, held in columns.items() if not in_doubles(held))
+    kind = columns[term].type.name
     raise QueryError(
         f"Spark SQL compares {' and '.join(said)} as doubles, and not every {kind} is one",
         place=place,

@@ -22,6 +22,7 @@ from sqlglot.errors import ErrorLevel, SqlglotError
 
 from streambound.errors import UnsupportedError
 from streambound.query.clock import is_clock
+from streambound.query.column_types import Family, Type
 from streambound.query.computing.translate import formula_of, quoted
 from streambound.query.computing.typed import NotComputed
 from streambound.query.dialects.grammar import MOVED, PUT_IN, SPAN, span_of
@@ -58,7 +59,6 @@ from streambound.query.scope import (
     place_of,
 )
 from streambound.query.statement import Block, Selection
-from streambound.query.values import Family, Type
 from streambound.query.windows import END, SESSIONS, START, bucket, called, edge_of, overlapping
 
 # Calls whose value is another each time, and those that make several rows of one.
@@ -123,8 +123,8 @@ class Expressions(Scope):
     def column(self, attribute: Attribute) -> Column:
         """The column behind an attribute, of the catalog or derived."""
         relation = self.owner(attribute).relation
-        found_column = self.made.get(relation.name, {}).get(attribute.column)
-        return found_column if found_column is not None else relation.column(attribute.column)
+        derived = self.made.get(relation.name, {}).get(attribute.column)
+        return derived if derived is not None else relation.column(attribute.column)
 
     def attribute(self, node: exp.Column) -> Attribute:
         """The attribute that a column name refers to; of an unsupported type a column of any values."""
@@ -264,8 +264,8 @@ class Expressions(Scope):
         for column in list(plain.find_all(exp.Column)):
             if not is_word(column):
                 column.replace(exp.column(exp.to_identifier(self.attribute(column).column, quoted=True)))
-        found_node: exp.Expr = plain.this
-        return found_node
+        resolved: exp.Expr = plain.this
+        return resolved
 
     def _words_of(self, node: exp.Expr) -> str:
         """An expression in the user's words, without the names of occurrences."""
@@ -300,15 +300,15 @@ class Expressions(Scope):
         return said if same else f"{said[:-1]} /* {crc32(repr(_tree(plain)).encode()):08x} */)"
 
     def _column(self, name: str, node: exp.Expr, of: tuple[Attribute, ...], family: Family | None) -> Column:
-        found_range = range_of(node, self._column_meant)
+        bounds = range_of(node, self._column_meant)
         known_type = self.kind(node)
         kind = known_type if known_type is not None else _BY_TYPE.get(family, STRING) if family else STRING
         domain = None
         if kind.family is Family.NUMBER:
-            kind = INTEGER if found_range.whole else DOUBLE
-            domain = found_range.domain if found_range.whole else None
-        elif kind.family is Family.STRING and found_range.values and isinstance(found_range.values[0], str):
-            domain = found_range.domain
+            kind = INTEGER if bounds.whole else DOUBLE
+            domain = bounds.domain if bounds.whole else None
+        elif kind.family is Family.STRING and bounds.values and isinstance(bounds.values[0], str):
+            domain = bounds.domain
         columns = [self.column(attribute) for attribute in of]
         width = self._width(node)
         if width is not None:
@@ -320,7 +320,7 @@ class Expressions(Scope):
             name,
             kind,
             domain,
-            found_range.nullable,
+            bounds.nullable,
             tuple(sorted(set(self._bases(node)))),
             takes_every_value(node, kind, columns),
             width is None and (known_type is None or has_unknown(node)),
@@ -339,10 +339,10 @@ class Expressions(Scope):
         relation = self.owner(attribute).relation
         kinds = {column.name: column.type for column in relation.columns}
         try:
-            found = formula_of(self._resolved(node), kinds.get, None if kind is DOUBLE else kind)
+            formula = formula_of(self._resolved(node), kinds.get, None if kind is DOUBLE else kind)
         except NotComputed:
             return None, kind
-        return found if found[1].family is kind.family else (None, kind)
+        return formula if formula[1].family is kind.family else (None, kind)
 
     def _bases(self, node: exp.Expr) -> Iterator[str]:
         """The columns that an expression is computed from, with where within them it looks."""
@@ -354,10 +354,10 @@ class Expressions(Scope):
 
     def _width(self, node: exp.Expr) -> int | None:
         """How far an expression may be from the application timestamp that it rounds; None of others."""
-        found = bucket(node)
-        if found is None:
+        bucketed = bucket(node)
+        if bucketed is None:
             return None
-        inner, width = found
+        inner, width = bucketed
         while isinstance(inner, (exp.Paren, exp.TimeStrToTime, exp.TsOrDsToDate, exp.TsOrDsToTimestamp)):
             inner = inner.this
         if isinstance(inner, exp.Cast) and inner.to.this in exp.DataType.TEMPORAL_TYPES:
@@ -375,8 +375,8 @@ class Expressions(Scope):
         if is_word(column):
             return None
         attribute = self.attribute(column)
-        found_column = self.column(attribute)
-        return found_column if self.nullable(attribute) else replace(found_column, nullable=False)
+        derived = self.column(attribute)
+        return derived if self.nullable(attribute) else replace(derived, nullable=False)
 
     def kind(self, node: exp.Expr) -> Type | None:
         """The type of an expression; None where it is not known."""
@@ -385,8 +385,8 @@ class Expressions(Scope):
         if (window := called(node)) is not None and window.stamp is not None:
             return self.kind(window.stamp)
         if isinstance(node, exp.Column):
-            found_column = self._column_meant(node)
-            return None if found_column is None else found_column.type
+            meant_column = self._column_meant(node)
+            return None if meant_column is None else meant_column.type
 
         def of(column: exp.Column) -> Type | None:
             known_column = self._column_meant(column)

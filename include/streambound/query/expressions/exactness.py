@@ -11,9 +11,9 @@ from __future__ import annotations
 from decimal import Decimal
 from fractions import Fraction
 
+from streambound.query.column_types import DOUBLES, INTEGERS, Family, Value, digits_of
 from streambound.query.model import Column, Constant, Domain
 from streambound.query.type_names import MOST_DIGITS
-from streambound.query.values import DOUBLES, INTEGERS, Family, Value, digits_of
 
 # Decimals of so many digits are told apart, and ordered alike, by the doubles next to them.
 TOLD_APART = 15

@@ -24,10 +24,10 @@ class Sum:
 
     def plus(self, other_sum: Sum, sign: int = 1) -> Sum:
         """The sum of two, or their difference; what cancels out is left with the factor 0."""
-        found = {text: (node, factor) for text, node, factor in self.terms}
+        by_text = {text: (node, factor) for text, node, factor in self.terms}
         for text, node, factor in other_sum.terms:
-            found[text] = (node, found.get(text, (node, Fraction(0)))[1] + sign * factor)
-        terms = tuple((text, node, factor) for text, (node, factor) in found.items())
+            by_text[text] = (node, by_text.get(text, (node, Fraction(0)))[1] + sign * factor)
+        terms = tuple((text, node, factor) for text, (node, factor) in by_text.items())
         return Sum(terms, self.constant + sign * other_sum.constant, self.timed or other_sum.timed)
 
     def times(self, factor: Fraction) -> Sum:
@@ -49,8 +49,8 @@ def linear(node: exp.Expr) -> Sum:
     if isinstance(node, (exp.Add, exp.Sub)):
         return linear(node.this).plus(linear(node.expression), 1 if isinstance(node, exp.Add) else -1)
     if isinstance(node, exp.Mul):
-        for one, other in ((node.this, node.expression), (node.expression, node.this)):
-            by = linear(one)
+        for item, other in ((node.this, node.expression), (node.expression, node.this)):
+            by = linear(item)
             if not by.terms and not by.timed and by.constant:
                 return linear(other).times(by.constant)
     text = node.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE, comments=False)

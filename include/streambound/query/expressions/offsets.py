@@ -13,6 +13,7 @@ from collections.abc import Callable, Container, Iterable
 from dataclasses import replace
 from fractions import Fraction
 
+from streambound.query.column_types import Family, Value
 from streambound.query.computing.translate import quoted
 from streambound.query.expressions.derived import Expressions
 from streambound.query.formula import AllOf, AnyOf, Formula, all_of, any_of, atoms_of
@@ -30,7 +31,6 @@ from streambound.query.model import (
     Output,
     Term,
 )
-from streambound.query.values import Family, Value
 
 
 def without_offsets(
@@ -41,10 +41,10 @@ def without_offsets(
     Args:
         done: something is done to the rows, with the values of the outputs as they are.
     """
-    found = list(formulas)
-    joins = [a for f in found for a in atoms_of(f) if isinstance(a, Join) and not scope.is_timestamp(a.left)]
+    listed = list(formulas)
+    joins = [a for f in listed for a in atoms_of(f) if isinstance(a, Join) and not scope.is_timestamp(a.left)]
     if not any(join.offset for join in joins):
-        return found, outputs
+        return listed, outputs
     shifts = _shifts(joins, {output.term for output in outputs})
     fit = {join for join in joins if shifts[join.left] == shifts[join.right] + join.offset}
     # What no shift explains has a column of its own, on the right.
@@ -82,7 +82,7 @@ def without_offsets(
         else o
         for o in outputs
     )
-    return [_mapped(f, atom) for f in found], tuple(shown)
+    return [_mapped(f, atom) for f in listed], tuple(shown)
 
 
 def _mapped(formula: Formula, of: Callable[[Atom], Formula]) -> Formula:

@@ -16,7 +16,7 @@ def path_above(column: exp.Column) -> str:
     Empty where it looks at the whole. A path ends before what is no name: an element may be any.
     """
     here: exp.Expr = column
-    found: list[str] = []
+    path: list[str] = []
     while (parent := here.parent) is not None:
         plain = isinstance(parent, (exp.Paren, exp.ParseJSON))
         if plain or (isinstance(parent, exp.Cast) and parent.to.this in _JSON):
@@ -25,9 +25,9 @@ def path_above(column: exp.Column) -> str:
         names = _names_of(parent, here)
         if not names:
             break
-        found += names
+        path += names
         here = parent
-    return "".join(f".{name}" for name in found)
+    return "".join(f".{name}" for name in path)
 
 
 def _names_of(node: exp.Expr, inner: exp.Expr) -> list[str]:
@@ -43,17 +43,17 @@ def _names_of(node: exp.Expr, inner: exp.Expr) -> list[str]:
         name, given = str(node.this).upper(), node.expressions[1:]
         looks = "JSON" in name or name == "GETRECORDPROPERTYVALUE"
         texts = all(isinstance(literal, exp.Literal) and literal.is_string for literal in given)
-        return [key for one in given for key in _keys(one)] if looks and texts else []
+        return [key for item in given for key in _keys(item)] if looks and texts else []
     return []
 
 
 def _keys(path: exp.Expr) -> list[str]:
     if isinstance(path, exp.JSONPath):
-        found = []
+        keys = []
         for part in path.expressions[1:]:
             if not isinstance(part, exp.JSONPathKey) or not isinstance(part.this, str):
                 break
-            found.append(part.this)
-        return found
+            keys.append(part.this)
+        return keys
     text = path.name.strip("{}").removeprefix("$").strip(".") if isinstance(path, exp.Literal) else ""
     return re.split(r"[.,]", re.split(r"[\[*]", text)[0].strip(".,")) if text else []

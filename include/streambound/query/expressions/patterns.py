@@ -62,17 +62,17 @@ def as_window(match: exp.MatchRecognize, table: exp.Expr) -> exp.Subquery | None
 
 def _clauses(tokens: list[Token]) -> dict[str, list[Token]]:
     """The words of each clause, by its first word."""
-    found: dict[str, list[Token]] = {}
+    clauses: dict[str, list[Token]] = {}
     here, depth = "", 0
     for token in tokens[1:-1]:
         word = token.text.upper()
         depth += (word in "([{") - (word in ")]}") if len(word) == 1 else 0
         if not depth and word in _CLAUSES:
             here = {"PARTITION": "PARTITION BY", "ORDER": "ORDER BY"}.get(word, word)
-            found[here] = []
+            clauses[here] = []
         elif word != "BY":
-            found.setdefault(here, []).append(token)
-    return found
+            clauses.setdefault(here, []).append(token)
+    return clauses
 
 
 def _names(tokens: list[Token]) -> list[exp.Identifier]:
@@ -107,8 +107,8 @@ def _length(tokens: list[Token]) -> int | None:
 def _least(words: list[str]) -> int:
     """How many rows a pattern has at least."""
     signs = [sign for word in words for sign in (word if not word[:1].isalnum() else [word])]
-    found, _ = _branches(signs, 0)
-    return found
+    least, _ = _branches(signs, 0)
+    return least
 
 
 def _branches(signs: list[str], at: int) -> tuple[int, int]:

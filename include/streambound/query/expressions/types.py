@@ -8,6 +8,7 @@ from dataclasses import replace
 from sqlglot import expressions as exp
 from sqlglot.errors import SqlglotError
 
+from streambound.query.column_types import Family, Type, parse_type
 from streambound.query.expressions.linear import Sum, linear
 from streambound.query.model import (
     Column,
@@ -19,7 +20,6 @@ from streambound.query.scope import (
     INTEGER,
     STRING,
 )
-from streambound.query.values import Family, Type, parse_type
 
 TIMESTAMP, DATE = parse_type("timestamp"), parse_type("date")
 _TYPES = {
@@ -63,7 +63,7 @@ def kind_of(node: exp.Expr, of: Callable[[exp.Column], Type | None]) -> Type | N
             column.replace(exp.Cast(this=exp.Null(), to=exp.DataType(this=dtype)))
     try:
         made = annotate_types(root, dialect="spark").this
-        found = made.type
+        kind = made.type
         if isinstance(made, exp.Sub) and all(map(_is_moment, (made.this, made.expression))):
             # A length of time, which is the type of no column.
             return None
@@ -73,7 +73,7 @@ def kind_of(node: exp.Expr, of: Callable[[exp.Column], Type | None]) -> Type | N
         return TIMESTAMP
     if is_pmod(node):
         return DOUBLE
-    return None if found is None else _type_of(found)
+    return None if kind is None else _type_of(kind)
 
 
 def _is_moment(node: exp.Expr) -> bool:

@@ -18,7 +18,8 @@ from sqlglot.errors import ErrorLevel
 
 from streambound.errors import CatalogError, QueryError, StreamboundError, UnsupportedError
 from streambound.query.catalog import Catalog
-from streambound.query.dialects.reading import MAX_NESTING, Language
+from streambound.query.column_types import shown
+from streambound.query.dialects.languages import MAX_NESTING, Language
 from streambound.query.expressions.derived import aligned
 from streambound.query.expressions.independence import not_computed
 from streambound.query.formula import atoms_of
@@ -30,7 +31,6 @@ from streambound.query.parse.script import Script, script
 from streambound.query.parse.union import blocks_of, blocks_of_rows, outputs
 from streambound.query.registry import metadata
 from streambound.query.statement import Statement
-from streambound.query.values import shown
 
 # Past this a text is not a query that a person wrote; parsing it would only cost memory.
 MAX_SQL_CHARACTERS = 100_000
@@ -74,12 +74,12 @@ def read(
     try:
         asked = text.chosen(query)
         tree, known_catalog, unevaluated = text.written_out(asked)
-        found_blocks = (
+        made_blocks = (
             blocks_of_rows(tree, sql, known_catalog, name)
             if isinstance(tree, tuple)
             else blocks_of(tree, sql, known_catalog, name)
         )
-        blocks = aligned(found_blocks, sql)
+        blocks = aligned(made_blocks, sql)
         made = Statement(
             name,
             sql,
@@ -151,8 +151,8 @@ def _follows(made: Statement) -> bool:
             within = [relations[a.occurrence].column(a.column).within for a in atom.attributes]
             tied = {a.occurrence for a in atom.attributes} if None not in within else set[str]()
             for occurrence in (*dict(atom.follows), *tied):
-                found = ends.get((number, occurrence), set())
-                if len(found) > 1 or (found and occurrence in tied):
+                positions = ends.get((number, occurrence), set())
+                if len(positions) > 1 or (positions and occurrence in tied):
                     raise UnsupportedError(
                         f"the second time of {occurrence} is compared from below and from above",
                         place=atom.place,
@@ -169,10 +169,10 @@ def statement(
     Raises:
         UnsupportedError: it is decided, and its answers cannot be computed.
     """
-    found_statement = read(sql, catalog, name, dialect, query).statement
-    if found_statement.unevaluated is not None:
-        raise UnsupportedError(found_statement.unevaluated, subject=name)
-    return found_statement
+    parsed = read(sql, catalog, name, dialect, query).statement
+    if parsed.unevaluated is not None:
+        raise UnsupportedError(parsed.unevaluated, subject=name)
+    return parsed
 
 
 def defined(
@@ -183,10 +183,10 @@ def defined(
     Raises:
         UnsupportedError: what was read is wider than what was written.
     """
-    found_statement = read(sql, catalog, name, dialect, query).statement
-    if found_statement.undefined is not None:
-        raise UnsupportedError(found_statement.undefined, subject=name)
-    return found_statement
+    parsed = read(sql, catalog, name, dialect, query).statement
+    if parsed.undefined is not None:
+        raise UnsupportedError(parsed.undefined, subject=name)
+    return parsed
 
 
 def queries(sql: str, catalog: Catalog, name: str = "query", dialect: str | None = None) -> tuple[str, ...]:
@@ -197,10 +197,10 @@ def queries(sql: str, catalog: Catalog, name: str = "query", dialect: str | None
 def named_queries(sql: str, catalog: Catalog, dialect: str | None = None) -> tuple[str | None, ...]:
     """The names of a text's queries, for ``compile``; None alone where it has one, or cannot be read."""
     try:
-        found = queries(sql, catalog, dialect=dialect)
+        listed = queries(sql, catalog, dialect=dialect)
     except StreamboundError:
         return (None,)
-    return found if len(found) > 1 else (None,)
+    return listed if len(listed) > 1 else (None,)
 
 
 def names_read(
@@ -213,7 +213,7 @@ def names_read(
     >>> names_read("WITH t AS (SELECT A FROM S) SELECT A FROM t JOIN small USING (A)", known)
     ('S', 'small')
     """
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for asked in read_script(sql, catalog, name, dialect).queries:
         for tree in filter(None, (asked.tree, *(view.tree for view in asked.views.values()))):
             own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
@@ -222,8 +222,8 @@ def names_read(
                 named = None if dotted.lower() in own else catalog.query(dotted)
                 one = catalog.find(dotted) or named
                 if one is not None:
-                    found[one.name] = None
-    return tuple(sorted(found))
+                    names[one.name] = None
+    return tuple(sorted(names))
 
 
 def read_script(sql: str, catalog: Catalog, name: str = "query", dialect: str | None = None) -> Script:
@@ -270,7 +270,7 @@ def parse(sql: str, catalog: Catalog, name: str = "query") -> Query:
         QueryError: as ``statement``.
         UnsupportedError: as ``statement``, and for OR between conditions, and UNION.
     """
-    found_statement = statement(sql, catalog, name)
-    if found_statement.simple is None:
+    parsed = statement(sql, catalog, name)
+    if parsed.simple is None:
         raise UnsupportedError("OR or UNION, where one conjunction is asked for", subject=name, text=sql)
-    return found_statement.simple
+    return parsed.simple

@@ -14,9 +14,9 @@ from streambound.query.operators import KEYS, Framing, Grouping, Tests
 from streambound.query.parse.grouped import grouping
 from streambound.query.parse.having import having_of, values_in
 from streambound.query.parse.names import Items, Names
-from streambound.query.parse.over import framing, ranked
 from streambound.query.parse.parts import Done, Item, Part, Rows, Source, at_place, stands_for
 from streambound.query.parse.substitution import Substitution
+from streambound.query.parse.window_functions import framing, ranked
 from streambound.query.scope import is_word, place_of
 from streambound.query.windows import called as called_window
 
@@ -115,11 +115,11 @@ def with_frames(
         return (rows,) if rows.parts else ()
     *shown, kept = done.shown
     done = replace(done, shown=tuple(shown))
-    found = ranked(done, list(conjuncts(kept.value)))
-    if found is None or found[1]:
+    ranks = ranked(done, list(conjuncts(kept.value)))
+    if ranks is None or ranks[1]:
         inliner.refuse("QUALIFY but of a rank", qualify)
         return ()
-    return (replace(rows, done=found[0]),)
+    return (replace(rows, done=ranks[0]),)
 
 
 def with_frames_of_groups(

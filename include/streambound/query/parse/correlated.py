@@ -34,28 +34,26 @@ def without_laterals(joins: Iterable[exp.Join], columns: Columns) -> Iterator[ex
         query = inner.this if isinstance(inner, exp.Subquery) else None
         given = table.args.get("alias")
         name = given.this.name if given is not None and given.this is not None else f"lateral{number}"
-        found_joined = None if query is None else joined(query, name, before, columns)
-        if found_joined is None:
+        lateral = None if query is None else joined(query, name, before, columns)
+        if lateral is None:
             yield join
         else:
             if given is not None and given.args.get("columns"):
-                found_joined.table.args["alias"].set("columns", given.args["columns"])
-            yield _joining(join, found_joined)
+                lateral.table.args["alias"].set("columns", given.args["columns"])
+            yield _joining(join, lateral)
         if (own := alias_of(table)) is not None:
             before.append(own.name.lower())
 
 
-def _joining(join: exp.Join, found_joined: Joined) -> exp.Join:
+def _joining(join: exp.Join, lateral: Joined) -> exp.Join:
     """A join with LATERAL as one with the sub-query alone."""
     side = str(join.args.get("side") or "")
     given = join.args.get("on")
-    on = [*found_joined.on, *([] if given is None or isinstance(given, exp.Boolean) else [given])]
-    outer = side or ("LEFT" if found_joined.always and on else "")
+    on = [*lateral.on, *([] if given is None or isinstance(given, exp.Boolean) else [given])]
+    outer = side or ("LEFT" if lateral.always and on else "")
     if outer and not on:
         outer = ""
-    made = exp.Join(
-        this=found_joined.table, side=outer or None, method="ASOF" if found_joined.latest else None
-    )
+    made = exp.Join(this=lateral.table, side=outer or None, method="ASOF" if lateral.latest else None)
     made.meta.update(join.meta)
     if on:
         made.set("on", exp.and_(*on, copy=True) if len(on) > 1 else on[0])
@@ -80,18 +78,18 @@ def without_scalars(
         valued = query.copy()
         value = exp.Alias(this=plain.copy(), alias=exp.to_identifier("value", quoted=True))
         valued.set("expressions", [value])
-        found_joined = joined(valued, name, around, columns)
+        scalar = joined(valued, name, around, columns)
         counts = any(isinstance(part, exp.Count) for part in plain.walk())
-        if found_joined is None or found_joined.latest:
+        if scalar is None or scalar.latest:
             continue
-        if counts and found_joined.on and (clause == "where" or not isinstance(plain, exp.Count)):
+        if counts and scalar.on and (clause == "where" or not isinstance(plain, exp.Count)):
             # A number of rows is 0 where there is none: what is computed of it may not be NULL, nor fail.
             continue
-        on = exp.and_(*found_joined.on, copy=True) if found_joined.on else None
+        on = exp.and_(*scalar.on, copy=True) if scalar.on else None
         side = "LEFT" if on is not None and clause != "where" else None
-        joins.append(exp.Join(this=found_joined.table, side=side, **({} if on is None else {"on": on})))
+        joins.append(exp.Join(this=scalar.table, side=side, **({} if on is None else {"on": on})))
         column: exp.Expr = at_place(column_of(name, "value"), node)
-        if counts and found_joined.on:
+        if counts and scalar.on:
             column = at_place(exp.Coalesce(this=column, expressions=[exp.Literal.number(0)]), node)
         node.replace(exp.AnyValue(this=column) if grouped and clause != "where" else column)
     return (made, joins) if joins else (select, [])
@@ -134,8 +132,10 @@ def joined(select: exp.Expr, alias: str, around: Collection[str], columns: Colum
     made.meta.update(select.meta)
     own = {name.name.lower() for table in _tables(made) if (name := alias_of(table)) is not None}
 
-    found = [columns(table) for table in _tables(made)]
-    listed = None if any(one is None for one in found) else {name for one in found for name in one or ()}
+    by_table = [columns(table) for table in _tables(made)]
+    listed = (
+        None if any(each is None for each in by_table) else {name for each in by_table for name in each or ()}
+    )
     shown = {item.alias.lower() for item in made.expressions if isinstance(item, exp.Alias)}
 
     def outer(node: exp.Expr) -> list[exp.Column]:
@@ -158,7 +158,7 @@ def joined(select: exp.Expr, alias: str, around: Collection[str], columns: Colum
     limit = made.args.get("limit")
     if asked and any(made.args.get(part) for part in _MORE):
         return None
-    keys = [pair for one in asked if (pair := _equal(one, outer)) is not None]
+    keys = [pair for each in asked if (pair := _equal(each, outer)) is not None]
     always = grouped and made.args.get("group") is None and made.args.get("having") is None
     if grouped and len(keys) < len(asked):
         return None

@@ -22,10 +22,10 @@ from streambound.query.operators import (
     Having,
     Kind,
 )
-from streambound.query.parse.asked import Asked
 from streambound.query.parse.having import having_of
 from streambound.query.parse.names import Items, Names
 from streambound.query.parse.parts import Done, Item, output, value
+from streambound.query.parse.select_list import Asked
 from streambound.query.scope import is_word, place_of
 from streambound.query.windows import SESSIONS, Window, called
 
@@ -100,11 +100,11 @@ def _grouping_sets(
     sets = [frozenset(range(len(keys)))]
 
     def positions(nodes: list[exp.Expr]) -> frozenset[int]:
-        found = []
+        combined = []
         for node in nodes:
             keys.append(_meant(node, names, items))
-            found.append(len(keys) - 1)
-        return frozenset(found)
+            combined.append(len(keys) - 1)
+        return frozenset(combined)
 
     given = [node for node in group.expressions if isinstance(node, clauses)]
     given += [node for part in ("rollup", "cube", "grouping_sets") for node in group.args.get(part) or []]
@@ -270,12 +270,12 @@ class _Group:
 
     def _of_window(self, node: exp.Expr) -> exp.Expr | None:
         """A start or end of the windows of GROUP BY, in whatever words."""
-        found = self._names.window_part(self._named_before(node), [*self._windows, *self._sessions])
+        part = self._names.window_part(self._named_before(node), [*self._windows, *self._sessions])
         if self._sessions and self._names.session_of(node) is not None:
-            found = self._sessions[0], False
-        if found is None:
+            part = self._sessions[0], False
+        if part is None:
             return None
-        window, end = found
+        window, end = part
         if window.session:
             text = blockers.words(node, self._names.inliner.text)
             return value(
@@ -335,19 +335,19 @@ class _Group:
         )
 
     def _numbered(self, node: exp.Expr) -> int:
-        found_called = aggregate(node)
-        if found_called is not None and not found_called.arguments and found_called.kind in READING:
+        call = aggregate(node)
+        if call is not None and not call.arguments and call.kind in READING:
             raise QueryError(
                 f"{blockers.words(node, self._names.inliner.text)} has no argument",
                 place=place_of(node, self._names.inliner.text),
                 accepted=f"a column or an expression within {name_of(node)}(...)",
             )
-        if found_called is None:
+        if call is None:
             raise blockers.blocker(f"the aggregate {name_of(node)}", node, self._names.inliner.text)
-        for part in found_called.arguments:
+        for part in call.arguments:
             for error in blockers.of_expression(part, self._names.inliner.text):
                 raise error
-        return self._aggregate_number(self._asked.aggregate(found_called))
+        return self._aggregate_number(self._asked.aggregate(call))
 
     def _aggregate_number(self, one: Aggregate) -> int:
         return self._aggregates.setdefault(one, len(self._aggregates))

@@ -23,14 +23,14 @@ _OPS: dict[type[exp.Expr], Op] = {
 
 def values_in(node: exp.Expr) -> tuple[int, ...]:
     """The numbers of the aggregates in an expression."""
-    found = (stands_for(column, "value") for column in node.find_all(exp.Column))
-    return tuple(dict.fromkeys(number for number in found if number is not None))
+    numbers = (stands_for(column, "value") for column in node.find_all(exp.Column))
+    return tuple(dict.fromkeys(number for number in numbers if number is not None))
 
 
 def outputs_in(node: exp.Expr) -> tuple[int, ...]:
     """The numbers of the outputs in an expression."""
-    found = (stands_for(column, "output") for column in node.find_all(exp.Column))
-    return tuple(dict.fromkeys(number for number in found if number is not None))
+    numbers = (stands_for(column, "output") for column in node.find_all(exp.Column))
+    return tuple(dict.fromkeys(number for number in numbers if number is not None))
 
 
 def having_of(node: exp.Expr, place: Place) -> Having:

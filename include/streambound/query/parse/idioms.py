@@ -38,7 +38,7 @@ def elements_of(table: exp.Expr) -> exp.Expr | None:
         given = list(call.expressions)
     else:
         return None
-    made = exp.Anonymous(this="ELEMENT", expressions=[one.copy() for one in given])
+    made = exp.Anonymous(this="ELEMENT", expressions=[item.copy() for item in given])
     if (span := span_of(table)) is not None:
         made.meta["span"] = span
     return made
@@ -48,7 +48,7 @@ def with_fields(select: exp.Select) -> exp.Select:
     """What lies within an element, as ``a.ArrayValue.x``, as a field of it: ``a`` is no schema."""
     joined = [join.this for join in select.args.get("joins") or []]
     tables = [*(select.args.get("laterals") or []), *joined]
-    names = {str(one.alias).lower() for one in tables if one.alias and elements_of(one) is not None}
+    names = {str(table.alias).lower() for table in tables if table.alias and elements_of(table) is not None}
     if not names:
         return select
     made = select.copy()
@@ -86,12 +86,12 @@ def with_elements(select: exp.Select) -> exp.Select:
         if not named and not isinstance(node, (exp.Unnest, exp.Explode, exp.ExplodeOuter, exp.Posexplode)):
             return node
         given = node.expressions if isinstance(node, (exp.Anonymous, exp.Unnest)) else [node.this]
-        made = exp.Anonymous(this="ELEMENT", expressions=[one.copy() for one in given])
+        made = exp.Anonymous(this="ELEMENT", expressions=[each.copy() for each in given])
         made.meta.update(node.meta)
         return made
 
     shown = [item.transform(of) for item in select.expressions]
-    if all(one == other for one, other in zip(shown, select.expressions, strict=True)):
+    if all(output == other for output, other in zip(shown, select.expressions, strict=True)):
         return select
     made = select.copy()
     made.meta.update(select.meta)

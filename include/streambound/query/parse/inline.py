@@ -23,12 +23,13 @@ from streambound.query.clock import (
     reads_clock,
 )
 from streambound.query.dialects.grammar import WITHIN, is_system_time
-from streambound.query.dialects.reading import Language
+from streambound.query.dialects.languages import Language
 from streambound.query.expressions import blockers
 from streambound.query.model import Column, Relation
 from streambound.query.parse.composed import as_one, with_frames, with_frames_of_groups
 from streambound.query.parse.correlated import without_laterals, without_scalars
-from streambound.query.parse.fed import fed_relation
+from streambound.query.parse.derived_tables import fed_relation
+from streambound.query.parse.first_rows import first_in_time, first_of_each, limited, without_ranks
 from streambound.query.parse.grouped import grouping, on_keys
 from streambound.query.parse.idioms import (
     is_first,
@@ -42,8 +43,8 @@ from streambound.query.parse.parts import (
     GROUPED,
     NESTED,
     Item,
-    Other,
     Part,
+    ReferencedQuery,
     Rows,
     Source,
     View,
@@ -54,7 +55,6 @@ from streambound.query.parse.parts import (
     unnested,
 )
 from streambound.query.parse.plain import stands_as_it_is
-from streambound.query.parse.ranked import first_in_time, first_of_each, limited, without_ranks
 from streambound.query.parse.semijoins import without_rows
 from streambound.query.parse.sources import Sources
 from streambound.query.parse.substitution import Substitution
@@ -77,7 +77,7 @@ class Inliner:
         language: Language,
         views: Mapping[str, View],
         unlisted: frozenset[str],
-        reader: Callable[[NamedQuery], Other],
+        reader: Callable[[NamedQuery], ReferencedQuery],
     ) -> None:
         self.text, self.catalog, self.language, self.views = sql, catalog, language, views
         self.sources = Sources(self, unlisted, reader)
@@ -452,15 +452,15 @@ class Inliner:
                 if group is not None
                 else product(*(s.parts for s in names.sources))
             )
-            found = [
+            combined = [
                 [self._named(part, items) for part in names.parts(self.in_words(names, items), where, of)]
                 for of in chosen
             ]
             united = group is not None and any(block.distinct and block.parts is group for block in blocks)
             if distinct or united:
-                made.append(Rows(True, tuple(part for parts in found for part in parts)))
+                made.append(Rows(True, tuple(part for parts in combined for part in parts)))
             else:
-                made += [Rows(False, tuple(parts)) for parts in found if parts]
+                made += [Rows(False, tuple(parts)) for parts in combined if parts]
         if distinct:
             made = [Rows(True, tuple(part for rows in made for part in rows.parts))]
         return tuple(rows for rows in made if rows.parts)
@@ -470,19 +470,19 @@ class Inliner:
         earlier: dict[str, exp.Expr] = {}
         made = []
         for _, key, item in items:
-            found = item
+            tree = item
             for column in list(item.find_all(exp.Column)):
                 node = earlier.get(self.key(column.this)) if not column.args.get("table") else None
                 if node is None or isinstance(column.this, exp.Star) or names.knows(column):
                     continue
-                if found is item:
-                    found = exp.Paren(this=item.copy())
-                    found.meta.update(item.meta)
-                    return_to = [c for c in found.find_all(exp.Column) if c == column]
+                if tree is item:
+                    tree = exp.Paren(this=item.copy())
+                    tree.meta.update(item.meta)
+                    return_to = [c for c in tree.find_all(exp.Column) if c == column]
                     for one in return_to:
                         one.replace(at_place(node, one))
-            earlier[key] = found
-            made.append(found)
+            earlier[key] = tree
+            made.append(tree)
         return made
 
     def _named(self, part: Part, items: Items) -> Part:

@@ -15,8 +15,8 @@ from streambound.query.dialects.grammar import WITHIN, is_system_time, span_of
 from streambound.query.differences import band, microseconds, plain
 from streambound.query.expressions import blockers
 from streambound.query.model import Kind
-from streambound.query.parse.declared import STAMPS
-from streambound.query.parse.joining import alternatives, sought_after, without_missing, without_nulls
+from streambound.query.parse.ddl import STAMPS
+from streambound.query.parse.joins import alternatives, sought_after, without_missing, without_nulls
 from streambound.query.parse.parts import (
     Item,
     Part,
@@ -130,8 +130,8 @@ class Names:
             if is_star(inner):
                 return not any(inner.find(exp.Star).args.values())
             if isinstance(inner, exp.Column):
-                found = self._column(source, self.inliner.key(inner.this))
-                shown |= set() if found is None else {found}
+                column = self._column(source, self.inliner.key(inner.this))
+                shown |= set() if column is None else {column}
         return len(shown) == len(source.names or ())
 
     def parts(self, items: Sequence[exp.Expr], where: Sequence[exp.Expr], of: tuple[Part, ...]) -> list[Part]:
@@ -305,9 +305,9 @@ class Names:
     def session_of(self, node: exp.Expr) -> Window | None:
         """The sessions whose start or end a column is, where FROM puts rows into sessions."""
         at = self.resolve(node) if isinstance(node, exp.Column) and self.knows(node) else None
-        found = None if at is None else self.sources[at[0]].parts[0].columns[at[1]].value
-        if isinstance(found, exp.Anonymous) and str(found.this) in SESSIONS:
-            gap, *longest = (int(given.name) for given in found.expressions[1:])
+        value = None if at is None else self.sources[at[0]].parts[0].columns[at[1]].value
+        if isinstance(value, exp.Anonymous) and str(value.this) in SESSIONS:
+            gap, *longest = (int(given.name) for given in value.expressions[1:])
             stamp = None if at is None else self._stamp_of(at[0])
             return Window("SESSION", stamp, gap, node, longest=longest[0] if longest else None)
         return None
@@ -322,8 +322,8 @@ class Names:
         if at is None:
             return False
         part = self.sources[at[0]].parts[0]
-        found = part.columns[at[1]].value
-        return isinstance(found, exp.Column) and self._names_time(part, found, buckets=False)
+        value = part.columns[at[1]].value
+        return isinstance(value, exp.Column) and self._names_time(part, value, buckets=False)
 
     def of_time(self, column: exp.Column) -> bool:
         """Whether a column is computed of an application timestamp, or of a bucket of one."""
@@ -350,11 +350,11 @@ class Names:
         if at is None or any(side.startswith(("LEFT", "RIGHT", "FULL", "ASOF")) for side in self.sides):
             return True
         for part in self.sources[at[0]].parts:
-            found = part.columns[at[1]].value
-            if not isinstance(found, exp.Column):
+            value = part.columns[at[1]].value
+            if not isinstance(value, exp.Column):
                 return True
-            column = self.inliner.column_of(found)
-            if column is None or (column.nullable and not self.inliner.is_timestamp(found)):
+            column = self.inliner.column_of(value)
+            if column is None or (column.nullable and not self.inliner.is_timestamp(value)):
                 return True
         return False
 
@@ -362,8 +362,8 @@ class Names:
         """Which column of a source is the timestamp of its stream, under another name."""
         wanted = (table.args["alias"].name, name)
         for number, item in enumerate(source.parts[0].columns):
-            found = item.value
-            if isinstance(found, exp.Column) and (found.table, found.name) == wanted:
+            value = item.value
+            if isinstance(value, exp.Column) and (value.table, value.name) == wanted:
                 return number
         return None
 
@@ -424,9 +424,9 @@ class Names:
             if windows and owner in ("WINDOW", "SESSION_WINDOW") and name in ("START", "END"):
                 return windows[0], name == "END"
             return None
-        if (found := part_called(node)) is not None:
-            named = [window for window in windows if window.session == found[0].session]
-            return None if not named else (named[0], found[1])
+        if (called := part_called(node)) is not None:
+            named = [window for window in windows if window.session == called[0].session]
+            return None if not named else (named[0], called[1])
         if (window := called_window(node)) is not None:
             same = [one for one in windows if one.size == window.size and one.session == window.session]
             return (same[0], False) if same else None
@@ -598,23 +598,27 @@ class Names:
                 raise unknown_column(message, column.name, place, names, meant(column.name, names))
             return None if at is None else (of[0], at)
         sources = enumerate(self.sources)
-        found = [(i, at) for i, s in sources if (at := self._only(s, key, column)) is not None]
-        if not found:
-            found = [(i, at) for i, s in enumerate(self.sources) if (at := self._pseudo(s, key)) is not None]
+        candidates = [(i, at) for i, s in sources if (at := self._only(s, key, column)) is not None]
+        if not candidates:
+            candidates = [
+                (i, at) for i, s in enumerate(self.sources) if (at := self._pseudo(s, key)) is not None
+            ]
         if key in self.merged:
-            found = [pair for pair in found if pair[0] == self.merged[key]]
-        if len(found) > 1:
+            candidates = [pair for pair in candidates if pair[0] == self.merged[key]]
+        if len(candidates) > 1:
             # What SEMI and ANTI look at is not shown.
-            found = [pair for pair in found if self.sides[pair[0]] not in ("SEMI", "ANTI")] or found
-        if len(found) > 1:
-            owners = [self.sources[i].key for i, _ in found]
+            candidates = [
+                pair for pair in candidates if self.sides[pair[0]] not in ("SEMI", "ANTI")
+            ] or candidates
+        if len(candidates) > 1:
+            owners = [self.sources[i].key for i, _ in candidates]
             raise QueryError(
                 f"the column {column.name} is ambiguous",
                 place=place_of(column, self.inliner.text),
                 accepted=" or ".join(f"{owner}.{column.name}" for owner in owners),
                 fix=f"write {owners[0]}.{column.name}",
             )
-        return found[0] if found else None
+        return candidates[0] if candidates else None
 
     def _pseudo(self, source: Source, key: str) -> int | None:
         """ksqlDB's ROWTIME and Timeplus' _tp_time: the application timestamp under another name."""

@@ -9,7 +9,7 @@ from sqlglot import expressions as exp
 
 from streambound.query.catalog import Catalog
 from streambound.query.dialects.grammar import MOVED, PUT_IN, SPAN, span_of
-from streambound.query.dialects.reading import Language
+from streambound.query.dialects.languages import Language
 from streambound.query.operators import Operator
 
 
@@ -135,10 +135,8 @@ class Rows:
         """The same rows with the names of others."""
 
         def of(items: tuple[Item, ...]) -> tuple[Item, ...]:
-            found_items = [
-                replace(item, name=n.name, key=n.key) for n, item in zip(names, items, strict=False)
-            ]
-            return (*found_items, *items[len(found_items) :])
+            renamed = [replace(item, name=n.name, key=n.key) for n, item in zip(names, items, strict=False)]
+            return (*renamed, *items[len(renamed) :])
 
         return self.with_items(of)
 
@@ -153,7 +151,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class Other:
+class ReferencedQuery:
     """The query of another text, the views around it, the relations of its text, and its dialect."""
 
     query: View

@@ -16,15 +16,15 @@ from streambound.query.catalog import Catalog, NamedQuery
 from streambound.query.clock import CLOCK
 from streambound.query.dialects.grammar import LIMITED
 from streambound.query.dialects.guess import language_of
-from streambound.query.dialects.reading import Language, parts, statements
+from streambound.query.dialects.languages import Language, parts, statements
 from streambound.query.dialects.statements import Written
 from streambound.query.dialects.tokens import token_place, tokens
 from streambound.query.expressions import blockers
-from streambound.query.parse.declared import Wrong, completed, declared, with_stamps
+from streambound.query.parse.ddl import Wrong, completed, declared, with_stamps
+from streambound.query.parse.definitions import Standing, State, tokens_of
 from streambound.query.parse.inline import Inliner
-from streambound.query.parse.nested import with_paths
-from streambound.query.parse.parts import Other, Rows, View
-from streambound.query.parse.standing import Standing, State, tokens_of
+from streambound.query.parse.nested_columns import with_paths
+from streambound.query.parse.parts import ReferencedQuery, Rows, View
 from streambound.query.registry import metadata
 from streambound.query.scope import place_of
 from streambound.query.syntax import refuse_gaps, refuse_nesting, syntax_error
@@ -77,13 +77,13 @@ class Script:
         Raises:
             QueryError: there is none, or there are several.
         """
-        found = [asked for asked in self.queries if name is None or asked.name == name]
-        if len(found) == 1:
-            return found[0]
+        named = [asked for asked in self.queries if name is None or asked.name == name]
+        if len(named) == 1:
+            return named[0]
         known = ", ".join(asked.name for asked in self.queries)
         if name is not None:
             raise QueryError(f"there is no query {name} in the text", accepted=known)
-        place = token_place(self.sql, self._second()) if len(found) > 1 else None
+        place = token_place(self.sql, self._second()) if len(named) > 1 else None
         raise QueryError(
             f"found {len(self.queries)} statements" if self.queries else "found 0 statements",
             place=place,
@@ -125,15 +125,13 @@ class Script:
             return tree, catalog, _ORDERED
         return tree, catalog, _unevaluated(inliner)
 
-    def _inlined(self, query: NamedQuery) -> Other:
+    def _inlined(self, query: NamedQuery) -> ReferencedQuery:
         """A query that this text names, which stands in another one."""
-        found_script = script(query.sql, self.given, query.dialect)
-        asked = found_script.chosen(None)
+        inner = script(query.sql, self.given, query.dialect)
+        asked = inner.chosen(None)
         if asked.error is not None or asked.tree is None:
             raise copy(asked.error) if asked.error is not None else QueryError("it asks nothing")
-        return Other(
-            View(asked.tree, asked.columns), asked.views, found_script.catalog, found_script.language
-        )
+        return ReferencedQuery(View(asked.tree, asked.columns), asked.views, inner.catalog, inner.language)
 
 
 def _unevaluated(inliner: Inliner) -> str | None:
@@ -158,13 +156,13 @@ def script(sql: str, catalog: Catalog, dialect: str | None) -> Script:
         QueryError: it has no tokens of that dialect, or is nested too deeply.
     """
     language, guessed = language_of(sql, dialect, metadata(sql))
-    found = tokens(sql, language)
-    refuse_nesting(sql, found)
-    split = parts(found)
+    token_list = tokens(sql, language)
+    refuse_nesting(sql, token_list)
+    split = parts(token_list)
     if len(split) == 1:
         # Where nothing else is there, what the parser would pass over in silence is told first.
-        refuse_gaps(sql, found, language)
-    read = statements(found, sql, language)
+        refuse_gaps(sql, token_list, language)
+    read = statements(token_list, sql, language)
     if language.name == "spark":
         read = _from_elsewhere(read, catalog)
     written = [one for one in read if isinstance(one, Written)]
@@ -176,11 +174,11 @@ def script(sql: str, catalog: Catalog, dialect: str | None) -> Script:
         if isinstance(one, ParseError):
             standing.not_understood(_part_of(split, one))
         else:
-            _note_statement(standing, states, ignored, one, tokens_of(one, found))
+            _note_statement(standing, states, ignored, one, tokens_of(one, token_list))
     tables_of = [one for one in _tables(written) if id(one) not in ignored]
     own = {one.name.name.lower() for one in written if one.name is not None and one.table is not None}
-    found_tables, wrong = declared(tables_of, trees, language)
-    known_catalog = completed(catalog, found_tables, own, wrong)
+    script_tables, wrong = declared(tables_of, trees, language)
+    known_catalog = completed(catalog, script_tables, own, wrong)
     _placed(wrong, tables_of, sql)
     known_catalog = with_stamps(known_catalog, trees)
     queries: list[Asked] = []
@@ -249,23 +247,23 @@ def _from_elsewhere(read: list[Written | ParseError], catalog: Catalog) -> list[
 
 
 def _note_statement(
-    standing: Standing, states: dict[int, State], ignored: set[int], written: Written, found: list[Token]
+    standing: Standing, states: dict[int, State], ignored: set[int], written: Written, stream: list[Token]
 ) -> None:
     """Note what a statement defines, drops or changes, and what stood before it."""
     states[id(written)] = standing.state()
     if written.table is None or written.name is None:
-        if found and written.kind == "other":
-            standing.passed(found)
+        if stream and written.kind == "other":
+            standing.passed(stream)
         return
     if written.table.kind == "sink":
         return
-    if not standing.kept(written, found):
+    if not standing.kept(written, stream):
         ignored.add(id(written))
         return
     view = None
     if written.tree is not None and not (_reads_source(written.tree) and written.table.columns):
         view = View(written.tree, _columns(written))
-    standing.defined(written, found, view)
+    standing.defined(written, stream, view)
     if (like := written.table.options.get("like", "").lower()) in standing.unclear:
         standing.unclear.setdefault(
             written.name.name.lower(), f"is like {like}, which {standing.unclear[like]}"
@@ -310,10 +308,10 @@ def _reads_source(tree: exp.Expr) -> bool:
 
 def _unused(name: str, queries: list[Asked]) -> str:
     taken = {asked.name for asked in queries}
-    found, number = name, 2
-    while found in taken:
-        found, number = f"{name} {number}", number + 1
-    return found
+    candidate, number = name, 2
+    while candidate in taken:
+        candidate, number = f"{name} {number}", number + 1
+    return candidate
 
 
 def _refused(sql: str, written: Written) -> UnsupportedError:

@@ -10,6 +10,7 @@ from sqlglot import expressions as exp
 
 from streambound.errors import Place, QueryError, UnsupportedError, meant, together
 from streambound.query.catalog import Catalog
+from streambound.query.column_types import NULL, Family, Type
 from streambound.query.computing.translate import formula_of
 from streambound.query.computing.typed import NotComputed
 from streambound.query.dialects.grammar import SPAN
@@ -25,7 +26,6 @@ from streambound.query.parse.parts import Latest, Partners
 from streambound.query.ring import BOOLEANS, INTEGERS
 from streambound.query.scope import describe, is_word, place_of
 from streambound.query.statement import AsOf, Guard, Selection
-from streambound.query.values import NULL, Family, Type
 
 _ALLOWED_PARTS = {"expressions", "distinct", "from_", "joins", "where"}
 _PART_NAMES = {
@@ -69,7 +69,7 @@ def selection(
     _refuse_select_clauses(select, sql)
     occurrences, ons = _from(select, sql, catalog)
     further = [tuple(_occurrence(table, sql, catalog) for table in one.tables) for one in partners]
-    scope = Expressions(sql, (*occurrences, *(o for found_occurrences in further for o in found_occurrences)))
+    scope = Expressions(sql, (*occurrences, *(o for group in further for o in group)))
     where = select.args.get("where")
     missing: list[UnsupportedError] = []
 
@@ -96,12 +96,12 @@ def selection(
     ring = INTEGERS if select.args.get("distinct") is None else BOOLEANS
     base = Query(name, sql, ring, outputs, known_occurrences[: len(occurrences)], ())
     guards, start = [], len(occurrences)
-    for one, found, condition in zip(partners, further, conditions[1 : len(partners) + 1], strict=True):
+    for one, inner, condition in zip(partners, further, conditions[1 : len(partners) + 1], strict=True):
         own = replace(
-            base, ring=BOOLEANS, select=(), occurrences=known_occurrences[start : start + len(found)]
+            base, ring=BOOLEANS, select=(), occurrences=known_occurrences[start : start + len(inner)]
         )
         guards.append(Guard(own, condition, one.negated, one.outer, place_of(one.node, sql)))
-        start += len(found)
+        start += len(inner)
     asked = zip(as_of, conditions[len(partners) + 1 :], strict=True)
     return Selection(base, conditions[0], tuple(guards), tuple(replace(a, where=c) for a, c in asked), shown)
 
@@ -115,12 +115,12 @@ def _as_of(latest: Latest, scope: Expressions) -> AsOf:
     place = place_of(latest.node, scope.sql)
 
     def attribute(node: exp.Expr) -> Attribute:
-        found_attribute, offset = scope.shifted(node) if not scope.computes(node) else (scope.term(node), 0)
+        time_attribute, offset = scope.shifted(node) if not scope.computes(node) else (scope.term(node), 0)
         if offset:
             raise UnsupportedError("an as-of join by a time with an offset is not supported yet", place=place)
-        if not isinstance(found_attribute, Attribute):
-            raise UnsupportedError(f"an as-of join by {found_attribute} is not supported yet", place=place)
-        return found_attribute
+        if not isinstance(time_attribute, Attribute):
+            raise UnsupportedError(f"an as-of join by {time_attribute} is not supported yet", place=place)
+        return time_attribute
 
     def time(node: exp.Expr) -> Attribute | None:
         return None if isinstance(node, exp.Null) else attribute(node)

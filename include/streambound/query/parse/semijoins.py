@@ -45,12 +45,12 @@ def partners_of(
     rows = inliner.correlated(query, outer)
     if not rows or inliner.refused:
         return []
-    if any(not one.plain for one in rows):
+    if any(not row.plain for row in rows):
         if any(map(_reads_around, rows)):
             inliner.refuse("a correlated sub-query that is more than joins and filters", condition)
             return []
         rows = (inliner.fed(rows, "sub_query"),)
-    parts = [part for one in rows for part in one.parts]
+    parts = [part for row in rows for part in row.parts]
     if len(parts) > 1 and not negated:
         inliner.refuse("a UNION in EXISTS or IN", condition)
         return []
@@ -82,9 +82,9 @@ def _in_time(inliner: Inliner, part: Part) -> Part:
     def over(node: exp.Expr) -> set[str]:
         return {column.table for column in node.find_all(exp.Column)}
 
-    split = [one for condition in part.conditions for one in conjuncts(condition)]
-    local = tuple(one for one in split if over(one) <= own)
-    rest = [one for one in split if not over(one) <= own]
+    split = [conjunct for condition in part.conditions for conjunct in conjuncts(condition)]
+    local = tuple(each for each in split if over(each) <= own)
+    rest = [each for each in split if not over(each) <= own]
     said = [*rest, *(item.value for item in part.columns)]
     asked = {
         (column.table, column.name): column

@@ -10,19 +10,20 @@ from sqlglot import expressions as exp
 
 from streambound.errors import QueryError, UnsupportedError, meant
 from streambound.query.catalog import Catalog, NamedQuery
+from streambound.query.column_types import Family, parse_type
 from streambound.query.dialects.grammar import span_of
 from streambound.query.expressions import blockers
 from streambound.query.model import Column, Kind, Relation
-from streambound.query.parse.declared import COMPUTED
+from streambound.query.parse.ddl import COMPUTED
 from streambound.query.parse.idioms import (
     elements_of,
 )
 from streambound.query.parse.names import Names
-from streambound.query.parse.nested import is_path
+from streambound.query.parse.nested_columns import is_path
 from streambound.query.parse.parts import (
     Item,
-    Other,
     Part,
+    ReferencedQuery,
     Rows,
     Source,
     View,
@@ -33,7 +34,6 @@ from streambound.query.parse.parts import (
 )
 from streambound.query.parse.substitution import Substitution
 from streambound.query.scope import place_of
-from streambound.query.values import Family, parse_type
 from streambound.query.windows import Window, tabled
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Sources:
     """
 
     def __init__(
-        self, inliner: Inliner, unlisted: frozenset[str], reader: Callable[[NamedQuery], Other]
+        self, inliner: Inliner, unlisted: frozenset[str], reader: Callable[[NamedQuery], ReferencedQuery]
     ) -> None:
         self._inliner, self._unlisted, self._reader = inliner, unlisted, reader
         # Queries of other texts that are being put in place of their names.
@@ -204,18 +204,18 @@ class Sources:
         place, before = place_of(table, self._inliner.text), len(self._inliner.refused)
         self._others.append(named_query)
         try:
-            found = self._reader(named_query)
-            if found.language is not self._inliner.language:
-                titles = f"{found.language.title}, and this query in {self._inliner.language.title}"
+            script = self._reader(named_query)
+            if script.language is not self._inliner.language:
+                titles = f"{script.language.title}, and this query in {self._inliner.language.title}"
                 raise QueryError(f"it is written in {titles}", fix="write both in one dialect")
             span = span_of(table)
             scope: dict[str, View] = {}
-            for name, view in found.views.items():
+            for name, view in script.views.items():
                 scope[name] = View(moved(view.tree, span), view.columns, scope)
-            tree = moved(found.query.tree, span)
-            self._declare(found.catalog, [tree, *(view.tree for view in scope.values())])
+            tree = moved(script.query.tree, span)
+            self._declare(script.catalog, [tree, *(view.tree for view in scope.values())])
             blocks = self._inliner.query(tree, scope, taken, (table.args.get("alias") or table).name)
-            return self._renamed(blocks, found.query.columns)
+            return self._renamed(blocks, script.query.columns)
         except QueryError as error:
             if isinstance(error, UnsupportedError) and error.place is not None:
                 raise

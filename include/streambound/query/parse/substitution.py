@@ -94,10 +94,10 @@ class Substitution:
         at = self.scope.resolve(whole) if self.scope.knows(whole) else None
         if at is None:
             return None
-        found = self.parts[at[0]].columns[at[1]].value
-        if isinstance(found, exp.Null):
-            return found.copy()
-        made = exp.Dot(this=at_place(found, column), expression=column.this.copy())
+        value = self.parts[at[0]].columns[at[1]].value
+        if isinstance(value, exp.Null):
+            return value.copy()
+        made = exp.Dot(this=at_place(value, column), expression=column.this.copy())
         if (span := span_of(column)) is not None:
             made.meta["span"] = span
         return made
@@ -120,10 +120,10 @@ class Substitution:
         at = self.scope.resolve(whole) if self.scope.knows(whole) else None
         if at is None:
             return None
-        found = self.parts[at[0]].columns[at[1]].value
-        if isinstance(found, exp.Anonymous) and str(found.this) in (START, END):
-            made = at_place(found, column)
+        value = self.parts[at[0]].columns[at[1]].value
+        if isinstance(value, exp.Anonymous) and str(value.this) in (START, END):
+            made = at_place(value, column)
             made.set("this", END if column.name.lower() in ("end", "window_end") else START)
             return made
-        known = isinstance(found, exp.Null) or stands_for(found, "value") is not None
-        return at_place(found, column) if known or self.scope.is_window(found) else None
+        known = isinstance(value, exp.Null) or stands_for(value, "value") is not None
+        return at_place(value, column) if known or self.scope.is_window(value) else None

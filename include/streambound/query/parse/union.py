@@ -12,6 +12,7 @@ from sqlglot import parse_one
 
 from streambound.errors import Place, QueryError, UnsupportedError, meant, together
 from streambound.query.catalog import Catalog
+from streambound.query.column_types import NULL, Family, Type, common_type
 from streambound.query.computing.translate import formula_of
 from streambound.query.computing.typed import NotComputed
 from streambound.query.dialects.tokens import token_place, tokens
@@ -27,7 +28,6 @@ from streambound.query.parse.select import keyword_place, refuse_clauses, select
 from streambound.query.ring import BOOLEANS, INTEGERS
 from streambound.query.scope import BOOLEAN, DOUBLE, INTEGER, place_of
 from streambound.query.statement import Block, Selection
-from streambound.query.values import NULL, Family, Type, common_type
 from streambound.query.windows import SESSIONS
 
 ACCEPTED = "SELECT statements joined by UNION ALL or UNION"
@@ -42,8 +42,8 @@ def blocks_of(node: exp.Expr, sql: str, catalog: Catalog, name: str) -> tuple[Bl
         UnsupportedError: another statement or set operation.
     """
     if isinstance(node, exp.Select):
-        found_selection = selection(node, sql, catalog, name)
-        return (Block(found_selection.base.ring, (found_selection,)),)
+        read = selection(node, sql, catalog, name)
+        return (Block(read.base.ring, (read,)),)
     if isinstance(node, exp.Subquery) and not node.alias:
         refuse_clauses(node, _PARTS, ACCEPTED, sql)
         return blocks_of(node.this, sql, catalog, name)
@@ -123,18 +123,18 @@ def _of_equal_width(blocks: tuple[Block, ...], sql: str) -> tuple[Block, ...]:
         selections = (s for block in blocks if block.then is None for s in block.selections)
         raise together([error for s in selections for error in _over_several(s, sql)])
 
-    def of(found_selection: Selection) -> Selection:
+    def of(narrow: Selection) -> Selection:
         made: list[Output] = []
         places = list[int]()
-        for item, outputs in groupby(found_selection.base.select, key=lambda output: output.item):
+        for item, outputs in groupby(narrow.base.select, key=lambda output: output.item):
             own = list(outputs)
             places += range(len(made), len(made) + len(own))
             first, less = own[0], widths[item] - len(own)
-            nothing = Constant(None, "NULL", found_selection.base.type_of(first.term))
+            nothing = Constant(None, "NULL", narrow.base.type_of(first.term))
             own += [replace(first, name=f"{first.name}_{n}", term=nothing, moved=0) for n in range(less)]
             made += [replace(one, within=True) for one in own] if widths[item] > 1 else own
-        base = replace(found_selection.base, select=tuple(made))
-        return replace(found_selection, base=base, shown=_shown_at(found_selection, places))
+        base = replace(narrow.base, select=tuple(made))
+        return replace(narrow, base=base, shown=_shown_at(narrow, places))
 
     return tuple(
         replace(block, selections=_of_one_type([of(s) for s in block.selections]))
@@ -344,9 +344,9 @@ def _of_value(number: int, done: Done, base: Query) -> Type:
 _OWN_TYPES = (OfGroup.COUNT, OfGroup.MEAN, OfGroup.LIST, OfGroup.SKETCH)
 
 
-def _over_several(found_selection: Selection, sql: str) -> Iterator[UnsupportedError]:
+def _over_several(read: Selection, sql: str) -> Iterator[UnsupportedError]:
     """The outputs that are expressions over several tuples: others of the union have no columns for them."""
-    for place in dict.fromkeys(output.place for output in found_selection.base.select if output.within):
+    for place in dict.fromkeys(output.place for output in read.base.select if output.within):
         what = "in a UNION an expression over several streams is not supported yet"
         yield UnsupportedError(what, place=place, text=sql, accepted="expressions over one stream each")
 
@@ -377,17 +377,17 @@ def outputs(blocks: tuple[Block, ...]) -> tuple[tuple[str, Type], ...]:
     if not all(block.plain for block in blocks):
         return _common(blocks)
     first, *others = (s.base for block in blocks for s in block.selections)
-    found = list(first.outputs)
+    columns = list(first.outputs)
     for query in others:
         place = query.select[0].place if query.select else Place(1, 1)
-        if len(query.select) != len(found):
+        if len(query.select) != len(columns):
             raise QueryError(
-                f"UNION of {len(found)} and {len(query.select)} columns",
+                f"UNION of {len(columns)} and {len(query.select)} columns",
                 place=place,
                 accepted="the same number of columns in each SELECT",
             )
         for number, output in enumerate(query.select):
-            name, kind = found[number]
+            name, kind = columns[number]
             both = common_type(kind, query.type_of(output.term))
             if both is None:
                 raise QueryError(
@@ -396,28 +396,28 @@ def outputs(blocks: tuple[Block, ...]) -> tuple[tuple[str, Type], ...]:
                     place=output.place,
                     accepted=f"a {kind.family.value}",
                 )
-            found[number] = name, both
-    for number, (_, kind) in enumerate(found):
+            columns[number] = name, both
+    for number, (_, kind) in enumerate(columns):
         _refuse_rounded(blocks, number, kind)
-    return tuple(found)
+    return tuple(columns)
 
 
 def _common(blocks: tuple[Block, ...]) -> tuple[tuple[str, Type], ...]:
     first, *others = (block.outputs for block in blocks)
-    found = list(first)
+    types = list(first)
     for block, other in zip(blocks[1:], others, strict=True):
         place = block.selections[0].base.occurrences[0].place
-        if len(other) != len(found):
+        if len(other) != len(types):
             raise QueryError(
-                f"UNION of {len(found)} and {len(other)} columns",
+                f"UNION of {len(types)} and {len(other)} columns",
                 place=place,
                 accepted="the same number of columns in each SELECT",
             )
-        found = [
+        types = [
             (name, common_type(kind, theirs) or kind)
-            for (name, kind), (_, theirs) in zip(found, other, strict=True)
+            for (name, kind), (_, theirs) in zip(types, other, strict=True)
         ]
-    return tuple(found)
+    return tuple(types)
 
 
 def _refuse_rounded(blocks: tuple[Block, ...], number: int, kind: Type) -> None:

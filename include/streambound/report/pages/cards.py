@@ -61,9 +61,9 @@ class Card:
             aside = min(text_width(line.right, bold=True), room * 0.6)
             room -= aside + SPACE
             end = x + self.width - PADDING
-            yield words(line.right, end, height, aside, bold=True, anchor="end", colour=ACCENT, told=False)
+            yield words(line.right, end, height, aside, bold=True, anchor="end", colour=ACCENT, titled=False)
         bold, muted = line.bold, not line.bold
-        yield words(line.content, x + PADDING, height, room, bold=bold, muted=muted, told=False)
+        yield words(line.content, x + PADDING, height, room, bold=bold, muted=muted, titled=False)
 
 
 def lines_of(content: str, width: float, most: int, right: str = "", bold: bool = False) -> list[Line]:
@@ -100,11 +100,11 @@ class Placed:
 def stacked(cards: Sequence[Card], x: float, top: float, height: float, gap: float) -> list[Placed]:
     """Cards below each other, in the middle of a height."""
     y = top + (height - stack_height(cards, gap)) / 2
-    found = []
+    placed = []
     for card in cards:
-        found.append(Placed(card, x, y))
+        placed.append(Placed(card, x, y))
         y += card.height + gap
-    return found
+    return placed
 
 
 def stack_height(cards: Sequence[Card], gap: float) -> float:

@@ -97,13 +97,13 @@ def sparkline(peaks: Sequence[int], bound: int | None) -> str:
         round(SPARK_HEIGHT - room * units / top) for units in (peaks if len(peaks) > 1 else [*peaks] * 2)
     ]
     corners = " ".join(f"{round(step * place)} {height}" for place, height in enumerate(heights))
-    told = f"{min(peaks, default=0):,} to {units_text(most)}"
+    label = f"{min(peaks, default=0):,} to {units_text(most)}"
     return element(
         "svg",
         {
             "class": "spark" if bound is None else "spark far" if far else "spark bound",
             "role": "img",
-            "aria-label": told,
+            "aria-label": label,
         },
         *([element("path", {"d": f"M{corners}"})] if peaks else []),
     )

@@ -72,13 +72,13 @@ def words(
     muted: bool = False,
     anchor: str | None = None,
     colour: str = LINE,
-    told: bool = True,
+    titled: bool = True,
 ) -> Markup:
     """A line of text at a baseline, cut to a width in pixels.
 
     Args:
         anchor: the side of the text that is at ``x``: ``middle`` or ``end``, else its start.
-        told: the full text is a title of what was cut.
+        titled: the full text is a title of what was cut.
     """
     shown = cut(content, width, size, bold)
     return element(
@@ -92,7 +92,7 @@ def words(
             "fill-opacity": 0.75 if muted else None,
             "text-anchor": anchor,
         },
-        *([said(content)] if told and shown != content else []),
+        *([said(content)] if titled and shown != content else []),
         text(shown),
     )
 
@@ -113,21 +113,21 @@ def cut(content: str, width: float, size: int = 12, bold: bool = False) -> str:
 
 def wrapped(content: str, width: float, lines: int, size: int = 12) -> list[str]:
     """The text on so many lines at most, comparisons whole; the last holds the rest, which may not fit."""
-    found, line = list[str](), ""
+    wrapped_lines, line = list[str](), ""
     pending = deque(_SIGNS.sub(_KEPT_TOGETHER, " ".join(content.split())).split(" "))
-    while pending and len(found) < lines - 1:
+    while pending and len(wrapped_lines) < lines - 1:
         if "\u00a0" in pending[0] and text_width(pending[0], size) > width:
             # A comparison that is too long for a line.
             pending.extendleft(reversed(pending.popleft().split("\u00a0")))
         longer = f"{line} {pending[0]}".strip()
         if line and text_width(longer, size) > width:
-            found.append(line)
+            wrapped_lines.append(line)
             line = ""
         else:
             line = longer
             pending.popleft()
     rest = " ".join((line, *pending)).strip()
-    return [*found, rest] if rest else found
+    return [*wrapped_lines, rest] if rest else wrapped_lines
 
 
 def text_width(content: str, size: int = 12, bold: bool = False) -> float:

@@ -39,10 +39,10 @@ def lineage_picture(nodes: Sequence[Node], edges: Sequence[tuple[str, str]]) -> 
 
     Edges that close a circle are not followed.
     """
-    known = {node.key: node for node in nodes}
-    into: dict[str, list[str]] = {key: [] for key in known}
+    by_key = {node.key: node for node in nodes}
+    into: dict[str, list[str]] = {key: [] for key in by_key}
     for source, target in edges:
-        if source in known and target in known:
+        if source in by_key and target in by_key:
             into[target].append(source)
     depth = _depths(nodes, into)
     rows = _rows(nodes, into, depth)
@@ -64,25 +64,25 @@ def lineage_picture(nodes: Sequence[Node], edges: Sequence[tuple[str, str]]) -> 
         },
         *(_edge(places[source], places[target]) for target in into for source in into[target]),
         *_headings(last, any(node.kind == "answer" for node in nodes)),
-        *(_node(known[key], *places[key]) for key in sorted(places, key=lambda one: places[one])),
+        *(_node(by_key[key], *places[key]) for key in sorted(places, key=lambda name: places[name])),
     )
 
 
 def _depths(nodes: Sequence[Node], into: Mapping[str, Sequence[str]]) -> dict[str, int]:
     """How many steps each node is from what it is made of; a circle counts as none."""
-    found: dict[str, int] = {}
+    depths: dict[str, int] = {}
     kinds = {node.key: node.kind for node in nodes}
 
     def depth(key: str) -> int:
-        if key not in found:
-            found[key] = 0
+        if key not in depths:
+            depths[key] = 0
             if kinds[key] != "stream":
-                found[key] = 1 + max(map(depth, into[key]), default=0)
-        return found[key]
+                depths[key] = 1 + max(map(depth, into[key]), default=0)
+        return depths[key]
 
     for key in kinds:
         depth(key)
-    return found
+    return depths
 
 
 def _rows(
@@ -99,22 +99,22 @@ def _rows(
                 if source not in below:
                     below.add(source)
                     waiting.append(source)
-        return tuple(sorted(streams[one] for one in below if one in streams)), depth[key], key
+        return tuple(sorted(streams[item] for item in below if item in streams)), depth[key], key
 
-    found = {key: float(row) for row, key in enumerate(sorted(queries, key=rank))}
+    rows = {key: float(row) for row, key in enumerate(sorted(queries, key=rank))}
     for node in nodes:
         if node.kind == "answer":
-            found[node.key] = next((found[key] for key in into[node.key] if key in found), 0.0)
+            rows[node.key] = next((rows[key] for key in into[node.key] if key in rows), 0.0)
     readers: dict[str, list[float]] = {key: [] for key in streams}
     for key in queries:
         for source in into[key]:
             if source in readers:
-                readers[source].append(found[key])
+                readers[source].append(rows[key])
     least = 0.0
-    for key in sorted(streams, key=lambda one: (_mean(readers[one], len(queries)), streams[one])):
-        found[key] = max(_mean(readers[key], len(queries)), least)
-        least = found[key] + 1
-    return found
+    for key in sorted(streams, key=lambda name: (_mean(readers[name], len(queries)), streams[name])):
+        rows[key] = max(_mean(readers[key], len(queries)), least)
+        least = rows[key] + 1
+    return rows
 
 
 def _mean(rows: Sequence[float], otherwise: float) -> float:

@@ -10,7 +10,6 @@ from markupsafe import Markup
 
 from streambound.compiler import Planned
 from streambound.query.model import Kind, Occurrence
-from streambound.report.kept import Explained, Kept, PlanWords, What, explained
 from streambound.report.pages.cards import (
     Card,
     Line,
@@ -23,6 +22,7 @@ from streambound.report.pages.cards import (
 )
 from streambound.report.pages.drawing import LINE, picture, text_width, words
 from streambound.report.pages.markup import element
+from streambound.report.plan_words import Explained, Kept, PlanWords, What, explained
 from streambound.report.sizes import units_text
 from streambound.report.verdicts import part_text, plan_text
 from streambound.synopsis.flow import Leaf, Node, nodes
@@ -77,13 +77,13 @@ def plan_picture(job: Planned) -> str:
     Of many parts, tables and columns the first are drawn, and how many more there are is said; the
     description has them all, as ``streambound explain`` prints them.
     """
-    found_explained = explained(job) if job.verdict.bounded else _none(job)
-    parts = _parts(job, found_explained)
-    answer = _answer(job, found_explained)
-    title = f"How {job.name} is evaluated" if found_explained.parts else f"{job.name} has no plan"
-    described = plan_text(job) if job.verdict.bounded else found_explained.sentence
+    explained_plan = explained(job) if job.verdict.bounded else _none(job)
+    parts = _parts(job, explained_plan)
+    answer = _answer(job, explained_plan)
+    title = f"How {job.name} is evaluated" if explained_plan.parts else f"{job.name} has no plan"
+    described = plan_text(job) if job.verdict.bounded else explained_plan.sentence
     height = max(sum(part.height for part in parts) + 2 * GAP * (len(parts) - 1), answer.height)
-    below = _below(found_explained)
+    below = _below(explained_plan)
     total = height + 2 * MARGIN + (HEADING if below else 0.0)
     drawn = list(_drawn(parts, Placed(answer, ANSWER_X, MARGIN + (height - answer.height) / 2)))
     if below:
@@ -100,25 +100,25 @@ def _none(job: Planned) -> Explained:
     )
 
 
-def _below(found_explained: Explained) -> str:
-    more = len(found_explained.parts) - PARTS
+def _below(explained_plan: Explained) -> str:
+    more = len(explained_plan.parts) - PARTS
     return f"and {more:,} more parts" if more > 0 else ""
 
 
-def _parts(job: Planned, found_explained: Explained) -> list[_Part]:
+def _parts(job: Planned, explained_plan: Explained) -> list[_Part]:
     """What is drawn: a plan each, or all streams before the sentence that says why there is none."""
     occurrences = tuple({o.alias: o for o in job.statement.occurrences}.values())
-    if not found_explained.parts:
-        return [_bare(occurrences, found_explained.sentence)]
+    if not explained_plan.parts:
+        return [_bare(occurrences, explained_plan.sentence)]
     if job.node is not None:
-        return [_part(_leaves(job.node), plan, "") for plan in found_explained.parts]
-    several = len(found_explained.parts) > 1
-    pairs = list(zip(job.parts, found_explained.parts, strict=True))[:PARTS]
+        return [_part(_leaves(job.node), plan, "") for plan in explained_plan.parts]
+    several = len(explained_plan.parts) > 1
+    pairs = list(zip(job.parts, explained_plan.parts, strict=True))[:PARTS]
     return [
         _part(
             query.occurrences,
             plan,
-            f"part {number} of {len(found_explained.parts)}: {part_text(query)}" if several else "",
+            f"part {number} of {len(explained_plan.parts)}: {part_text(query)}" if several else "",
         )
         for number, (query, plan) in enumerate(pairs, start=1)
     ]
@@ -126,7 +126,7 @@ def _parts(job: Planned, found_explained: Explained) -> list[_Part]:
 
 def _leaves(node: Node) -> tuple[Occurrence, ...]:
     """What a tree reads: the occurrences in its leaves, but those of rows that another node makes."""
-    leaves = [one for one in nodes(node) if isinstance(one, Leaf)]
+    leaves = [item for item in nodes(node) if isinstance(item, Leaf)]
     return tuple(
         {
             o.alias: o
@@ -160,8 +160,8 @@ def _part(occurrences: Sequence[Occurrence], plan: PlanWords, heading: str) -> _
     if len(plan.kept) > CARDS:
         boxes.append(_Box(_more(plan.kept[CARDS:]), ()))
     # What passes and is told in the same words is one box.
-    for told in dict.fromkeys(role.fate for role in roles.values() if role.fate):
-        boxes.append(_passing(told, tuple(alias for alias, role in roles.items() if role.fate == told)))
+    for fate in dict.fromkeys(role.fate for role in roles.values() if role.fate):
+        boxes.append(_passing(fate, tuple(alias for alias, role in roles.items() if role.fate == fate)))
     order = {alias: number for number, alias in enumerate(streams)}
     places: dict[int | None, float] = {}
     boxes.sort(key=lambda box: _place(box, order, places))
@@ -223,9 +223,9 @@ def _kept(kept: Kept) -> Card:
     title = {What.TUPLES: f"what is kept of {kept.title}", What.WINDOW: f"window of {kept.title}"}.get(
         kept.what, kept.title
     )
-    wide = text_width(kept.size, bold=True) > KEPT_WIDTH * 0.45
-    lines = lines_of(title, KEPT_WIDTH, 3, "" if wide else kept.size, bold=True)
-    if wide:
+    exceeds = text_width(kept.size, bold=True) > KEPT_WIDTH * 0.45
+    lines = lines_of(title, KEPT_WIDTH, 3, "" if exceeds else kept.size, bold=True)
+    if exceeds:
         lines += lines_of(kept.size, KEPT_WIDTH, 3, bold=True)
     if kept.pending:
         lines += lines_of(f"while {', '.join(kept.pending)} may still come", KEPT_WIDTH, 1)
@@ -244,17 +244,17 @@ def _more(kept: Sequence[Kept]) -> Card:
     return Card(KEPT_WIDTH, (Line(f"and {len(kept):,} more", bold=True),))
 
 
-def _answer(job: Planned, found_explained: Explained) -> Card:
+def _answer(job: Planned, explained_plan: Explained) -> Card:
     names = [name for name, _ in job.statement.outputs]
     shown = names[:COLUMNS] + [f"and {len(names) - COLUMNS:,} more columns"] * (len(names) > COLUMNS)
     sign = "DISTINCT" if job.statement.projection == "eliminating" else ""
     lines = [Line("answer", sign, bold=True), *map(Line, shown)]
-    if len(found_explained.parts) > 1:
-        lines += lines_of(f"put together from {len(found_explained.parts):,} parts", ANSWER_WIDTH, 2)
-    elif found_explained.parts and found_explained.parts[0].joins:
-        lines += [Line("joined on", bold=True), *lines_of(found_explained.parts[0].joins, ANSWER_WIDTH, 6)]
-    if found_explained.size:
-        most = "nothing" if job.units == 0 else f"at most {found_explained.size}"
+    if len(explained_plan.parts) > 1:
+        lines += lines_of(f"put together from {len(explained_plan.parts):,} parts", ANSWER_WIDTH, 2)
+    elif explained_plan.parts and explained_plan.parts[0].joins:
+        lines += [Line("joined on", bold=True), *lines_of(explained_plan.parts[0].joins, ANSWER_WIDTH, 6)]
+    if explained_plan.size:
+        most = "nothing" if job.units == 0 else f"at most {explained_plan.size}"
         lines += [Line("state in all", bold=True), *lines_of(most, ANSWER_WIDTH, 4)]
     return Card(ANSWER_WIDTH, tuple(lines))
 
@@ -288,5 +288,7 @@ def _body(part: _Part, top: float, height: float, answer: Placed) -> Iterator[Ma
             yield arrow(at.exit, answer.entry, dashed=not box.kept)
         x, y = at.exit
         # Above where its own arrow begins.
-        yield from (bow(by_number[one].exit, (x, y - 10)) for one in box.inputs if one in by_number)
-    yield from (one.drawn() for one in (*placed, *boxes))
+        yield from (
+            bow(by_number[operand].exit, (x, y - 10)) for operand in box.inputs if operand in by_number
+        )
+    yield from (item.drawn() for item in (*placed, *boxes))

@@ -40,7 +40,7 @@ def rows_chart(bars: Sequence[Bar], *, large: bool = False, name: str = "") -> s
         return drawn
     most = max((bar.rows or 0 for bar in bars), default=0)
     ends = dict.fromkeys([bars[0].name, bars[len(bars) // 2].name, bars[-1].name])
-    spans = (element("span", None, text(one)) for one in ends)
+    spans = (element("span", None, text(end)) for end in ends)
     top = element("figcaption", None, text(f"Rows by partition, at most {most:,}"))
     scale = element("div", {"class": "scale", "aria-hidden": "true"}, *spans)
     return element("figure", {"class": "rows-chart"}, top, drawn, scale)
@@ -92,13 +92,13 @@ def _bars(bars: Sequence[Bar], left: float, right: float, upper: float, lower: f
             "fill-opacity": 0.25 if unread else None,
         }
         counted = "not readable" if bar.rows is None else f"{bar.rows:,} rows"
-        told = f"{bar.name}: {counted}{', failed' if bar.failed else ''}"
-        yield element("rect", size, said(told))
+        label = f"{bar.name}: {counted}{', failed' if bar.failed else ''}"
+        yield element("rect", size, said(label))
         if bar.failed:
-            yield _cross(x, max(lower - height - 4, upper - 1), min(max(width / 2, 2.0), 4.0), told)
+            yield _cross(x, max(lower - height - 4, upper - 1), min(max(width / 2, 2.0), 4.0), label)
 
 
-def _cross(x: float, y: float, size: float, told: str) -> Markup:
+def _cross(x: float, y: float, size: float, label: str) -> Markup:
     far = f"{2 * size:.1f}"
     lines = f"M{x - size:.1f},{y - size:.1f} l{far},{far} m0,-{far} l-{far},{far}"
-    return element("path", {"d": lines, "stroke": WRONG, "stroke-width": 1.6, "fill": "none"}, said(told))
+    return element("path", {"d": lines, "stroke": WRONG, "stroke-width": 1.6, "fill": "none"}, said(label))

@@ -56,13 +56,13 @@ class WitnessStory:
         if not self.has_example:
             missing = element("p", {"class": "missing"}, text(self.story.missing))
             return element("section", {"class": "witness"}, *paragraphs, missing)
-        told = (
+        intro = (
             "Two histories of the streams may look alike to a small memory. These differ in a tuple or two,"
             " and after the same continuation their answers differ: whoever answers right has remembered"
             " the difference."
         )
         paragraphs += [
-            element("p", None, text(told)),
+            element("p", None, text(intro)),
             *self._static(),
             element("div", {"class": "histories"}, *map(self._history, (0, 1))),
             self._table("Then, in both, comes", [(event, True) for event in self.story.continuation]),
@@ -76,30 +76,30 @@ class WitnessStory:
     def _difference(self) -> str:
         if (grouped := self._group()) is not None:
             return grouped
-        one, other = (_number(history.answers) for history in self.story.histories)
-        if one != other:
-            return f"After history A it brings {one}, after history B {other}."
-        return f"After either history it brings {one}, but not the same."
+        left, right = (_number(history.answers) for history in self.story.histories)
+        if left != right:
+            return f"After history A it brings {left}, after history B {right}."
+        return f"After either history it brings {left}, but not the same."
 
     def _group(self) -> str | None:
         """What a number of a group becomes in either history; None where the answers are no groups."""
         keys, names = self.story.keys, self.story.outputs
         if keys is None:
             return None
-        one, other = (_becoming(history.answers, keys) for history in self.story.histories)
-        for key in dict.fromkeys((*one, *other)):
-            rows = one.get(key), other.get(key)
+        left, right = (_becoming(history.answers, keys) for history in self.story.histories)
+        for key in dict.fromkeys((*left, *right)):
+            rows = left.get(key), right.get(key)
             for column in (n for n in range(len(names)) if n not in keys):
                 values = [None if row is None else (row[column],) for row in rows]
                 if values[0] != values[1]:
                     of = " and ".join(f"{names[k]} = {_value(v)}" for k, v in zip(keys, key, strict=True))
                     first, second = (
                         f"becomes {_value(row[column])}"
-                        if (row := found.get(key)) is not None
+                        if (row := side.get(key)) is not None
                         else "is taken back"
-                        if key in found
+                        if key in side
                         else "does not change"
-                        for found in (one, other)
+                        for side in (left, right)
                     )
                     what = f"{names[column]} for {of}" if of else names[column]
                     return f"{what} {first} after history A, and {second} after history B."
@@ -114,16 +114,16 @@ class WitnessStory:
 
     def _table(self, caption: str, events: Events) -> Markup:
         """Events one a row; a history without any says so."""
-        found = list(events)
-        dated = any(self._moment(event) is not None for event, _ in found)
-        apart = not all(shared for _, shared in found)
+        listed = list(events)
+        dated = any(self._moment(event) is not None for event, _ in listed)
+        apart = not all(shared for _, shared in listed)
         headings = [*(["Time"] if dated else ["#"]), "Stream", "Tuple", *(["In which"] if apart else [])]
         rows = [
-            self._row(number, event, shared, dated, apart) for number, (event, shared) in enumerate(found, 1)
+            self._row(number, event, shared, dated, apart) for number, (event, shared) in enumerate(listed, 1)
         ]
         if not rows:
             rows, headings = [[text("nothing has arrived")]], ["Stream"]
-        marked = {number: "differs" for number, (_, shared) in enumerate(found) if not shared}
+        marked = {number: "differs" for number, (_, shared) in enumerate(listed) if not shared}
         return table(caption, headings, rows, "events", marked)
 
     def _row(
@@ -146,9 +146,7 @@ class WitnessStory:
         caption = f"Answers after {'AB'[number]}"
         if not answers:
             return table(caption, ["Answer"], [[text("no new answer")]], "answers")
-        counted = any(
-            answer.count != 1 for other_history in self.story.histories for answer in other_history.answers
-        )
+        counted = any(answer.count != 1 for each in self.story.histories for answer in each.answers)
         headings = [*self.story.outputs, *(["Times"] if counted else [])]
         rows = [_cells(answer, counted) for answer in answers[:SHOWN]]
         markups = [table(caption, headings, rows, "answers")]
@@ -178,11 +176,11 @@ def _becoming(
     counts: dict[tuple[Any, ...], int] = {}
     for answer in answers:
         counts[answer.row] = counts.get(answer.row, 0) + answer.count
-    found: dict[tuple[Any, ...], tuple[Any, ...] | None] = {}
+    by_row: dict[tuple[Any, ...], tuple[Any, ...] | None] = {}
     for row, count in counts.items():
         key = tuple(row[k] for k in keys)
-        found[key] = row if count > 0 else found.get(key)
-    return found
+        by_row[key] = row if count > 0 else by_row.get(key)
+    return by_row
 
 
 def _when(moment: object) -> str:
@@ -214,5 +212,5 @@ def witness_story(job: Decided, slots: int = SLOTS, seconds: float = SECONDS) ->
 def _mentioned(statement: Statement, relation: str) -> tuple[str, ...]:
     """The columns of a relation that matter, in the order of the catalog."""
     used = statement.columns(relation)
-    (found_relation,) = {o.relation for o in statement.occurrences if o.relation.name == relation}
-    return tuple(column.name for column in found_relation.columns if column.name in used)
+    (mentioned,) = {o.relation for o in statement.occurrences if o.relation.name == relation}
+    return tuple(column.name for column in mentioned.columns if column.name in used)

@@ -13,7 +13,7 @@ from math import log
 
 from markupsafe import Markup
 
-from streambound.approximate.nightly.advice import Share, kept_by_size
+from streambound.approximate.nightly.advice import SharesAtSize, kept_by_size
 from streambound.approximate.nightly.night import Night
 from streambound.approximate.policies import POLICIES
 from streambound.report.pages.drawing import LINE, picture, said, words
@@ -43,19 +43,19 @@ def trade_off_chart(night: Night) -> str:
     Raises:
         DataError: there were no results on the held-out days.
     """
-    found = kept_by_size(night)
-    lines = _lines(found, night.possible)
+    by_size = kept_by_size(night)
+    lines = _lines(by_size, night.possible)
     most = max(y for line in lines for _, y in line.points)
     step = next((number for number in TICKS if most <= 5 * number), 0.25)
     top = min(step * -int(-most // step), 1.0) or step
-    frame = _Frame(found[0].of.size, found[-1].of.size, top)
-    parts = [*_axes(found, frame, step), *_curves(lines, frame), *_chosen(found, frame)]
+    frame = _Frame(by_size[0].of.size, by_size[-1].of.size, top)
+    parts = [*_axes(by_size, frame, step), *_curves(lines, frame), *_chosen(by_size, frame)]
     parts += _names(lines, frame)
     best = "; ".join(
-        f"{share.of.size:,} tuples: {share.of.choice.policy} {share.kept:.1%}" for share in found
+        f"{share.of.size:,} tuples: {share.of.choice.policy} {share.kept:.1%}" for share in by_size
     )
     described = f"Chosen of the policies: {best}. The optimum: " + ", ".join(
-        f"{share.optimum:.1%}" for share in found
+        f"{share.optimum:.1%}" for share in by_size
     )
     return picture(WIDTH, HEIGHT, f"What caches of {night.query} keep", described, parts)
 
@@ -76,28 +76,28 @@ class _Frame:
         return LOWER - (LOWER - UPPER) * share / self.top
 
 
-def _lines(found: Sequence[Share], possible: int) -> list[_Line]:
+def _lines(by_size: Sequence[SharesAtSize], possible: int) -> list[_Line]:
     """The optimum, then the policies; of HEEB the best alpha."""
     kept: dict[str, dict[int, float]] = {}
-    for share in found:
+    for share in by_size:
         for judged in share.of.judged:
             at = kept.setdefault(judged.contender.policy, {})
             at[share.of.size] = max(at.get(share.of.size, 0.0), judged.kept / possible)
     order = {policy: number for number, policy in enumerate(POLICIES)}
     points = {policy: tuple(sorted(at.items())) for policy, at in kept.items()}
     by_points = sorted(points, key=lambda policy: (points[policy], order[policy]))
-    optimum = _Line("optimum", -1, tuple((one.of.size, one.optimum) for one in found))
+    optimum = _Line("optimum", -1, tuple((item.of.size, item.optimum) for item in by_size))
     groups = [(same, list(names)) for same, names in groupby(by_points, key=points.__getitem__)]
     return [optimum, *(_Line(", ".join(names), order[names[0]], same) for same, names in groups)]
 
 
-def _axes(found: Sequence[Share], frame: _Frame, step: float) -> Iterator[Markup]:
+def _axes(by_size: Sequence[SharesAtSize], frame: _Frame, step: float) -> Iterator[Markup]:
     faint: dict[str, Value] = {"stroke": LINE, "stroke-opacity": 0.18}
     for number in range(round(frame.top / step) + 1):
         y = frame.y(number * step)
         yield element("line", {"x1": LEFT, "y1": y, "x2": RIGHT, "y2": y, **faint})
         yield words(f"{number * step:.0%}", LEFT - 8, y + 4, 50, size=11, anchor="end")
-    for share in found:
+    for share in by_size:
         x = frame.x(share.of.size)
         yield element(
             "line", {"x1": x, "y1": LOWER, "x2": x, "y2": LOWER + 5, "stroke": LINE, "stroke-opacity": 0.5}
@@ -127,8 +127,8 @@ def _curves(lines: Sequence[_Line], frame: _Frame) -> Iterator[Markup]:
             yield element("circle", dot, markup)
 
 
-def _chosen(found: Sequence[Share], frame: _Frame) -> Iterator[Markup]:
-    for share in found:
+def _chosen(by_size: Sequence[SharesAtSize], frame: _Frame) -> Iterator[Markup]:
+    for share in by_size:
         x, y = frame.x(share.of.size), frame.y(share.kept)
         if share.of.half:
             above, below = min(share.kept + share.of.half, frame.top), max(share.kept - share.of.half, 0.0)

@@ -66,10 +66,10 @@ def share_of_first(kept_until: Integers, warmup: int) -> float:
         kept_until: see ``JoiningDecisions``.
     """
     steps = kept_until.shape[1]
-    held = np.zeros((len(kept_until), steps + 1), np.int64)
+    in_cache = np.zeros((len(kept_until), steps + 1), np.int64)
     for stream, until in enumerate(kept_until):
         # Cached after the steps born .. until - 1.
-        held[stream, :steps] += 1
-        np.subtract.at(held[stream], until, 1)
-    cached = np.cumsum(held, axis=1)[:, warmup:steps]
+        in_cache[stream, :steps] += 1
+        np.subtract.at(in_cache[stream], until, 1)
+    cached = np.cumsum(in_cache, axis=1)[:, warmup:steps]
     return float(cached[0].sum() / max(cached.sum(), 1))

@@ -53,24 +53,24 @@ class Cell:
         return self.mean + (self.interval or 0.0)
 
 
-def half_interval(found: Floats) -> float | None:
+def half_interval(results: Floats) -> float | None:
     """Half of the 95% interval of the mean of independent runs.
 
     >>> round(half_interval(np.array([1.0, 2.0, 3.0])), 3)
     2.484
     """
-    runs = len(found)
+    runs = len(results)
     if runs < 2:
         return None
-    return float(stdtrit(runs - 1, 0.975) * found.std(ddof=1) / np.sqrt(runs))
+    return float(stdtrit(runs - 1, 0.975) * results.std(ddof=1) / np.sqrt(runs))
 
 
 def by_cell(counted: Iterable[Counted]) -> dict[tuple[str, str, int], Floats]:
     """The results of all runs, in order of the runs, by configuration, policy and size."""
-    found: dict[tuple[str, str, int], list[tuple[int, float]]] = {}
+    runs_by_cell: dict[tuple[str, str, int], list[tuple[int, float]]] = {}
     for each in counted:
-        found.setdefault((each.config, each.policy, each.size), []).append((each.run, each.results))
-    return {key: np.array([results for _, results in sorted(runs)]) for key, runs in found.items()}
+        runs_by_cell.setdefault((each.config, each.policy, each.size), []).append((each.run, each.results))
+    return {key: np.array([results for _, results in sorted(runs)]) for key, runs in runs_by_cell.items()}
 
 
 def shares(counted: Iterable[Counted], whole: str) -> list[Counted]:
@@ -80,12 +80,12 @@ def shares(counted: Iterable[Counted], whole: str) -> list[Counted]:
     0.75
     """
     every = list(counted)
-    known = {(each.config, each.size, each.run): each.results for each in every if each.policy == whole}
-    found = []
+    by_run = {(each.config, each.size, each.run): each.results for each in every if each.policy == whole}
+    relative = []
     for each in every:
-        if of := known.get((each.config, each.size, each.run)):
-            found.append(each._replace(results=each.results / of))
-    return found
+        if of := by_run.get((each.config, each.size, each.run)):
+            relative.append(each._replace(results=each.results / of))
+    return relative
 
 
 def cells(counted: Iterable[Counted]) -> list[Cell]:

@@ -16,7 +16,7 @@ from streambound.approximate.kernels.arrays import Floats
 from streambound.approximate.models.distribution import normal, uniform
 from streambound.approximate.models.independent import Trend
 from streambound.approximate.models.lifetimes import exp
-from streambound.approximate.models.markov import Walk
+from streambound.approximate.models.markov import RandomWalk
 from streambound.approximate.tables import control_points, interpolated, table
 from streambound.simulator.configurations import CONFIGURATIONS, R_BOUND, S_BOUND
 from streambound.simulator.ecb import caching_ecb, joining_ecb
@@ -79,7 +79,7 @@ def _joining(partner_bound: int, value: int) -> Floats:
 
 def _h1(drift: int, offsets: Any) -> Floats:
     span = int(offsets[0]), int(offsets[-1])
-    made = table(Walk(drift, normal(1.0)), START, exp(10), span, first=True)
+    made = table(RandomWalk(drift, normal(1.0)), START, exp(10), span, first=True)
     return np.array([made.at(0, int(value)) for value in offsets])
 
 

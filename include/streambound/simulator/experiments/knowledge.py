@@ -42,8 +42,8 @@ def _fitted(given: References | Streams, warmup: int) -> tuple[Model, ...]:
 
 def _named(model: str, count: int) -> tuple[Model, ...]:
     if model in CONFIGURATIONS:
-        found = CONFIGURATIONS[model]()
-        return found[:1] if count == 1 else found
+        models = CONFIGURATIONS[model]()
+        return models[:1] if count == 1 else models
     if not Path(model).exists() and not Path(model).suffix:
         raise DataError(
             f"the model {model!r} is unknown",
@@ -61,12 +61,12 @@ def value_windows(given: Streams, models: tuple[Model, ...]) -> Integers | None:
     if len(models) != given.count or not all(isinstance(each, Trend) and each.slope for each in models):
         return None
     values = whole(given.values)[given.arrivals]
-    found = np.full(values.shape, -1, np.int64)
-    for stream, other in np.argwhere(given.partners):
-        model = models[other]
+    windows = np.full(values.shape, -1, np.int64)
+    for stream, partner in np.argwhere(given.partners):
+        model = models[partner]
         assert isinstance(model, Trend)
-        found[stream] = np.maximum(found[stream], _last_reached(model, values[stream]))
-    return found
+        windows[stream] = np.maximum(windows[stream], _last_reached(model, values[stream]))
+    return windows
 
 
 def _last_reached(model: Trend, values: Integers) -> Integers:

@@ -40,6 +40,6 @@ def looking_ahead(run: int, steps: int = STEPS) -> Iterator[Counted]:
         yield Counted(CONFIG, "flow-expect", ahead, run, float(results))
     for name in COMPARED:
         assert name in policies_of("floor")
-        (found,) = row(given, name, [SIZE], memory)
+        (counted,) = row(given, name, [SIZE], memory)
         for ahead in AHEAD:
-            yield Counted(CONFIG, name, ahead, run, found)
+            yield Counted(CONFIG, name, ahead, run, counted)

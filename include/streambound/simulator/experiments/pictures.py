@@ -106,14 +106,14 @@ def banded(axes: Any, cells: Sequence[Cell], label: str, **style: Any) -> None:
 
 def bars(counted: Sequence[Counted], path: Path) -> None:
     """Figure 8: all policies beside each other, by configuration."""
-    found_cells = cells(counted)
-    configs = list(dict.fromkeys(cell.config for cell in found_cells))
-    policies = [name for name in ("opt-offline", "flow-expect", *JOINED[1:]) if _has(found_cells, name)]
+    averaged = cells(counted)
+    configs = list(dict.fromkeys(cell.config for cell in averaged))
+    policies = [name for name in ("opt-offline", "flow-expect", *JOINED[1:]) if _has(averaged, name)]
     figure = _figure(9.0)
     axes = figure.add_subplot()
     width = 0.8 / len(policies)
     for at, policy in enumerate(policies):
-        mine = [cell for cell in found_cells if cell.policy == policy]
+        mine = [cell for cell in averaged if cell.policy == policy]
         axes.bar(
             [configs.index(cell.config) + (at - (len(policies) - 1) / 2) * width for cell in mine],
             [cell.mean for cell in mine],
@@ -132,17 +132,17 @@ def bars(counted: Sequence[Counted], path: Path) -> None:
     figure.savefig(path, dpi=150)
 
 
-def _has(found_cells: Sequence[Cell], policy: str) -> bool:
-    return any(cell.policy == policy for cell in found_cells)
+def _has(averaged: Sequence[Cell], policy: str) -> bool:
+    return any(cell.policy == policy for cell in averaged)
 
 
 def _allocation(counted: Sequence[Counted], path: Path) -> None:
     """Figure 14: the share of R in HEEB's cache."""
-    found_cells = cells(counted)
+    averaged = cells(counted)
     figure = _figure(7.0)
     axes = figure.add_subplot()
     for name in VARIED:
-        banded(axes, [cell for cell in found_cells if cell.config == name], name)
+        banded(axes, [cell for cell in averaged if cell.config == name], name)
     _labelled(axes, CACHED, "share of R's tuples in the cache")
     axes.set_ylim(0, 1)
     axes.set_title(f"Figure 14: HEEB's memory, TOWER, {_runs(counted)}, 95% intervals", fontsize=11)
@@ -152,12 +152,12 @@ def _allocation(counted: Sequence[Counted], path: Path) -> None:
 
 def _looking_ahead(counted: Sequence[Counted], path: Path) -> None:
     """Figure 19, as shares of the optimum in the same run; the others do not look ahead."""
-    found_cells = cells(each for each in shares(counted, "opt-offline") if each.policy != "opt-offline")
+    averaged = cells(each for each in shares(counted, "opt-offline") if each.policy != "opt-offline")
     figure = _figure(7.0)
     axes = figure.add_subplot()
-    draw(axes, found_cells)
+    draw(axes, averaged)
     _labelled(axes, "look-ahead of FlowExpect (steps)", "share of OPT-OFFLINE's in the same run")
-    lowest = min(cell.low for cell in found_cells)
+    lowest = min(cell.low for cell in averaged)
     axes.set_ylim(float(np.floor(10 * lowest) / 10), 1)
     axes.set_title(f"Figure 19: FLOOR, 500 steps, size 20, {_runs(counted)}, 95% intervals", fontsize=11)
     axes.legend(fontsize=8)

@@ -55,8 +55,8 @@ def temperatures() -> Integers:
 
     The file names their source and licence.
     """
-    found = np.loadtxt(Path(__file__).with_name("melbourne.csv"))
-    return np.asarray(np.round(10 * found), np.int64)
+    degrees = np.loadtxt(Path(__file__).with_name("melbourne.csv"))
+    return np.asarray(np.round(10 * degrees), np.int64)
 
 
 @lru_cache(maxsize=4)
@@ -87,11 +87,11 @@ def _shocked(model: Autoregression, observed: Integers, draws: np.random.Generat
     shocks = off[1:] - model.phi * off[:-1]
     months = phase // MONTH
     by_month = [shocks[months[1:] == month] for month in range(months.max() + 1)]
-    now, found = off[0], [off[0]]
+    now, shocked = off[0], [off[0]]
     for month in months[1:]:
         now = model.phi * now + draws.choice(by_month[month])
-        found.append(now)
-    return np.round(np.array(found) + model.means[phase]).astype(np.int64)
+        shocked.append(now)
+    return np.round(np.array(shocked) + model.means[phase]).astype(np.int64)
 
 
 # Policies run at the same time, and sizes have alphas in common.

@@ -29,14 +29,14 @@ JUDGED = (
 
 def report(counted: Sequence[Counted]) -> list[str]:
     """The report's lines, in Markdown."""
-    known = {(cell.config, cell.policy, cell.size): cell for cell in cells(counted)}
+    all_cells = {(cell.config, cell.policy, cell.size): cell for cell in cells(counted)}
     runs = by_cell(counted)
     lines: list[str] = []
-    for config in dict.fromkeys(config for config, policy, _ in known if policy in RIVALS):
+    for config in dict.fromkeys(config for config, policy, _ in all_cells if policy in RIVALS):
         if config in ("tower", "roof", "floor", "walk"):
-            lines += [f"## {config.upper()}", "", *_joined(config, known, runs), ""]
-    if ("real", "lru", 10) in known:
-        lines += ["## REAL", "", *_real(known), ""]
+            lines += [f"## {config.upper()}", "", *_joined(config, all_cells, runs), ""]
+    if ("real", "lru", 10) in all_cells:
+        lines += ["## REAL", "", *_real(all_cells), ""]
     return lines
 
 
@@ -46,32 +46,32 @@ def ranges(sizes: Iterable[int], of: Sequence[int]) -> str:
     >>> ranges([1, 2, 3, 7], [1, 2, 3, 5, 7])
     '1-3, 7'
     """
-    wanted, found, run = set(sizes), [], list[int]()
+    wanted, spans, run = set(sizes), [], list[int]()
     for size in [*of, None]:
         if size is not None and size in wanted:
             run.append(size)
         elif run:
-            found.append(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}")
+            spans.append(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}")
             run = []
-    return ", ".join(found) or "none"
+    return ", ".join(spans) or "none"
 
 
-def _joined(config: str, known: Cells, runs: dict[tuple[str, str, int], Floats]) -> Iterator[str]:
-    every = sorted({size for name, policy, size in known if (name, policy) == (config, "heeb")})
+def _joined(config: str, by_cell: Cells, runs: dict[tuple[str, str, int], Floats]) -> Iterator[str]:
+    every = sorted({size for name, policy, size in by_cell if (name, policy) == (config, "heeb")})
     sizes = [size for size in every if size >= LEAST_SIZE] or every
     for rival in RIVALS:
-        if (config, rival, sizes[0]) not in known:
+        if (config, rival, sizes[0]) not in by_cell:
             continue
-        ours = {size: known[config, "heeb", size] for size in sizes}
-        theirs = {size: known[config, rival, size] for size in sizes}
+        ours = {size: by_cell[config, "heeb", size] for size in sizes}
+        theirs = {size: by_cell[config, rival, size] for size in sizes}
         apart = [size for size in sizes if ours[size].low > theirs[size].high]
         yield f"- HEEB over {rival.upper()}, intervals apart: sizes {ranges(apart, sizes)}."
         if rest := [size for size in sizes if size not in apart]:
-            yield f"  {_why(config, rival, rest, sizes, known, runs)}"
-    best = {size: known[config, "opt-offline", size].mean for size in sizes}
-    near = [size for size in sizes if known[config, "heeb", size].mean >= NEAR * best[size]]
+            yield f"  {_why(config, rival, rest, sizes, by_cell, runs)}"
+    best = {size: by_cell[config, "opt-offline", size].mean for size in sizes}
+    near = [size for size in sizes if by_cell[config, "heeb", size].mean >= NEAR * best[size]]
     yield f"- HEEB within {1 - NEAR:.0%} of OPT-offline: sizes {ranges(near, sizes)}."
-    if (config, "heeb-adaptive", sizes[0]) in known:
+    if (config, "heeb-adaptive", sizes[0]) in by_cell:
         yield f"- {_adaptive(config, every, runs)}"
 
 
@@ -80,24 +80,24 @@ def _why(
     rival: str,
     rest: Sequence[int],
     sizes: Sequence[int],
-    known: Cells,
+    by_cell: Cells,
     runs: dict[tuple[str, str, int], Floats],
 ) -> str:
     """What there was to win where intervals overlap, and what the same runs say pair by pair."""
-    shares = {
-        name: [known[config, name, size].mean / known[config, "opt-offline", size].mean for size in rest]
+    parts = {
+        name: [by_cell[config, name, size].mean / by_cell[config, "opt-offline", size].mean for size in rest]
         for name in ("heeb", rival)
     }
     ahead = [
         size for size in rest if _surely_positive(runs[config, "heeb", size] - runs[config, rival, size])
     ]
     equal = [size for size in rest if (runs[config, "heeb", size] == runs[config, rival, size]).all()]
-    told = (
-        f"They overlap at {ranges(rest, sizes)}: there HEEB has {min(shares['heeb']):.1%} to "
-        f"{max(shares['heeb']):.1%} of OPT-offline's results and {rival.upper()} {min(shares[rival]):.1%} to "
-        f"{max(shares[rival]):.1%}. By pairs of runs HEEB is ahead (95%) at {ranges(ahead, sizes)}"
+    sentence = (
+        f"They overlap at {ranges(rest, sizes)}: there HEEB has {min(parts['heeb']):.1%} to "
+        f"{max(parts['heeb']):.1%} of OPT-offline's results and {rival.upper()} {min(parts[rival]):.1%} to "
+        f"{max(parts[rival]):.1%}. By pairs of runs HEEB is ahead (95%) at {ranges(ahead, sizes)}"
     )
-    return told + (f", and both are equal in every run at {ranges(equal, sizes)}." if equal else ".")
+    return sentence + (f", and both are equal in every run at {ranges(equal, sizes)}." if equal else ".")
 
 
 def _surely_positive(differences: Floats) -> bool:
@@ -115,7 +115,7 @@ def _adaptive(config: str, sizes: Sequence[int], runs: dict[tuple[str, str, int]
     )
 
 
-def _real(known: Cells) -> Iterator[str]:
+def _real(by_cell: Cells) -> Iterator[str]:
     shown = (
         "lru",
         "lfu-perfect",
@@ -126,17 +126,17 @@ def _real(known: Cells) -> Iterator[str]:
         "heeb-seasonal",
         "lfd",
     )
-    sizes = sorted({size for config, policy, size in known if (config, policy) == ("real", "lru")})
+    sizes = sorted({size for config, policy, size in by_cell if (config, policy) == ("real", "lru")})
     yield f"| hits, size | {' | '.join(shown)} | best fixed alpha of AR(1) |"
     yield "|" + "---|" * (len(shown) + 2)
     for size in sizes:
-        hits = " | ".join(f"{known['real', name, size].mean:.0f}" for name in shown)
-        name = max(FIXED_ALPHA, key=lambda name: known["real", name, size].mean)
-        yield f"| {size} | {hits} | {known['real', name, size].mean:.0f} (alpha {FIXED_ALPHA[name]}) |"
+        hits = " | ".join(f"{by_cell['real', name, size].mean:.0f}" for name in shown)
+        name = max(FIXED_ALPHA, key=lambda name: by_cell["real", name, size].mean)
+        yield f"| {size} | {hits} | {by_cell['real', name, size].mean:.0f} (alpha {FIXED_ALPHA[name]}) |"
     yield ""
     for name in JUDGED:
-        yield f"- {_against_classics('real', name, sizes, known)}"
-    yield f"- {_bicubic(sizes, known)}"
+        yield f"- {_against_classics('real', name, sizes, by_cell)}"
+    yield f"- {_bicubic(sizes, by_cell)}"
     yield ""
     yield (
         "The paper has HEEB lead with alpha = k (the size) and an AR(1). Why it need not: courses of "
@@ -150,13 +150,14 @@ def _real(known: Cells) -> Iterator[str]:
         (SHOCKS, "Drawn from it with the real shocks of the same month"),
     ):
         for name in ("heeb", "heeb-seasonal"):
-            yield f"- {title}: {_against_classics(config, name, sizes, known)}"
+            yield f"- {title}: {_against_classics(config, name, sizes, by_cell)}"
 
 
-def _bicubic(sizes: Sequence[int], known: Cells) -> str:
+def _bicubic(sizes: Sequence[int], by_cell: Cells) -> str:
     """What 25 control points cost, or gain, in hits."""
     gains = {
-        size: known["real", "heeb-25-points", size].mean - known["real", "heeb", size].mean for size in sizes
+        size: by_cell["real", "heeb-25-points", size].mean - by_cell["real", "heeb", size].mean
+        for size in sizes
     }
     return (
         f"25 control points instead of all values: {max(gains.values()):+.0f} hits at best (size "
@@ -165,20 +166,20 @@ def _bicubic(sizes: Sequence[int], known: Cells) -> str:
     )
 
 
-def _against_classics(config: str, name: str, sizes: Sequence[int], known: Cells) -> str:
+def _against_classics(config: str, name: str, sizes: Sequence[int], by_cell: Cells) -> str:
     """Where a policy has more hits than LRU and LFU, or as many as the optimum has."""
-    classics = [policy for policy in ("lru", "lfu", "lfu-perfect") if (config, policy, sizes[0]) in known]
+    classics = [policy for policy in ("lru", "lfu", "lfu-perfect") if (config, policy, sizes[0]) in by_cell]
 
     def wins(size: int) -> bool:
-        mine = known[config, name, size].mean
-        best = max(known[config, policy, size].mean for policy in classics)
-        return mine > best or mine == known[config, "lfd", size].mean
+        mine = by_cell[config, name, size].mean
+        best = max(by_cell[config, policy, size].mean for policy in classics)
+        return mine > best or mine == by_cell[config, "lfd", size].mean
 
     behind = [size for size in sizes if not wins(size)]
     if not behind:
         return f"{name} has more hits than {', '.join(classics)} at every size."
     worst = min(
-        known[config, name, size].mean / max(known[config, policy, size].mean for policy in classics)
+        by_cell[config, name, size].mean / max(by_cell[config, policy, size].mean for policy in classics)
         for size in behind
     )
     return (

@@ -66,15 +66,11 @@ def outcomes(
     for size in sizes:
         replace(memory, size=size)
     possible = everything(given, memory.warmup)
-    known_memory = None if model is None else knowing(given, memory, model)
+    informed = None if model is None else knowing(given, memory, model)
     for name in policies:
-        if known_memory is None and _lacks_model(given, name):
-            known_memory = knowing(given, memory)
-        used = (
-            memory
-            if known_memory is None or (model is None and not _lacks_model(given, name))
-            else known_memory
-        )
+        if informed is None and _lacks_model(given, name):
+            informed = knowing(given, memory)
+        used = memory if informed is None or (model is None and not _lacks_model(given, name)) else informed
         for size in sizes:
             counted = results(given, name, replace(used, size=size))
             yield Outcome(name, size, counted, memory.warmup, given.steps, possible)
@@ -117,11 +113,11 @@ def everything(given: References | Streams, warmup: int) -> float:
         return float(np.count_nonzero(occurrences(given.requests)[warmup:]))
     size = given.steps * given.count
     keys, steps = len(given.values), np.arange(given.steps)
-    found = 0.0
+    results = 0.0
     for cached, arriving in np.argwhere(given.partners):
         # Worth that arrived so far, by key: what each arrival meets is a difference of two running sums.
-        found += _met(given, int(cached), int(arriving), keys, steps, warmup) if size else 0.0
-    return found
+        results += _met(given, int(cached), int(arriving), keys, steps, warmup) if size else 0.0
+    return results
 
 
 def _met(given: Streams, cached: int, arriving: int, keys: int, steps: Any, warmup: int) -> float:

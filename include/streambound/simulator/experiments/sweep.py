@@ -38,15 +38,13 @@ class Task:
 
 def tasks(configs: Sequence[str], runs: int, sizes: tuple[int, ...] = joined.SIZES) -> list[Task]:
     """The tasks of a sweep, the longest first: all policies but FlowExpect."""
-    found_tasks = []
+    listed = []
     if "real" in configs:
-        found_tasks += [Task("real", "real", 0, name, real.SIZES) for name in real.POLICIES if name != "rand"]
-        found_tasks += [Task("real", "real", run, "rand", real.SIZES) for run in range(runs)]
+        listed += [Task("real", "real", 0, name, real.SIZES) for name in real.POLICIES if name != "rand"]
+        listed += [Task("real", "real", run, "rand", real.SIZES) for run in range(runs)]
         drawn = [config for config in real.COURSES if config != "real"]
-        found_tasks += [
-            Task("real", config, 0, name, real.SIZES) for config in drawn for name in real.EXPLAINING
-        ]
-    return found_tasks + [
+        listed += [Task("real", config, 0, name, real.SIZES) for config in drawn for name in real.EXPLAINING]
+    return listed + [
         Task("joined", config, run, None, sizes)
         for config in configs
         if config != "real"

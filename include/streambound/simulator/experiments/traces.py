@@ -60,9 +60,9 @@ def _order(steps: NDArray[Any], path: Path) -> NDArray[np.intp]:
     order = np.argsort(steps, kind="stable")
     wrong = np.flatnonzero(steps[order] != np.arange(len(steps)))
     if len(wrong):
-        found = steps[order][wrong[0]]
+        step = steps[order][wrong[0]]
         raise DataError(
-            f"the steps in column {TIME} have {found} where {wrong[0]} is due",
+            f"the steps in column {TIME} have {step} where {wrong[0]} is due",
             subject=str(path),
             accepted="every step once: 0, 1, 2, ...",
         )
@@ -97,31 +97,31 @@ def _values(table: pa.Table, column: str, path: Path) -> NDArray[Any]:
             accepted=", ".join(table.column_names),
             fix=meant(column, table.column_names),
         )
-    found = table[column].combine_chunks()
-    if pa.types.is_dictionary(found.type):
-        found = found.dictionary_decode()
-    if found.null_count:
-        _refuse(path, column, pc.index(found.is_null(), True).as_py(), "nothing", "a value in every row")
-    if pa.types.is_string(found.type) or pa.types.is_large_string(found.type):
-        return _from_text(found.to_pylist(), column, path)
-    if pa.types.is_integer(found.type):
-        return np.asarray(found.to_numpy(zero_copy_only=False)).astype(np.int64)
-    if pa.types.is_floating(found.type) or pa.types.is_decimal(found.type):
-        return _finite(np.asarray(found.cast(pa.float64()).to_numpy(zero_copy_only=False)), column, path)
-    if pa.types.is_null(found.type):
+    cells = table[column].combine_chunks()
+    if pa.types.is_dictionary(cells.type):
+        cells = cells.dictionary_decode()
+    if cells.null_count:
+        _refuse(path, column, pc.index(cells.is_null(), True).as_py(), "nothing", "a value in every row")
+    if pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type):
+        return _from_text(cells.to_pylist(), column, path)
+    if pa.types.is_integer(cells.type):
+        return np.asarray(cells.to_numpy(zero_copy_only=False)).astype(np.int64)
+    if pa.types.is_floating(cells.type) or pa.types.is_decimal(cells.type):
+        return _finite(np.asarray(cells.cast(pa.float64()).to_numpy(zero_copy_only=False)), column, path)
+    if pa.types.is_null(cells.type):
         return np.array([], np.int64)
     raise DataError(
-        f"the column {column} is of type {found.type}", subject=str(path), accepted="numbers or text"
+        f"the column {column} is of type {cells.type}", subject=str(path), accepted="numbers or text"
     )
 
 
 def _from_text(texts: list[str], column: str, path: Path) -> NDArray[Any]:
     for kind in (np.int64, np.float64):
         try:
-            found = np.array([kind(text) for text in texts], kind)
+            numbers = np.array([kind(text) for text in texts], kind)
         except (ValueError, OverflowError):
             continue
-        return found if kind is np.int64 else _finite(found.astype(np.float64), column, path)
+        return numbers if kind is np.int64 else _finite(numbers.astype(np.float64), column, path)
     for row, text in enumerate(texts):
         if not text.strip():
             _refuse(path, column, row, "nothing", "a value in every row")
@@ -138,13 +138,11 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _finite(found: NDArray[np.float64], column: str, path: Path) -> NDArray[np.float64]:
-    if len(odd := np.flatnonzero(~np.isfinite(found))):
-        _refuse(path, column, int(odd[0]), str(found[odd[0]]), "finite numbers")
-    return found
+def _finite(numbers: NDArray[np.float64], column: str, path: Path) -> NDArray[np.float64]:
+    if len(odd := np.flatnonzero(~np.isfinite(numbers))):
+        _refuse(path, column, int(odd[0]), str(numbers[odd[0]]), "finite numbers")
+    return numbers
 
 
-def _refuse(path: Path, column: str, row: int, found: str, accepted: str) -> None:
-    raise DataError(
-        f"column {column} has {found} in data row {row + 1}", subject=str(path), accepted=accepted
-    )
+def _refuse(path: Path, column: str, row: int, text: str, accepted: str) -> None:
+    raise DataError(f"column {column} has {text} in data row {row + 1}", subject=str(path), accepted=accepted)

@@ -30,18 +30,18 @@ def _arc(requests: Integers, keys: int, size: int, hits: NDArray[np.bool_], evic
     aim = 0.0
     for step in range(len(requests)):
         key = requests[step]
-        found = where[key]
-        if found <= T2:
+        member = where[key]
+        if member <= T2:
             hits[step] = True
-        elif found == B1:
+        elif member == B1:
             aim = min(aim + max(1.0, count[B2] / count[B1]), size)
             evicted[step] = _replace(before, after, where, count, keys, aim, False)
-        elif found == B2:
+        elif member == B2:
             aim = max(aim - max(1.0, count[B1] / count[B2]), 0.0)
             evicted[step] = _replace(before, after, where, count, keys, aim, True)
         else:
             evicted[step] = _room(before, after, where, count, keys, size, aim)
-        move(before, after, where, count, keys, key, T1 if found == OUT else T2)
+        move(before, after, where, count, keys, key, T1 if member == OUT else T2)
 
 
 @kernel

@@ -45,14 +45,16 @@ def by_worth(policy: Policy, streams: Streams, memory: Memory) -> JoiningDecisio
     lots = np.zeros((0, 0))
     if facts.lot:
         lots = np.random.default_rng(memory.seed).random((streams.steps, memory.size + streams.count))
-    known = _Known(compiled(policy.worth), benefits(streams, memory) if facts.benefit else NO_BENEFITS, lots)
-    return played(streams, memory, _keep, known)
+    knowledge = _Known(
+        compiled(policy.worth), benefits(streams, memory) if facts.benefit else NO_BENEFITS, lots
+    )
+    return played(streams, memory, _keep, knowledge)
 
 
 @kernel
-def _keep(setup: Setup, known: _Known, results: Floats, kept_until: Integers) -> None:
+def _keep(setup: Setup, knowledge: _Known, results: Floats, kept_until: Integers) -> None:
     slots, score = setup.slots, setup.score
-    address, facts = known.policy
+    address, facts = knowledge.policy
     last, uses = np.zeros(setup.arrivals.shape), np.zeros(setup.arrivals.shape)
     seen = np.zeros((setup.arrivals.shape[0], setup.keys))
     used = 0
@@ -69,7 +71,7 @@ def _keep(setup: Setup, known: _Known, results: Floats, kept_until: Integers) ->
             seen[stream, setup.arrivals[stream, step]] += setup.worth[stream, step]
         used = place(setup, slots, used, step)
         if facts.benefit:
-            score_candidates(setup, known.benefits, 0, used, step)
+            score_candidates(setup, knowledge.benefits, 0, used, step)
         for at in range(used):
             stream, born = slots[at, 0], slots[at, 1]
             left = setup.expires[stream, born] - step
@@ -85,7 +87,7 @@ def _keep(setup: Setup, known: _Known, results: Floats, kept_until: Integers) ->
                     _partner_count(setup, seen, stream, born) if facts.chance else 0.0,
                     float(left),
                     score[at] if facts.benefit else 0.0,
-                    known.lots[step, at] if facts.lot else 0.0,
+                    knowledge.lots[step, at] if facts.lot else 0.0,
                 ),
             )
         used = keep_best(setup, slots, score, used, step, kept_until)
@@ -95,7 +97,7 @@ def _keep(setup: Setup, known: _Known, results: Floats, kept_until: Integers) ->
 def _partner_count(setup: Setup, seen: Floats, stream: int, born: int) -> float:
     """How often a tuple's value arrived on its partner streams so far, times its weight."""
     total = 0.0
-    for other in range(setup.arrivals.shape[0]):
-        if setup.partners[stream, other]:
-            total += seen[other, setup.arrivals[stream, born]]
+    for partner in range(setup.arrivals.shape[0]):
+        if setup.partners[stream, partner]:
+            total += seen[partner, setup.arrivals[stream, born]]
     return float(total * setup.worth[stream, born])

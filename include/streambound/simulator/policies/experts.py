@@ -96,7 +96,7 @@ def _caching(
     evicted: Integers,
 ) -> None:
     count = len(results)
-    weight, held = np.full(count, 1.0 / count), np.zeros((keys, count), np.bool_)
+    weight, in_cache = np.full(count, 1.0 / count), np.zeros((keys, count), np.bool_)
     slots, cached = np.empty(min(size, keys) + 1, np.int64), np.zeros(keys, np.bool_)
     used_at = np.full(keys, -1, np.int64)
     used = 0
@@ -105,9 +105,9 @@ def _caching(
         used_at[key] = step
         for expert in range(count):
             if results[expert, step] == 0:
-                held[key, expert] = True
+                in_cache[key, expert] = True
                 if gone[expert, step] >= 0:
-                    held[gone[expert, step], expert] = False
+                    in_cache[gone[expert, step], expert] = False
         _weigh(weight, results, step, size)
         if cached[key]:
             hits[step] = True
@@ -122,7 +122,7 @@ def _caching(
         for at in range(used + bypass):
             votes = 0.0
             for expert in range(count):
-                if held[slots[at], expert]:
+                if in_cache[slots[at], expert]:
                     votes += weight[expert]
             if votes < least or (votes == least and used_at[slots[at]] < used_at[slots[worst]]):
                 worst, least = at, votes

@@ -1,7 +1,7 @@
 """FlowExpect (section 3): at every step the best predetermined sequence of decisions for the steps ahead.
 
-The min-cost flow of section 3.1 in the form of ``flow.py``: a candidate is a chain with one event a step,
-whose gain is its expected benefit; so is a tuple still to come. Streams are independent of each other.
+The min-cost flow of section 3.1 in the form of ``min_cost_flow.py``: a candidate is a chain with one event a
+step, whose gain is its expected benefit; so is a tuple still to come. Streams are independent of each other.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from streambound.approximate.kernels.arrays import Floats, Integers
-from streambound.approximate.kernels.flow import Chains, best_flow
+from streambound.approximate.kernels.min_cost_flow import Chains, best_flow
 from streambound.approximate.models.model import Model
 from streambound.simulator.contract import Memory
 from streambound.simulator.decisions import JoiningDecisions
@@ -113,12 +113,12 @@ def _future_gains(streams: Streams, likely: _Likely) -> list[Floats]:
     """Of undetermined nodes: the sum over v of Pr{X_t' = v} Pr{Y_t'' = v}."""
     steps = likely.chance.shape[1]
     partners = np.tensordot(streams.partners.astype(np.float64), likely.chance, 1)
-    found = []
-    for mine, others in zip(likely.chance, partners, strict=True):
-        equal = mine @ others.T
+    future = []
+    for mine, theirs in zip(likely.chance, partners, strict=True):
+        equal = mine @ theirs.T
         for born in range(steps - 1):
             gains = equal[born, born + 1 :].copy()
             if streams.window is not None:
                 gains[streams.window :] = 0.0
-            found.append(gains)
-    return found
+            future.append(gains)
+    return future

@@ -94,11 +94,11 @@ def score_candidates(setup: Setup, tables: Lookup, begin: int, used: int, step: 
     for at in range(used):
         stream, born = setup.slots[at, 0], setup.slots[at, 1]
         left = born + setup.window - step
-        found = 0.0
-        for other in range(setup.arrivals.shape[0]):
-            if setup.partners[stream, other]:
-                found += look(tables, begin + other, step, tables.value[stream, born], left)
-        setup.score[at] = found * setup.worth[stream, born]
+        score = 0.0
+        for partner in range(setup.arrivals.shape[0]):
+            if setup.partners[stream, partner]:
+                score += look(tables, begin + partner, step, tables.value[stream, born], left)
+        setup.score[at] = score * setup.worth[stream, born]
 
 
 def caching_heeb(references: References, memory: Memory) -> CachingDecisions:
@@ -124,14 +124,14 @@ def _by_lifetime(
         return filled(references, 0, _caching_heeb)
     values = whole(references.values)
     span = int(values.min()), int(values.max())
-    one = table(model, values[references.requests], lifetime, span, first=True)
-    return by_table(references, memory, one)
+    made = table(model, values[references.requests], lifetime, span, first=True)
+    return by_table(references, memory, made)
 
 
-def by_table(references: References, memory: Memory, one: Table) -> CachingDecisions:
+def by_table(references: References, memory: Memory, made: Table) -> CachingDecisions:
     """The decisions of a table of H."""
     values = whole(references.values)
-    return filled(references, memory.size, _caching_heeb, lookup([one], values[None, :]), memory.bypass)
+    return filled(references, memory.size, _caching_heeb, lookup([made], values[None, :]), memory.bypass)
 
 
 @kernel
@@ -161,12 +161,12 @@ def _caching_heeb(
             continue
         worst, least = -1, look(tables, 0, step, tables.value[0, key], 1) if bypass else np.inf
         for at in range(used):
-            found = look(tables, 0, step, tables.value[0, slots[at]], 1)
+            benefit = look(tables, 0, step, tables.value[0, slots[at]], 1)
             # Ties: the least recently used leaves, and so never the one just fetched.
-            if found < least or (
-                found == least and (worst < 0 or used_at[slots[at]] < used_at[slots[worst]])
+            if benefit < least or (
+                benefit == least and (worst < 0 or used_at[slots[at]] < used_at[slots[worst]])
             ):
-                worst, least = at, found
+                worst, least = at, benefit
         gone = key if worst < 0 else slots[worst]
         evicted[step] = gone
         if worst >= 0:

@@ -85,7 +85,7 @@ def _joining(
     used, seen = 0, float(setup.size)
     for step in range(setup.arrivals.shape[1]):
         results[step] = meet(setup, slots, used, step)
-        held, ages = used, 0.0
+        cached_count, ages = used, 0.0
         for at in range(used):
             ages += step - slots[at, 1]
         used = place(setup, slots, used, step)
@@ -93,11 +93,11 @@ def _joining(
         used = keep_best(setup, slots, score, used, step, kept_until)
         for at in range(used):
             ages -= step - slots[at, 1]
-            held -= slots[at, 1] < step
-        if held > 0:
+            cached_count -= slots[at, 1] < step
+        if cached_count > 0:
             # Of those that were cached a step at least: what never was has no lifetime in the cache.
-            seen = min(seen + held, float(REMEMBERED * setup.size))
-            lifetime += (ages - held * lifetime) / seen
+            seen = min(seen + cached_count, float(REMEMBERED * setup.size))
+            lifetime += (ages - cached_count * lifetime) / seen
 
 
 def adaptive_caching_heeb(references: References, memory: Memory) -> CachingDecisions:
@@ -126,9 +126,9 @@ def by_tables(
         tables: one for each alpha of the size's grid.
         begin: the first alpha.
     """
-    known_lookup = lookup(list(tables), whole(references.values)[None, :])
+    values_lookup = lookup(list(tables), whole(references.values)[None, :])
     return filled(
-        references, memory.size, _caching, known_lookup, len(tables), lifetime_of(begin), memory.bypass
+        references, memory.size, _caching, values_lookup, len(tables), lifetime_of(begin), memory.bypass
     )
 
 
@@ -177,7 +177,7 @@ def _worst(tables: Lookup, which: int, slots: Integers, used_at: Integers, step:
     """The slot of the least H, of equals the least recently used; -1 if the fetched key has less."""
     worst, least = -1, look(tables, which, step, tables.value[0, fetched], 1) if fetched >= 0 else np.inf
     for at in range(len(slots)):
-        found = look(tables, which, step, tables.value[0, slots[at]], 1)
-        if found < least or (found == least and (worst < 0 or used_at[slots[at]] < used_at[slots[worst]])):
-            worst, least = at, found
+        worth = look(tables, which, step, tables.value[0, slots[at]], 1)
+        if worth < least or (worth == least and (worst < 0 or used_at[slots[at]] < used_at[slots[worst]])):
+            worst, least = at, worth
     return worst

@@ -27,9 +27,9 @@ def kth_last(requests: Integers, k: int) -> Integers:
     [0, 1, 0, 2]
     """
     order = np.argsort(requests, kind="stable")
-    found = np.zeros(len(requests), np.int64)
+    last = np.zeros(len(requests), np.int64)
     if k <= len(order):
         now, then = order[k - 1 :], order[: len(order) - k + 1]
         same = requests[now] == requests[then]
-        found[now[same]] = then[same] + 1
-    return found
+        last[now[same]] = then[same] + 1
+    return last

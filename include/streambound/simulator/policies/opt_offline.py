@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from streambound.approximate.kernels.arrays import Floats
-from streambound.approximate.kernels.flow import best_flow
+from streambound.approximate.kernels.min_cost_flow import best_flow
 from streambound.simulator.contract import Memory
 from streambound.simulator.decisions import CachingDecisions, JoiningDecisions
 from streambound.simulator.events import caching_events, joining_events

@@ -42,12 +42,12 @@ def _s3_fifo(
     full = False
     for step in range(len(requests)):
         key = requests[step]
-        found = where[key]
-        if found <= MAIN:
+        queue = where[key]
+        if queue <= MAIN:
             hits[step] = True
             uses[key] = min(uses[key] + 1, MOST_USES)
             continue
-        if found == GHOST:
+        if queue == GHOST:
             move(before, after, where, count, keys, key, OUT)
         if count[SMALL] + count[MAIN] == size:
             full = True
@@ -55,7 +55,7 @@ def _s3_fifo(
         # Until the cache is full for the first time, the small queue overflows into the main one.
         spill = not full and count[SMALL] >= small
         uses[key] = 0
-        move(before, after, where, count, keys, key, MAIN if found == GHOST or spill else SMALL)
+        move(before, after, where, count, keys, key, MAIN if queue == GHOST or spill else SMALL)
 
 
 @kernel

@@ -1,7 +1,7 @@
 """What the readers of Spark's plans share: SELECTs over sources, as values.
 
-A column of a source is an ``exp.Column`` whose one name is its number in ``World.columns``; every expression
-above is in terms of such columns, so that a projection is put in place of its names, as in
+A column of a source is an ``exp.Column`` whose one name is its number in ``PlanSources.columns``; every
+expression above is in terms of such columns, so that a projection is put in place of its names, as in
 ``query.parse.inline``.
 """
 
@@ -136,10 +136,10 @@ class Missing:
 
 def substituted(node: exp.Expr, outputs: Sequence[Output]) -> exp.Expr:
     """An expression over the outputs of a query, named by ``key_column``, as one over its sources."""
-    known = {str(output.key): output.value for output in outputs}
+    by_name = {str(output.key): output.value for output in outputs}
     root = exp.Paren(this=node.copy())
     for column in list(root.find_all(exp.Column)):
-        value = known[column.name].copy()
+        value = by_name[column.name].copy()
         if isinstance(value, (exp.Binary, exp.Not, exp.Between)) and not isinstance(column.parent, exp.Paren):
             value = exp.Paren(this=value)
         column.replace(value)

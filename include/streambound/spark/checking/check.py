@@ -11,14 +11,14 @@ from streambound.compiler import Report
 from streambound.engines.model import Fact
 from streambound.errors import CatalogError, StreamboundError, UnsupportedError, meant, named, together
 from streambound.query.catalog import Catalog
+from streambound.query.column_types import Family
 from streambound.query.model import Kind
 from streambound.query.parse import read
-from streambound.query.values import Family
 from streambound.report.engine import kept_lines, rewritten
 from streambound.report.verdicts import verdict_text
+from streambound.spark.checking.plan_sources import PlanSources
 from streambound.spark.checking.plans import plan_of
 from streambound.spark.checking.statement import Written, written
-from streambound.spark.checking.world import World
 
 if TYPE_CHECKING:
     from streambound.rewrites.rewrite import Rewrite
@@ -77,7 +77,9 @@ def check(
     """
     checked = asked(frame, name, promises or {}, suggest)
     read = [] if checked.catalog is None else checked.catalog.names
-    if unread := [one for one in promises or {} if checked.catalog is not None and one not in read]:
+    if unread := [
+        promise for promise in promises or {} if checked.catalog is not None and promise not in read
+    ]:
         raise CatalogError(
             f"there are promises of {unread[0]}, which the query does not read",
             subject=checked.query,
@@ -104,15 +106,15 @@ def asked(frame: Any, name: str | None, promises: Promises, suggest: bool) -> Ch
         suggest=suggest,
         dialect="spark",
         engine="spark",
-        known=frozenset({Fact.DATAFRAME, *drops}),
+        facts=frozenset({Fact.DATAFRAME, *drops}),
     )
     return _report(report, text)
 
 
 def _report(report: Report, text: Written | None) -> Checked:
-    known = {field.name: getattr(report, field.name) for field in fields(Report)}
+    reported = {field.name: getattr(report, field.name) for field in fields(Report)}
     if text is None:
-        return Checked(**known)
+        return Checked(**reported)
     bare = (
         relation
         for relation in text.catalog.relations
@@ -121,10 +123,10 @@ def _report(report: Report, text: Written | None) -> Checked:
     moments = (
         relation.name for relation in bare if any(c.type.family is Family.TIMESTAMP for c in relation.columns)
     )
-    return Checked(**known, sql=text.sql, catalog=text.catalog, without_watermark=tuple(moments))
+    return Checked(**reported, sql=text.sql, catalog=text.catalog, without_watermark=tuple(moments))
 
 
-def _refused(text: Written, world: World, name: str) -> UnsupportedError:
+def _refused(text: Written, world: PlanSources, name: str) -> UnsupportedError:
     """All that cannot be decided: of the plan, and of the statement that the rest of it makes."""
     unsupported_errors = [
         named(

@@ -21,6 +21,7 @@ from streambound.spark.checking.blocks import (
     key_column,
     substituted,
 )
+from streambound.spark.checking.classic_expressions import expression, type_of
 from streambound.spark.checking.classic_tables import (
     SILENT,
     names_below,
@@ -29,11 +30,10 @@ from streambound.spark.checking.classic_tables import (
     source_of,
     unnamed,
 )
-from streambound.spark.checking.expressions import expression, type_of
+from streambound.spark.checking.plan_sources import PlanSources
 from streambound.spark.checking.sql import GENERATORS, call, unnested, within_delay
 from streambound.spark.checking.tree import Node, tree
 from streambound.spark.checking.types import named
-from streambound.spark.checking.world import World
 
 JOINS = {
     "Inner": "",
@@ -77,13 +77,13 @@ _NAMED = {
 }
 
 
-def read(plan: Any, world: World) -> Query:
+def read(plan: Any, world: PlanSources) -> Query:
     """The query that an analysed plan of a JVM is."""
     return _Reader(world).query(tree(plan))
 
 
 class _Reader:
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: PlanSources) -> None:
         self.world = world
         self.ctes: dict[int, Node] = {}
 
@@ -102,16 +102,16 @@ class _Reader:
         return self._refused(node)
 
     def _with(self, node: Node) -> Query:
-        *defined, body = sorted(node.children, key=lambda one: one.kind != "CTERelationDef")
-        for one in defined:
-            self.ctes[int(one.args["id"])] = one.children[0]
+        *defined, body = sorted(node.children, key=lambda definition: definition.kind != "CTERelationDef")
+        for definition in defined:
+            self.ctes[int(definition.args["id"])] = definition.children[0]
         return self.query(body)
 
     def cte(self, node: Node) -> Query:
-        found = self.query(self.ctes[int(node.args["cteId"])])
-        keys = [one.key for one in node.several("output")]
-        outputs = tuple(replace(o, key=key) for o, key in zip(found.outputs, keys, strict=True))
-        return replace(found, outputs=outputs)
+        query = self.query(self.ctes[int(node.args["cteId"])])
+        keys = [column.key for column in node.several("output")]
+        outputs = tuple(replace(o, key=key) for o, key in zip(query.outputs, keys, strict=True))
+        return replace(query, outputs=outputs)
 
     # Sources
 
@@ -127,19 +127,21 @@ class _Reader:
 
     def _columns(self, node: Node) -> list[tuple[Hashable, Field]]:
         output = node.jvm.output()
-        found: list[tuple[Hashable, Field]] = []
+        fields: list[tuple[Hashable, Field]] = []
         for number in range(output.size()):
-            one = output.apply(number)
-            kind = named(str(one.dataType().catalogString()))
-            found.append((int(one.exprId().id()), Field(str(one.name()), kind, bool(one.nullable()))))
-        return found
+            attribute = output.apply(number)
+            kind = named(str(attribute.dataType().catalogString()))
+            fields.append(
+                (int(attribute.exprId().id()), Field(str(attribute.name()), kind, bool(attribute.nullable())))
+            )
+        return fields
 
     def _refused(self, node: Node) -> Query:
         """What cannot be decided, as a source of its own; what is below it is read for what else there is."""
         below = [self.query(child) for child in node.children]
         origin = None
         if (method := CODE.get(node.kind)) is not None:
-            function = [one for one in node.several("functionExpr") if one.args.get("name")]
+            function = [item for item in node.several("functionExpr") if item.args.get("name")]
             name = str(function[0].args["name"]) if function else ""
             shown = f"{method} ({name})" if name and name != "transformWithStateUDF" else method
             message = f"{shown} is code, which cannot be seen: what it keeps is not known"
@@ -176,7 +178,9 @@ class _Reader:
             value = self._in_place(node, outputs)
         # A condition that cannot be decided is refused by name; the rest is read without it.
         return (
-            [Condition(one, origin) for one in conjuncts(value)] if len(self.world.missing) == before else []
+            [Condition(conjunct, origin) for conjunct in conjuncts(value)]
+            if len(self.world.missing) == before
+            else []
         )
 
     def project(self, node: Node) -> Query:
@@ -191,8 +195,8 @@ class _Reader:
     def filter(self, node: Node) -> Query:
         (child,) = node.children
         condition = node.expression("condition")
-        if child.kind == "Expand" and _not_null(node) and (found := self._hopping(child)) is not None:
-            return found
+        if child.kind == "Expand" and _not_null(node) and (hopping := self._hopping(child)) is not None:
+            return hopping
         query = self.query(child)
         if (
             _not_null(node)
@@ -206,13 +210,13 @@ class _Reader:
         """A window that slides: Spark writes as many rows as there are windows of a moment."""
         names = node.several("output")
         first = node.row("projections", 0)
-        if not any(one.kind == "CreateNamedStruct" for one in first):
+        if not any(item.kind == "CreateNamedStruct" for item in first):
             return None
 
         def outputs(block: Block) -> list[Output]:
             return [
-                Output(name.key, str(name.args["name"]), self._in_place(one, block.outputs), type_of(one))
-                for name, one in zip(names, first, strict=True)
+                Output(name.key, str(name.args["name"]), self._in_place(item, block.outputs), type_of(item))
+                for name, item in zip(names, first, strict=True)
             ]
 
         return self.world.projected(self.query(node.children[0]), outputs)
@@ -227,18 +231,18 @@ class _Reader:
             left,
             right,
             JOINS.get(kind, ""),
-            lambda outputs: [c for one in conditions for c in self._conditions(one, outputs)],
+            lambda outputs: [c for condition in conditions for c in self._conditions(condition, outputs)],
         )
 
     def distinct(self, node: Node) -> Query:
-        keys = [one.key for one in node.several("keys")] if node.kind == "Deduplicate" else None
+        keys = [key.key for key in node.several("keys")] if node.kind == "Deduplicate" else None
         self.world.deduplicates |= keys is not None
         return self.world.distinct(self.query(node.children[0]), keys)
 
     def distinct_within(self, node: Node) -> Query:
         query = self.query(node.children[0])
         self.world.deduplicates = True
-        keys = {one.key for one in node.several("keys")}
+        keys = {key.key for key in node.several("keys")}
         every = {o.key for o in query.outputs} <= keys
         block = self.world.distinct_within(query, None if every else [*keys], within_delay)
         if block is None:
@@ -252,12 +256,13 @@ class _Reader:
             return self._refused(node)
         query = self.query(node.children[0])
         columns = [
-            (one.key, Field(str(one.args["name"]), type_of(one))) for one in node.several("generatorOutput")
+            (item.key, Field(str(item.args["name"]), type_of(item)))
+            for item in node.several("generatorOutput")
         ]
 
         def made(block: Block) -> exp.Expr:
             with self.world.written_at(lambda: generator.origin):
-                return call(name, [self._in_place(one, block.outputs) for one in generator.children])
+                return call(name, [self._in_place(child, block.outputs) for child in generator.children])
 
         return self.world.generated(query, made, columns, bool(node.args["outer"]))
 
@@ -288,7 +293,7 @@ class _Reader:
             return self._grouping_sets(node.children[0], groups, outputs)
         return self.world.grouped(
             self.query(node.children[0]),
-            lambda block: [Condition(self._in_place(one, block.outputs), one.origin) for one in groups],
+            lambda block: [Condition(self._in_place(group, block.outputs), group.origin) for group in groups],
             lambda block: self._outputs(outputs, block.outputs),
         )
 
@@ -297,16 +302,16 @@ class _Reader:
         names = node.several("output")
         rows = [node.row("projections", number) for number in range(len(node.args["projections"]))]
         by_name = {name.key: [row[place] for row in rows] for place, name in enumerate(names)}
-        *keys, number = [one.key for one in groups]
+        *keys, number = [group.key for group in groups]
 
         def outputs(block: Block) -> list[Output]:
-            found_outputs = []
+            grouped = []
             for name in names:
-                told = next((one for one in by_name[name.key] if not _null(one)), by_name[name.key][0])
-                value = self._in_place(told, block.outputs)
+                grouping = next((item for item in by_name[name.key] if not _null(item)), by_name[name.key][0])
+                value = self._in_place(grouping, block.outputs)
                 value = call("grouping_id", []) if name.key == number else value
-                found_outputs.append(Output(name.key, str(name.args["name"]), value, type_of(name)))
-            return found_outputs
+                grouped.append(Output(name.key, str(name.args["name"]), value, type_of(name)))
+            return grouped
 
         def sets(block: Block) -> list[Condition]:
             values = {output.key: output.value for output in block.outputs}
@@ -333,9 +338,9 @@ class _Reader:
         )
 
     def sort(self, node: Node) -> Query:
-        keys = [one.children[0] for one in node.several("order")]
+        keys = [item.children[0] for item in node.several("order")]
         return self.world.ordered(
-            self.query(node.children[0]), lambda block: [self._in_place(one, block.outputs) for one in keys]
+            self.query(node.children[0]), lambda block: [self._in_place(key, block.outputs) for key in keys]
         )
 
     def limit(self, node: Node) -> Query:
@@ -360,7 +365,7 @@ def _not_null(node: Node) -> bool:
 def _makes_window(node: Node) -> bool:
     """Whether an output is a window of time, as Spark's analysis writes it."""
     return node.args.get("name") in ("window", "session_window") and any(
-        one.kind == "CreateNamedStruct" for one in node.children
+        child.kind == "CreateNamedStruct" for child in node.children
     )
 
 

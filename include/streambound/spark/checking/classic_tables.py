@@ -33,24 +33,24 @@ def source_of(node: Node) -> tuple[Hashable, list[str]]:
     options: Mapping[str, str] = {}
     name = str(node.args.get("sourceName") or node.kind)
     if node.kind == "StreamingRelation":
-        held = made.dataSource()
-        options = _mapping(str(held.options().toString()))
-        name = str(held.className())
+        source = made.dataSource()
+        options = _mapping(str(source.options().toString()))
+        name = str(source.className())
     elif node.kind == "StreamingRelationV2":
-        held = made.table()
-        options = {str(one): str(made.extraOptions().get(one)) for one in made.extraOptions().keySet()}
+        source = made.table()
+        options = {str(item): str(made.extraOptions().get(item)) for item in made.extraOptions().keySet()}
     else:
-        held = made
+        source = made
     given = node.args.get("sourceIdentifyingName")
     chosen = given.get("name") if isinstance(given, dict) else None
     # What is read from one place has the same rows, however often it is read.
-    identity = (name, *sorted(options.items())) if placed(options) else (name, int(held.hashCode()))
+    identity = (name, *sorted(options.items())) if placed(options) else (name, int(source.hashCode()))
     return identity, [chosen or source_name(name, options)]
 
 
 def _mapping(text: str) -> dict[str, str]:
     """What Scala prints of a map."""
-    pairs = (one.partition(" -> ") for one in text[text.find("(") + 1 : -1].split(", "))
+    pairs = (item.partition(" -> ") for item in text[text.find("(") + 1 : -1].split(", "))
     return {key: value for key, _, value in pairs}
 
 
@@ -87,8 +87,8 @@ def seen_through(node: Node) -> bool:
     """Whether a part of a plan over tables is read as it stands, and is not a table by itself."""
     if node.kind == "Project":
         return all(
-            one.kind == "AttributeReference" or one.children[0].kind == "AttributeReference"
-            for one in node.several("projectList")
+            item.kind == "AttributeReference" or item.children[0].kind == "AttributeReference"
+            for item in node.several("projectList")
         )
     if node.kind == "Filter":
         return _simple(node.expression("condition"))
@@ -112,10 +112,10 @@ def shape(node: Node) -> str:
 
 def names_below(node: Node) -> list[str]:
     """The aliases of a table, the innermost first."""
-    found: list[str] = []
+    names: list[str] = []
     while True:
         if node.kind == "SubqueryAlias":
-            found.insert(0, str(node.args["identifier"]["name"]))
+            names.insert(0, str(node.args["identifier"]["name"]))
         if len(node.children) != 1:
-            return found
+            return names
         (node,) = node.children

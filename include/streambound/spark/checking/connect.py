@@ -29,10 +29,10 @@ from streambound.spark.checking.blocks import (
     substituted,
 )
 from streambound.spark.checking.connect_columns import Columns, Name, Seen
+from streambound.spark.checking.connect_expressions import origin_of
 from streambound.spark.checking.connect_tables import SILENT, aliases_below, seen_through, unnamed
 from streambound.spark.checking.naming import placed, source_name
-from streambound.spark.checking.sent import origin_of
-from streambound.spark.checking.world import World
+from streambound.spark.checking.plan_sources import PlanSources
 
 _KINDS = {
     1: ("Inner", ""),
@@ -73,7 +73,7 @@ _SETS: dict[int, type[exp.Expr]] = {2: exp.Rollup, 3: exp.Cube}
 _PIVOT, _GROUPING_SETS = 4, 5
 
 
-def read(relation: Any, client: Any, world: World) -> Query:
+def read(relation: Any, client: Any, world: PlanSources) -> Query:
     """The query that a relation of a client's plan is."""
     return _Reader(client, world).seen(relation).query
 
@@ -84,27 +84,25 @@ class _Reader(Columns):
     def seen(self, relation: Any) -> Seen:
         form = relation.WhichOneof("rel_type")
         if form == "with_relations":
-            for one in relation.with_relations.references:
-                if one.WhichOneof("rel_type") == "subquery_alias":
-                    self.views[one.subquery_alias.alias.lower()] = one.subquery_alias.input
+            for reference in relation.with_relations.references:
+                if reference.WhichOneof("rel_type") == "subquery_alias":
+                    self.views[reference.subquery_alias.alias.lower()] = reference.subquery_alias.input
             self.whole[relation.with_relations.root.common.plan_id] = relation
             return self.seen(relation.with_relations.root)
         if form != "sql" and not seen_through(relation, form) and not self.streams(relation):
             aliases = aliases_below(relation)
             owner = aliases[-1] if aliases else None
             identity = ("table", unnamed(relation).common.plan_id)
-            found_seen = self.leaf(
-                relation, Source(identity, STATIC, ["table", *aliases], alias=owner), owner
-            )
+            leaf = self.leaf(relation, Source(identity, STATIC, ["table", *aliases], alias=owner), owner)
         elif form in SILENT:
-            found_seen = self.seen(getattr(relation, form).input)
+            leaf = self.seen(getattr(relation, form).input)
         elif (made := getattr(self, f"_{form}", None)) is not None:
-            found_seen = made(relation, getattr(relation, form))
+            leaf = made(relation, getattr(relation, form))
         else:
-            found_seen = self._refused(relation, form)
+            leaf = self._refused(relation, form)
         hashables = self.plans.setdefault(relation.common.plan_id, [])
-        hashables += [name.key for name in found_seen.names]
-        return found_seen
+        hashables += [name.key for name in leaf.names]
+        return leaf
 
     def _refused(self, relation: Any, form: str) -> Seen:
         """What cannot be decided, as a source of its own; what is below it is read for what else there is."""
@@ -125,18 +123,20 @@ class _Reader(Columns):
     def _read(self, relation: Any, sent: Any) -> Seen:
         if sent.WhichOneof("read_type") == "named_table":
             return self._table(relation, sent.named_table.unparsed_identifier)
-        held = sent.data_source
-        options = {**held.options, **({"path": held.paths[0]} if held.paths else {})}
-        name = held.source_name or source_name(held.format or "stream", options)
+        source = sent.data_source
+        options = {**source.options, **({"path": source.paths[0]} if source.paths else {})}
+        name = source.source_name or source_name(source.format or "stream", options)
         identity = (
-            (held.format, *sorted(options.items())) if placed(options) else ("plan", relation.common.plan_id)
+            (source.format, *sorted(options.items()))
+            if placed(options)
+            else ("plan", relation.common.plan_id)
         )
         return self.leaf(relation, Source(identity, STREAM, [name]))
 
     def _table(self, relation: Any, name: str) -> Seen:
         last = name.rpartition(".")[2].strip("`")
-        if (found := self.views.get(last.lower())) is not None:
-            seen = self.seen(found)
+        if (view := self.views.get(last.lower())) is not None:
+            seen = self.seen(view)
         else:
             text = self.client.explain_string(self.plan(relation), "extended")
             query = views.read(text, last, self.schema(relation), self.world)
@@ -155,18 +155,18 @@ class _Reader(Columns):
 
     def _with_columns(self, relation: Any, sent: Any) -> Seen:
         below = self.seen(sent.input)
-        added = {one.name[0].lower(): one.expr for one in sent.aliases}
+        added = {alias.name[0].lower(): alias.expr for alias in sent.aliases}
         items: list[Any] = [added.pop(name.name.lower(), name) for name in below.names]
         return self.shown(relation, sent.input, below, [*items, *added.values()])
 
     def _drop(self, relation: Any, sent: Any) -> Seen:
         below = self.seen(sent.input)
         kept = [name for name, _, _ in self.schema(relation)]
-        dropped = {one.lower() for one in sent.column_names}
-        keys = {self.sent(sent.input, below).of(one).name for one in sent.columns}
+        dropped = {item.lower() for item in sent.column_names}
+        keys = {self.sent(sent.input, below).of(column).name for column in sent.columns}
         items = [n for n in below.names if n.name.lower() not in dropped and str(n.key) not in keys]
-        if [one.name for one in items] != kept:
-            items = [next(n for n in below.names if n.name == one) for one in kept]
+        if [item.name for item in items] != kept:
+            items = [next(n for n in below.names if n.name == item) for item in kept]
         return self.shown(relation, sent.input, below, list(items))
 
     def _to_df(self, relation: Any, sent: Any) -> Seen:
@@ -178,7 +178,7 @@ class _Reader(Columns):
 
     def _fill_na(self, relation: Any, sent: Any) -> Seen:
         below = self.seen(sent.input)
-        filled = {one.lower() for one in sent.cols}
+        filled = {column.lower() for column in sent.cols}
         items: list[Any] = []
         for name, (_, kind, _) in zip(below.names, self.schema(sent.input), strict=True):
             places = [n for n, c in enumerate(sent.cols) if c.lower() == name.name.lower()]
@@ -197,7 +197,7 @@ class _Reader(Columns):
         return replace(
             below,
             query=self.world.filtered(
-                below.query, lambda block: [Condition(substituted(one, block.outputs)) for one in tests]
+                below.query, lambda block: [Condition(substituted(test, block.outputs)) for test in tests]
             ),
         )
 
@@ -210,17 +210,17 @@ class _Reader(Columns):
         left, right = self.seen(sent.left), self.seen(sent.right)
         names = (*left.names, *right.names)
         _, kind = _KINDS.get(sent.join_type, ("", ""))
-        merged = [(_named(left.names, one), _named(right.names, one)) for one in sent.using_columns]
+        merged = [(_named(left.names, column), _named(right.names, column)) for column in sent.using_columns]
 
         def conditions(outputs: Sequence[Output]) -> list[Condition]:
-            found_conditions = [
+            equalities = [
                 Condition(substituted(sql.binary(exp.EQ, key_column(a.key), key_column(b.key)), outputs))
                 for a, b in merged
             ]
             if sent.HasField("join_condition"):
                 both = Seen(left.query, names)
-                found_conditions += self.conditions(sent.join_condition, self.sent(None, both))(outputs)
-            return found_conditions
+                equalities += self.conditions(sent.join_condition, self.sent(None, both))(outputs)
+            return equalities
 
         query = self.world.joined(left.query, right.query, kind, conditions)
         shown = left.names if kind in ("LEFT SEMI", "LEFT ANTI") else names
@@ -240,14 +240,14 @@ class _Reader(Columns):
                 {1: "INTERSECT", 3: "EXCEPT"}.get(sent.set_op_type, "unionByName of other columns")
             )
             return left
-        other = right.query
+        operand = right.query
         if sent.by_name:
             keys = [_named(right.names, name.name).key for name in left.names]
-            other = self.world.projected(
-                other, lambda block: [next(o for o in block.outputs if o.key == key) for key in keys]
+            operand = self.world.projected(
+                operand, lambda block: [next(o for o in block.outputs if o.key == key) for key in keys]
             )
         outputs = [replace(output, value=key_column(output.key)) for output in left.query.outputs]
-        query: Query = self.world.union_all([left.query, other], outputs)
+        query: Query = self.world.union_all([left.query, operand], outputs)
         return Seen(query if sent.is_all else self.world.distinct(query, None), left.names)
 
     def _deduplicate(self, relation: Any, sent: Any) -> Seen:
@@ -255,7 +255,7 @@ class _Reader(Columns):
         self.world.deduplicates = True
         keys = None
         if not sent.all_columns_as_keys:
-            wanted = {one.lower() for one in sent.column_names}
+            wanted = {item.lower() for item in sent.column_names}
             keys = [name.key for name in below.names if name.name.lower() in wanted]
         if not sent.within_watermark:
             return replace(below, query=self.world.distinct(below.query, keys))
@@ -277,7 +277,7 @@ class _Reader(Columns):
         below = self.seen(sent.input)
         made = self.sent(sent.input, below)
         query = self.world.ordered(
-            below.query, lambda block: [self.in_place(made, one.child, block.outputs) for one in sent.order]
+            below.query, lambda block: [self.in_place(made, item.child, block.outputs) for item in sent.order]
         )
         return replace(below, query=query)
 
@@ -294,10 +294,10 @@ class _Reader(Columns):
 
         def groups(block: Block) -> list[Condition]:
             def of(given: Sequence[Any]) -> list[exp.Expr]:
-                return [self.in_place(made, one, block.outputs) for one in given]
+                return [self.in_place(made, item, block.outputs) for item in given]
 
             if sent.group_type == _GROUPING_SETS:
-                sets = [exp.Tuple(expressions=of(one.grouping_set)) for one in sent.grouping_sets]
+                sets = [exp.Tuple(expressions=of(item.grouping_set)) for item in sent.grouping_sets]
                 return [Condition(exp.GroupingSets(expressions=sets))]
             nodes = of(sent.grouping_expressions)
             if (kind := _SETS.get(sent.group_type)) is not None:
@@ -331,7 +331,10 @@ class _Reader(Columns):
             table.replace(made)
         schema = self.schema(relation)
         if isinstance(tree, exp.Select) and len(tree.expressions) == len(schema):
-            tree.set("expressions", [_called(one, schema[n][0]) for n, one in enumerate(tree.expressions)])
+            tree.set(
+                "expressions",
+                [_called(expression, schema[n][0]) for n, expression in enumerate(tree.expressions)],
+            )
         names = tuple(Name(self.world.fresh(), name) for name, _, _ in schema)
         outputs = tuple(
             Output(n.key, n.name, key_column(n.key), kind)
@@ -368,7 +371,7 @@ def _owned(names: Sequence[Name], owner: str) -> tuple[Name, ...]:
 
 
 def _named(names: Sequence[Name], name: str) -> Name:
-    return next(one for one in names if one.name.lower() == name.lower())
+    return next(item for item in names if item.name.lower() == name.lower())
 
 
 def _fits(literal: str | None, kind: str) -> bool:

@@ -26,9 +26,9 @@ from streambound.spark.checking.blocks import (
     key_column,
     substituted,
 )
-from streambound.spark.checking.sent import Sent, field_of, origin_of
+from streambound.spark.checking.connect_expressions import Sent, field_of, origin_of
+from streambound.spark.checking.plan_sources import PlanSources
 from streambound.spark.checking.types import named
-from streambound.spark.checking.world import World
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Seen:
 class Columns:
     """What the server knows of a client's relations, and expressions over their columns."""
 
-    def __init__(self, client: Any, world: World) -> None:
+    def __init__(self, client: Any, world: PlanSources) -> None:
         self.client, self.world = client, world
         self._schemas: dict[bytes, list[tuple[str, str, bool]]] = {}
         # The columns of each DataFrame that an expression may have been taken from.
@@ -74,8 +74,10 @@ class Columns:
         """The columns of a relation: names, types, and whether they may be NULL."""
         asked = relation.SerializeToString(deterministic=True)
         if asked not in self._schemas:
-            found = self.client.schema(self.plan(relation)).jsonValue()["fields"]
-            self._schemas[asked] = [(one["name"], named(one["type"]), one["nullable"]) for one in found]
+            fields = self.client.schema(self.plan(relation)).jsonValue()["fields"]
+            self._schemas[asked] = [
+                (field["name"], named(field["type"]), field["nullable"]) for field in fields
+            ]
         return self._schemas[asked]
 
     def streams(self, relation: Any) -> bool:
@@ -106,8 +108,8 @@ class Columns:
             name, fields = self._resolved(parts, plan, below.names)
             made: exp.Expr = key_column(name.key)
             kind = types.get(name.key)
-            for one in fields:
-                made = field_of(made, one, kind)
+            for field in fields:
+                made = field_of(made, field, kind)
                 kind = None
             return made
 
@@ -127,7 +129,7 @@ class Columns:
         self, parts: Sequence[str], plan: int | None, names: Sequence[Name]
     ) -> tuple[Name, Sequence[str]]:
         """The column that a name is, and the fields within it that follow."""
-        low = [one.lower() for one in parts]
+        low = [part.lower() for part in parts]
         mine = self.plans.get(plan, []) if plan is not None else []
         chosen = [n for n in names if plan is None or n.key in mine] or list(names)
         for owners in (1, 0):
@@ -155,7 +157,9 @@ class Columns:
         def of(outputs: Sequence[Output]) -> list[Condition]:
             function = sent.unresolved_function
             if sent.HasField("unresolved_function") and function.function_name.lower() == "and":
-                return [c for one in function.arguments for c in self.conditions(one, made)(outputs)]
+                return [
+                    c for argument in function.arguments for c in self.conditions(argument, made)(outputs)
+                ]
             before = len(self.world.missing)
             value = self.in_place(made, sent, outputs)
             if len(self.world.missing) > before:
@@ -168,7 +172,7 @@ class Columns:
         """SELECT: of each column a name, an expression as sent, or a name and what fills its NULLs."""
         made = self.sent(under, below)
         schema = self.schema(relation)
-        values = [one for item in items for one in self._expanded(item, below, made)]
+        values = [each for item in items for each in self._expanded(item, below, made)]
         if len(values) != len(schema):
             self.world.refuse("a projection that is not understood")
             return self.leaf(relation, Source(object(), STREAM, ["projection"]))
@@ -179,14 +183,14 @@ class Columns:
             names.append(Name(key, name, kept.owners if kept is not None and kept.name == name else ()))
 
         def outputs(block: Any) -> list[Output]:
-            found_outputs = []
-            for (value, _, origin), one, (name, kind, _) in zip(values, names, schema, strict=True):
+            listed = []
+            for (value, _, origin), entry, (name, kind, _) in zip(values, names, schema, strict=True):
                 placed_value = substituted(value, block.outputs)
                 if sql.TYPE in placed_value.meta and sql.WINDOW not in placed_value.meta:
                     placed_value.meta[sql.TYPE] = kind
                 made_value = sql.unnested(placed_value, self.world, name)
-                found_outputs.append(Output(one.key, name, made_value, kind, origin))
-            return found_outputs
+                listed.append(Output(entry.key, name, made_value, kind, origin))
+            return listed
 
         if getattr(below.query, "groups", None) is not None:
             query = replace(below.query, outputs=tuple(outputs(below.query)))
@@ -248,4 +252,4 @@ class Columns:
         name, _ = self._resolved([target], None, below.names)
         kind = next(o.type for o in below.query.outputs if o.key == name.key)
         fields = exp.DataType.build(kind, dialect="spark").expressions
-        return [(field_of(key_column(name.key), one.name, kind), None, None) for one in fields]
+        return [(field_of(key_column(name.key), field.name, kind), None, None) for field in fields]

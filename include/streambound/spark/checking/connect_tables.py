@@ -40,8 +40,11 @@ def seen_through(relation: Any, form: str) -> bool:
     """Whether a part of a plan is read as it stands, over tables as over streams."""
     sent = getattr(relation, form)
     if form == "project":
-        named_only = (one.alias.expr if one.HasField("alias") else one for one in sent.expressions)
-        return all(one.HasField("unresolved_attribute") for one in named_only)
+        named_only = (
+            expression.alias.expr if expression.HasField("alias") else expression
+            for expression in sent.expressions
+        )
+        return all(item.HasField("unresolved_attribute") for item in named_only)
     return form == "subquery_alias" or (form == "filter" and _simple(sent.condition))
 
 
@@ -56,8 +59,8 @@ def _simple(sent: Any) -> bool:
             return False
     function = sent.unresolved_function
     if sent.HasField("unresolved_function"):
-        known = (*sql.OPERATORS, "not", "in", "isnull", "isnotnull")
-        return function.function_name.lower() in known and all(map(_simple, function.arguments))
+        functions = (*sql.OPERATORS, "not", "in", "isnull", "isnotnull")
+        return function.function_name.lower() in functions and all(map(_simple, function.arguments))
     return bool(sent.HasField("unresolved_attribute") or sent.HasField("literal"))
 
 
@@ -69,13 +72,13 @@ def unnamed(relation: Any) -> Any:
 
 def aliases_below(relation: Any) -> list[str]:
     """The names of a table, the innermost first."""
-    found: list[str] = []
+    aliases: list[str] = []
     while True:
         sent = getattr(relation, relation.WhichOneof("rel_type"))
         if relation.HasField("subquery_alias"):
-            found.insert(0, sent.alias)
+            aliases.insert(0, sent.alias)
         if relation.HasField("read") and sent.WhichOneof("read_type") == "named_table":
-            found.insert(0, sent.named_table.unparsed_identifier.rpartition(".")[2].strip("`"))
+            aliases.insert(0, sent.named_table.unparsed_identifier.rpartition(".")[2].strip("`"))
         if "input" not in sent.DESCRIPTOR.fields_by_name:
-            return found
+            return aliases
         relation = sent.input

@@ -11,7 +11,7 @@ from functools import wraps
 from typing import Any
 
 from streambound.errors import PlanError, QueryError, meant
-from streambound.query.values import shown
+from streambound.query.column_types import shown
 from streambound.spark.checking.check import Checked, Promises, asked
 from streambound.spark.checking.plans import STARTED, of_spark
 
@@ -124,8 +124,8 @@ def _frame(writer: Any) -> tuple[Any, Any]:
 
 
 def _name(writer: Any) -> str | None:
-    found = getattr(getattr(writer, "_write_proto", None), "query_name", None)
-    return str(found) if found else None
+    name = getattr(getattr(writer, "_write_proto", None), "query_name", None)
+    return str(name) if name else None
 
 
 def _judge(frame: Any, name: str | None, rule: _Rule) -> None:
@@ -142,5 +142,5 @@ def _judge(frame: Any, name: str | None, rule: _Rule) -> None:
     warnings.warn(str(checked), StateWarning, stacklevel=4)
 
 
-def _refusal(found: Checked) -> str:
-    return f"its state can outgrow memory, so it was not started\n{found}"
+def _refusal(checked: Checked) -> str:
+    return f"its state can outgrow memory, so it was not started\n{checked}"

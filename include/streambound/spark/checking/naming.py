@@ -18,5 +18,7 @@ def source_name(name: str, options: Mapping[str, str]) -> str:
 
 def placed(options: Mapping[str, str]) -> str:
     """The topic, table or folder that options name; empty if they name none."""
-    known = {key.lower(): value for key, value in options.items()}
-    return next((known[one] for one in ("subscribe", "topic", "streamname", "path") if known.get(one)), "")
+    lowered = {key.lower(): value for key, value in options.items()}
+    return next(
+        (lowered[item] for item in ("subscribe", "topic", "streamname", "path") if lowered.get(item)), ""
+    )

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from streambound.errors import QueryError, UnsupportedError
-from streambound.query.values import shown
+from streambound.query.column_types import shown
 from streambound.spark.checking import classic, connect
 from streambound.spark.checking.blocks import Query
-from streambound.spark.checking.world import World
+from streambound.spark.checking.plan_sources import PlanSources
 
 # Where a query that ``install`` saw start on Spark Connect keeps its DataFrame.
 STARTED = "_streambound_frame"
@@ -23,7 +23,7 @@ class Plan:
     """The query of a DataFrame, and what it is called."""
 
     query: Query
-    world: World
+    world: PlanSources
     name: str
 
 
@@ -33,7 +33,7 @@ def plan_of(frame: Any, name: str | None) -> Plan:
     Raises:
         QueryError: it is neither, not streaming, or its plan cannot be had.
     """
-    world = World()
+    world = PlanSources()
     if of_spark(frame, "sql.streaming.query", "StreamingQuery"):
         name = name or frame.name or "query"
         plan = frame._jsq.streamingQuery().analyzedPlan()

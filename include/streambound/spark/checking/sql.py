@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from sqlglot import expressions as exp
 
 from streambound.query.differences import microseconds
+from streambound.spark.checking.plan_sources import PlanSources
 from streambound.spark.checking.types import scalar
-from streambound.spark.checking.world import World
 
 # A side of a frame: a length, or which row, and on which side it lies.
 Edge = tuple[exp.Expr | str, str | None]
@@ -82,8 +82,8 @@ def negated(node: exp.Expr) -> exp.Expr:
 def added(start: exp.Expr, length: exp.Expr, sign: int = 1) -> exp.Expr:
     """A moment and an interval; of an interval below zero its opposite is taken away."""
     length = length.unnest()
-    if isinstance(length, exp.Binary) and (known := microseconds(length)) is not None:
-        length = interval(int(known))
+    if isinstance(length, exp.Binary) and (span := microseconds(length)) is not None:
+        length = interval(int(span))
     if isinstance(length, exp.Neg):
         return added(start, length.this, -sign)
     if isinstance(length, exp.Interval) and length.this.name.startswith("-"):
@@ -94,7 +94,11 @@ def added(start: exp.Expr, length: exp.Expr, sign: int = 1) -> exp.Expr:
 
 def call(name: str, arguments: Iterable[exp.Expr | str | None]) -> exp.Expr:
     """A call of a function by name."""
-    given = [exp.Literal.string(one) if isinstance(one, str) else one for one in arguments if one is not None]
+    given = [
+        exp.Literal.string(argument) if isinstance(argument, str) else argument
+        for argument in arguments
+        if argument is not None
+    ]
     if name.lower() == "extract" and len(given) == 2:
         return exp.Extract(this=exp.var(given[0].name.upper()), expression=given[1])
     return exp.Anonymous(this=name, expressions=given)
@@ -228,21 +232,21 @@ def value(kind: str, text: str | None) -> exp.Expr | None:
     return None
 
 
-def unnested(node: exp.Expr, world: World, called: str | None = None) -> exp.Expr:
+def unnested(node: exp.Expr, world: PlanSources, called: str | None = None) -> exp.Expr:
     """An expression whose values within nested data of one source are columns of that source.
 
     Args:
         called: what the whole is called, if it is such a value.
     """
     node = _picked(node)
-    windowed = any(one.meta.get(WINDOW) for one in node.walk())
+    windowed = any(item.meta.get(WINDOW) for item in node.walk())
     if (kind := node.meta.get(TYPE)) is not None and scalar(kind) and not windowed:
         return world.parsed(node, kind, called or _last(node))
     for name, part in list(node.args.items()):
         if isinstance(part, exp.Expr):
             node.set(name, unnested(part, world))
         elif isinstance(part, list):
-            node.set(name, [unnested(one, world) if isinstance(one, exp.Expr) else one for one in part])
+            node.set(name, [unnested(item, world) if isinstance(item, exp.Expr) else item for item in part])
     return node
 
 
@@ -260,7 +264,7 @@ def _picked(node: exp.Expr) -> exp.Expr:
             node.set("this", inner)
             return node
         members = inner.expressions
-        names = [one.name.lower() for one in members[::2]]
+        names = [member.name.lower() for member in members[::2]]
         if node.expression.name.lower() not in names:
             return node
         node = members[2 * names.index(node.expression.name.lower()) + 1].copy()

@@ -29,9 +29,9 @@ from streambound.spark.checking.blocks import (
     Text,
     Union,
 )
+from streambound.spark.checking.plan_sources import PlanSources
 from streambound.spark.checking.sql import length, microseconds_of
 from streambound.spark.checking.types import declared
-from streambound.spark.checking.world import World
 
 _PLAIN = re.compile(r"[A-Za-z_]\w*")
 _OF_COLUMNS = ("domains", "not_null", "primary_key", "cardinality", "timestamp")
@@ -63,7 +63,7 @@ class Written:
     catalog: Catalog
 
 
-def written(query: Query, world: World, promises: Mapping[str, Mapping[str, Any]]) -> Written:
+def written(query: Query, world: PlanSources, promises: Mapping[str, Mapping[str, Any]]) -> Written:
     """The statement that a query is, and what is known of its sources, with what is promised of them.
 
     Raises:
@@ -77,7 +77,7 @@ def written(query: Query, world: World, promises: Mapping[str, Mapping[str, Any]
 
 
 class _Writer:
-    def __init__(self, query: Query, world: World) -> None:
+    def __init__(self, query: Query, world: PlanSources) -> None:
         self._world = world
         self._aliases: dict[int, str] = {}
         self._of: dict[int, _Relation] = {}
@@ -90,7 +90,7 @@ class _Writer:
         for source in _sources(query):
             if not source.own:
                 self._inner[id(source)] = _unique(
-                    (key, one.called or one.name, True) for key, one in source.fields.items()
+                    (key, field.called or field.name, True) for key, field in source.fields.items()
                 )
                 continue
             self._add(source)
@@ -99,9 +99,9 @@ class _Writer:
             relation.columns = self._names(relation)
         taken = set()
         for source in _sources(query):
-            known_relation = self._of.get(id(source))
+            written = self._of.get(id(source))
             self._aliases[id(source)] = _free(
-                source.alias or (known_relation.name if known_relation else source.names[-1]), taken
+                source.alias or (written.name if written else source.names[-1]), taken
             )
 
     def _place(self, column: exp.Column) -> tuple[int, Hashable]:
@@ -109,23 +109,24 @@ class _Writer:
         return id(source), key
 
     def _add(self, source: Source) -> None:
-        known = (
+        written_keys = (
             (relation.first.identity, relation.first.timestamp, relation.first.delay)
             for relation in self.relations
         )
         mine = (source.identity, source.timestamp, source.delay)
-        found_relation = next(
-            (relation for relation, key in zip(self.relations, known, strict=True) if key == mine), None
+        equal = next(
+            (relation for relation, key in zip(self.relations, written_keys, strict=True) if key == mine),
+            None,
         )
-        if found_relation is None:
+        if equal is None:
             # The first name that the program gives it, else that of its topic, table or format.
-            found_relation = _Relation(source.names[min(1, len(source.names) - 1)], [])
-            self.relations.append(found_relation)
-        elif found_relation.name not in source.names:
-            both = [name for name in found_relation.first.names if name in source.names]
-            found_relation.name = both[min(1, len(both) - 1)]
-        found_relation.sources.append(source)
-        self._of[id(source)] = found_relation
+            equal = _Relation(source.names[min(1, len(source.names) - 1)], [])
+            self.relations.append(equal)
+        elif equal.name not in source.names:
+            both = [name for name in equal.first.names if name in source.names]
+            equal.name = both[min(1, len(both) - 1)]
+        equal.sources.append(source)
+        self._of[id(source)] = equal
 
     def _names(self, relation: _Relation) -> dict[Hashable, str]:
         keys = dict.fromkeys(key for source in relation.sources for key in source.fields)
@@ -310,9 +311,9 @@ class _Writer:
 
         def of(value: Any) -> Any:
             if isinstance(value, Mapping):
-                return {names.get(key, key): one for key, one in value.items()}
+                return {names.get(key, key): item for key, item in value.items()}
             if isinstance(value, list):
-                return [names.get(one, one) if isinstance(one, str) else one for one in value]
+                return [names.get(item, item) if isinstance(item, str) else item for item in value]
             return names.get(value, value) if isinstance(value, str) else value
 
         return {key: of(value) if key in _OF_COLUMNS else value for key, value in promise.items()}
@@ -322,9 +323,11 @@ class _Writer:
         columns = {name: relation.field(key) for key, name in relation.columns.items()}
         body: dict[str, Any] = {
             "kind": source.kind,
-            "columns": {name: declared(one.type) for name, one in columns.items()},
+            "columns": {name: declared(column.type) for name, column in columns.items()},
             "not_null": [
-                name for name, one in columns.items() if not one.nullable and declared(one.type) == one.type
+                name
+                for name, column in columns.items()
+                if not column.nullable and declared(column.type) == column.type
             ],
         }
         if source.timestamp is not None and source.kind != STATIC:
@@ -365,7 +368,11 @@ def _expressions(query: Query) -> Iterator[exp.Expr]:
             yield from _expressions(part)
         return
     yield from (output.value for output in query.outputs)
-    conditions = (*query.conditions, *(query.groups or ()), *(c for one in query.sources for c in one.on))
+    conditions = (
+        *query.conditions,
+        *(query.groups or ()),
+        *(c for source in query.sources for c in source.on),
+    )
     yield from (condition.value for condition in conditions)
     yield from (*query.on, *query.order)
     for joined in query.sources:
@@ -385,11 +392,11 @@ def _listed(
 def _unique(wanted: Iterable[tuple[Hashable, str, bool]]) -> dict[Hashable, str]:
     """Names that no two columns share; of those that nothing reads a second is left out."""
     taken: set[str] = set()
-    found: dict[Hashable, str] = {}
+    names: dict[Hashable, str] = {}
     for key, name, used in wanted:
         if used or name.lower() not in taken:
-            found[key] = _free(name, taken)
-    return found
+            names[key] = _free(name, taken)
+    return names
 
 
 def _free(name: str, taken: set[str]) -> str:

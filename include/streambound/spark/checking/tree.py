@@ -44,9 +44,9 @@ class Node:
 
     def row(self, name: str, number: int) -> list[Node]:
         """The expressions in one list of an argument that is a list of lists."""
-        found = self.args[name][number]
-        held = lambda: getattr(self.jvm, name)().apply(number)  # noqa: E731
-        return [_decoded(one, _within(held, place)) for place, one in enumerate(found)]
+        row = self.args[name][number]
+        jvm_row = lambda: getattr(self.jvm, name)().apply(number)  # noqa: E731
+        return [_decoded(item, _within(jvm_row, place)) for place, item in enumerate(row)]
 
     def _at(self, name: str, number: int) -> Callable[[], Any]:
         return lambda: getattr(self.jvm, name)().apply(number)
@@ -111,8 +111,8 @@ def _decoded(nodes: list[dict[str, Any]], handle: Callable[[], Any]) -> Node:
     return read(handle)
 
 
-def _within(held: Callable[[], Any], place: int) -> Callable[[], Any]:
-    return lambda: held().apply(place)
+def _within(jvm_value: Callable[[], Any], place: int) -> Callable[[], Any]:
+    return lambda: jvm_value().apply(place)
 
 
 def _child(node: Node, number: int) -> Callable[[], Any]:

@@ -23,7 +23,7 @@ def named(kind: Any) -> str:
     if isinstance(kind, str):
         return _NAMES.get(kind, kind)
     if kind["type"] == "struct":
-        parts = ",".join(f"`{one['name']}`:{named(one['type'])}" for one in kind["fields"])
+        parts = ",".join(f"`{item['name']}`:{named(item['type'])}" for item in kind["fields"])
         return f"struct<{parts}>"
     if kind["type"] == "array":
         return f"array<{named(kind['elementType'])}>"
@@ -49,7 +49,7 @@ def within(kind: str, field: str | int) -> str | None:
     except (SqlglotError, ValueError):
         return None
     if made.this == exp.DType.STRUCT:
-        names = [one.name.lower() for one in made.expressions]
+        names = [expression.name.lower() for expression in made.expressions]
         if isinstance(field, str):
             field = names.index(field.lower()) if field.lower() in names else len(names)
         return _type_sql(made.expressions[field].args["kind"]) if field < len(names) else None
@@ -65,16 +65,16 @@ def _type_sql(kind: exp.Expr) -> str:
     return kind.sql(dialect="spark").lower() if not kind.args.get("nested") else kind.sql(dialect="spark")
 
 
-def holds(wide: str, narrow: str) -> bool:
+def holds(container: str, narrow: str) -> bool:
     """Whether a cast changes nothing that a comparison asks: the type is the same, or has all its values."""
-    wide, narrow = canonical(wide) or wide, canonical(narrow) or narrow
-    if wide == narrow or (narrow, wide) == ("date", "timestamp"):
+    container, narrow = canonical(container) or container, canonical(narrow) or narrow
+    if container == narrow or (narrow, container) == ("date", "timestamp"):
         return True
-    names = [one.partition("(")[0] for one in (wide, narrow)]
-    if not all(one in _NUMBERS for one in names):
+    names = [item.partition("(")[0] for item in (container, narrow)]
+    if not all(name in _NUMBERS for name in names):
         return False
     if names == ["decimal", "decimal"]:
         # More digits before the point, and no fewer after it.
-        (p, s), (q, t) = ([int(n) for n in one[8:-1].split(",")] for one in (wide, narrow))
+        (p, s), (q, t) = ([int(n) for n in item[8:-1].split(",")] for item in (container, narrow))
         return s >= t and p - s >= q - t
     return _NUMBERS.index(names[0]) > _NUMBERS.index(names[1])

@@ -26,8 +26,8 @@ from streambound.spark.checking.blocks import (
     substituted,
 )
 from streambound.spark.checking.naming import source_name
+from streambound.spark.checking.plan_sources import PlanSources
 from streambound.spark.checking.types import holds
-from streambound.spark.checking.world import World
 
 _COLUMN = re.compile(r"([^\s,\[\]()#]+)#(\d+)(L?)(?:-T\d+ms)?")
 _ONLY = re.compile(rf"{_COLUMN.pattern}$")
@@ -37,7 +37,7 @@ _PASSED = ("SubqueryAlias ", "View ", "ResolvedHint", "Repartition", "RebalanceP
 _LEAVES = ("StreamingRelationV2 ", "StreamingRelation ", "FileSource[", "StreamingExecutionRelation ")
 
 
-def read(text: str, name: str, schema: Sequence[tuple[str, str, bool]], world: World) -> Query | None:
+def read(text: str, name: str, schema: Sequence[tuple[str, str, bool]], world: PlanSources) -> Query | None:
     """The query that a view is; None, and the world told, where its text does not say it.
 
     Args:
@@ -59,7 +59,7 @@ class _Unseen(Exception):
     """What the text of a view does not say, or says of more than is read."""
 
 
-def _read(text: str, name: str, schema: Sequence[tuple[str, str, bool]], world: World) -> Query:
+def _read(text: str, name: str, schema: Sequence[tuple[str, str, bool]], world: PlanSources) -> Query:
     _, _, after = text.partition("== Analyzed Logical Plan ==\n")
     lines = after.partition("\n\n")[0].splitlines()[1:]
     nodes = [re.sub(r"^[\s:|]*(?:[+:]- )?~?", "", line) for line in lines]
@@ -71,7 +71,7 @@ def _read(text: str, name: str, schema: Sequence[tuple[str, str, bool]], world: 
 
 
 class _View:
-    def __init__(self, world: World, nodes: Sequence[str], leaf: str) -> None:
+    def __init__(self, world: PlanSources, nodes: Sequence[str], leaf: str) -> None:
         self._world, self._nodes, self._leaf = world, nodes, leaf
         self._types: dict[str, tuple[str, bool]] = {}
         # Whether the columns are still those of the stream, of which the text lists not all.
@@ -100,14 +100,14 @@ class _View:
         block: Query = self._world.source(source, [])
         for node in reversed(self._nodes):
             block = self._node(node, block, source)
-        known = {str(output.key): output for output in block.outputs}
-        if any(number not in known for number in shown):
+        outputs = {str(output.key): output for output in block.outputs}
+        if any(number not in outputs for number in shown):
             for number in shown:
-                self._column(source, known, number, "")
+                self._column(source, outputs, number, "")
         return self._world.projected(
             block,
             lambda _: [
-                Output(self._world.fresh(), name, known[number].value, kind, None)
+                Output(self._world.fresh(), name, outputs[number].value, kind, None)
                 for number, (name, kind, _) in zip(shown, schema, strict=True)
             ],
         )
@@ -127,38 +127,38 @@ class _View:
             self._types[str(number)] = (kind, nullable)
         return [str(number) for number in numbers]
 
-    def _column(self, source: Source, known: dict[str, Output], number: str, name: str) -> Output | None:
+    def _column(self, source: Source, outputs: dict[str, Output], number: str, name: str) -> Output | None:
         """A column by its number; one of the stream itself is made when it is first named."""
-        if number in known:
-            return known[number]
+        if number in outputs:
+            return outputs[number]
         if number not in self._types:
             return None
         kind, nullable = self._types[number]
         source.fields[number] = Field(name or number, kind, nullable)
-        known[number] = Output(number, name, self._world.column(source, number), kind)
-        return known[number]
+        outputs[number] = Output(number, name, self._world.column(source, number), kind)
+        return outputs[number]
 
     def _node(self, node: str, block: Query, source: Source) -> Query:
         assert isinstance(block, Block)
         if node.startswith(_PASSED):
             return block
-        known = {str(output.key): output for output in block.outputs}
+        by_key = {str(output.key): output for output in block.outputs}
         for name, number, long in _COLUMN.findall(node):
             made_here = re.search(rf" AS \S+#{number}\b", node)
-            if self._open and number not in known and not made_here:
+            if self._open and number not in by_key and not made_here:
                 if long:
                     self._types.setdefault(number, ("bigint", True))
-                if self._column(source, known, number, name) is None and not node.startswith("Project "):
+                if self._column(source, by_key, number, name) is None and not node.startswith("Project "):
                     raise _Unseen(f"the type of {name} is not told")
         if self._open:
-            block = Block(block.sources, tuple(known.values()), block.conditions)
+            block = Block(block.sources, tuple(by_key.values()), block.conditions)
         if node.startswith("EventTimeWatermark "):
             match = _WATERMARK.match(node)
-            if match is None or match[2] not in known:
+            if match is None or match[2] not in by_key:
                 raise _Unseen("its watermark is not understood")
-            return self._world.watermarked(block, known[match[2]].key, match[4])
+            return self._world.watermarked(block, by_key[match[2]].key, match[4])
         if node.startswith("Filter "):
-            condition = self._parsed(node.removeprefix("Filter "), known)
+            condition = self._parsed(node.removeprefix("Filter "), by_key)
             if condition is None:
                 raise _Unseen("its filter is not understood")
             return self._world.filtered(
@@ -166,7 +166,7 @@ class _View:
             )
         if node.startswith("Project "):
             self._open = False
-            outputs = [self._output(item, known, source) for item in _items(node)]
+            outputs = [self._output(item, by_key, source) for item in _items(node)]
             if any(output is None for output in outputs):
                 raise _Unseen("its columns are not understood")
             return self._world.projected(
@@ -174,24 +174,24 @@ class _View:
             )
         raise _Unseen(node.split(" ")[0])
 
-    def _output(self, item: str, known: Mapping[str, Output], source: Source) -> Output | None:
+    def _output(self, item: str, outputs: Mapping[str, Output], source: Source) -> Output | None:
         if (bare := _ONLY.match(item)) is not None:
-            return known.get(bare[2])
+            return outputs.get(bare[2])
         match = _OUTPUT.match(item)
         if match is None:
             return None
         number, (kind, _) = match[3], self._types.get(match[3], ("object(unknown)", True))
         if (of := _ONLY.match(match[1])) is not None:
-            made = known.get(of[2])
+            made = outputs.get(of[2])
             return None if made is None else Output(number, match[2], made.value, made.type)
-        node = self._parsed(match[1], known)
+        node = self._parsed(match[1], outputs)
         if node is None or node.find(exp.Dot) or "." in _COLUMN.sub("", match[1]).replace("..", ""):
             # A value within nested data, or what is not understood: a column by itself.
             source.fields[match[1]] = Field(match[2], kind, True, match[2])
             return Output(number, match[2], self._world.column(source, match[1]), kind)
-        return Output(number, match[2], substituted(node, list(known.values())), kind)
+        return Output(number, match[2], substituted(node, list(outputs.values())), kind)
 
-    def _parsed(self, text: str, known: Mapping[str, Output]) -> exp.Expr | None:
+    def _parsed(self, text: str, outputs: Mapping[str, Output]) -> exp.Expr | None:
         """An expression as Spark prints it; None if it does not parse, or has names of no column."""
         try:
             made = exp.Paren(this=parse_one(_COLUMN.sub(r"`#\2`", text), dialect="spark"))
@@ -204,11 +204,11 @@ class _View:
             if number == column.name:
                 # Spark prints strings without quotes.
                 column.replace(exp.Literal.string(column.name))
-            elif number in known:
-                column.replace(key_column(known[number].key))
+            elif number in outputs:
+                column.replace(key_column(outputs[number].key))
             else:
                 return None
-        types = {str(output.key): output.type for output in known.values()}
+        types = {str(output.key): output.type for output in outputs.values()}
         for cast in list(made.find_all(exp.Cast)):
             constant = isinstance(cast.this, exp.Literal) and not cast.this.is_string
             kind = types.get(cast.this.name) if isinstance(cast.this, exp.Column) else None
@@ -225,15 +225,15 @@ def _items(node: str) -> list[str]:
 
 def _split(text: str) -> list[str]:
     """A list at its commas outside of parentheses."""
-    found, depth, start = [], 0, 0
+    items, depth, start = [], 0, 0
     for at, sign in enumerate(text):
         depth += (sign in "([") - (sign in ")]")
         if sign == "," and not depth:
-            found.append(text[start:at].strip())
+            items.append(text[start:at].strip())
             start = at + 1
-    return [*found, text[start:].strip()] if text.strip() else []
+    return [*items, text[start:].strip()] if text.strip() else []
 
 
 def _last_number(item: str) -> str | None:
-    found = list(_COLUMN.finditer(item))
-    return found[-1][2] if found else None
+    numbers = list(_COLUMN.finditer(item))
+    return numbers[-1][2] if numbers else None

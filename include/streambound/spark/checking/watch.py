@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from streambound.engines.kept import OnEngine
 from streambound.engines.model import Growth
+from streambound.engines.state import OnEngine
 from streambound.errors import QueryError
-from streambound.query.values import shown
+from streambound.query.column_types import shown
 from streambound.report.engine import summary
 from streambound.spark.checking.check import Checked, Promises, check
 from streambound.spark.checking.plans import of_spark
@@ -65,18 +65,18 @@ class Watch:
     def observe(self, progress: Any) -> None:
         """Take a progress of the query, a ``StreamingQueryProgress`` or its JSON as a mapping."""
         operators = progress["stateOperators"] or ()
-        rows = sum(one["numRowsTotal"] for one in operators)
-        size = sum(one["memoryUsedBytes"] for one in operators)
+        rows = sum(operator["numRowsTotal"] for operator in operators)
+        size = sum(operator["memoryUsedBytes"] for operator in operators)
         arrived = progress["numInputRows"]
         if arrived is None:
-            arrived = sum(one["numInputRows"] for one in progress["sources"])
+            arrived = sum(item["numInputRows"] for item in progress["sources"])
         self.state = State(self.state.arrived + arrived, rows, size)
-        for one in operators:
-            self._export(ROWS, one["numRowsTotal"], one["operatorName"])
-            self._export(BYTES, one["memoryUsedBytes"], one["operatorName"])
-        for name, known in ((MOST, self._most), (NEEDED, self.checked.units)):
-            if known is not None:
-                self._export(name, known, "all")
+        for each in operators:
+            self._export(ROWS, each["numRowsTotal"], each["operatorName"])
+            self._export(BYTES, each["memoryUsedBytes"], each["operatorName"])
+        for name, limit in ((MOST, self._most), (NEEDED, self.checked.units)):
+            if limit is not None:
+                self._export(name, limit, "all")
         for text in self._passed():
             if text not in self.warnings:
                 self.warnings.append(text)
@@ -84,8 +84,8 @@ class Watch:
 
     @property
     def _most(self) -> int | None:
-        known = None if self.predicted is None else self.predicted.most
-        given = [number for number in (self.most_rows, known) if number is not None]
+        limit = None if self.predicted is None else self.predicted.most
+        given = [number for number in (self.most_rows, limit) if number is not None]
         return min(given, default=None)
 
     def _export(self, name: str, value: float, operator: str) -> None:

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streambound.errors import CatalogError, DataError, PlatformError, meant
+from streambound.query.column_types import Family, Type, digits_of
 from streambound.query.model import Live, Payload, Relation
-from streambound.query.values import Family, Type, digits_of
 from streambound.spark.frames import quoted
 
 if TYPE_CHECKING:
@@ -67,15 +67,15 @@ def decoded(frame: DataFrame, relation: Relation, beside: Path) -> DataFrame:
         wrong = _no_record(frame, live.value)
     elif _CORRUPT in frame.columns:
         wrong = [f.col(f"`{_CORRUPT}`")]
-    found = []
+    columns = []
     for column in relation.own:
         value, fault = _value(frame, relation, column.name)
-        found.append(value.alias(column.name))
+        columns.append(value.alias(column.name))
         wrong += [] if fault is None else [fault]
     if relation.timestamp is not None:
-        (moment,) = (v for v, c in zip(found, relation.own, strict=True) if c.name == relation.timestamp)
+        (moment,) = (v for v, c in zip(columns, relation.own, strict=True) if c.name == relation.timestamp)
         wrong.append(f.when(moment.isNull(), f.lit(f"no value of {relation.timestamp}")))
-    return frame.select(*found, f.coalesce(*wrong, f.lit(None).cast("string")).alias(MALFORMED))
+    return frame.select(*columns, f.coalesce(*wrong, f.lit(None).cast("string")).alias(MALFORMED))
 
 
 def _live(relation: Relation) -> Live:
@@ -105,21 +105,21 @@ def _tree(relation: Relation, within: str, textual: bool) -> Tree:
     Args:
         within: a column of the source; nothing for the source itself.
     """
-    found: Tree = {}
+    tree: Tree = {}
     for column in relation.own:
         path = _path(relation, column.name)
         if within:
             if path[0] != within:
                 continue
             path = path[1:]
-        at = found
+        at = tree
         for name in path[:-1]:
             at = at.setdefault(name, {})
             if not isinstance(at, dict):
                 raise _twice(relation, column.name)
         if isinstance(at.setdefault(path[-1], _wire(_live(relation), column.type, textual)), dict):
             raise _twice(relation, column.name)
-    return found
+    return tree
 
 
 def _twice(relation: Relation, column: str) -> CatalogError:
@@ -225,11 +225,11 @@ def _column(frame: DataFrame, relation: Relation, path: list[str]) -> Column:
     live = _live(relation)
     name = ".".join(part for part in path if part != _RECORD)
     where = "the payload" if path[0] == _RECORD else f"the {live.format} source"
-    known = [] if path[0] == _RECORD else [c for c in frame.columns if c not in (_RECORD, _CORRUPT)]
+    columns = [] if path[0] == _RECORD else [c for c in frame.columns if c not in (_RECORD, _CORRUPT)]
     raise DataError(
         f"{where} of stream {relation.name} has no column {name}",
-        accepted=", ".join(known) or None,
-        fix=meant(name, known)
+        accepted=", ".join(columns) or None,
+        fix=meant(name, columns)
         or "name where the source has it with columns, or its payload with value, in live of the catalog",
     )
 
@@ -255,11 +255,11 @@ def _value(frame: DataFrame, relation: Relation, name: str) -> tuple[Column, Col
         return moment, _unless(column, moment.isNotNull() & ~column.rlike(_FINER), name)
     if stored == "string" and kind.name.startswith("decimal"):
         precision, scale = digits_of(kind.name)
-        wide, narrow = (
+        full, narrow = (
             column.try_cast(f"decimal({_MOST},{_MOST - precision + scale})"),
             column.try_cast(kind.name),
         )
-        return narrow, _unless(column, f.coalesce(wide == narrow, f.lit(False)), name)
+        return narrow, _unless(column, f.coalesce(full == narrow, f.lit(False)), name)
     return column, None
 
 

@@ -95,9 +95,9 @@ class Epochs:
     def took(self, frame: DataFrame, epoch: int) -> None:
         """Write what a micro-batch gave; only then Spark counts it as done."""
         try:
-            told = self._filtered(frame, epoch) if self.plan.stateless else self._answered(frame, epoch)
+            progress = self._filtered(frame, epoch) if self.plan.stateless else self._answered(frame, epoch)
             self._hand_over(epoch)
-            self.answer = replace(self.answer, epochs=epoch + 1, **told)
+            self.answer = replace(self.answer, epochs=epoch + 1, **progress)
             emit.write_summary(self.folder, self.answer.to_json())
         except StreamboundError as error:
             self.error = error.about(self.job.name)
@@ -121,10 +121,10 @@ class Epochs:
                 raise error_of(row["body"])
         portions = [row["body"] for row in rows if row["kind"] == ANSWERS]
         note_epoch(self.folder, epoch, write_epoch(self.folder, self.query, self.timed, epoch, portions))
-        told: dict[str, Any] = next((json.loads(row["body"]) for row in rows if row["kind"] == TOLD), {})
-        if not told:
+        noted: dict[str, Any] = next((json.loads(row["body"]) for row in rows if row["kind"] == TOLD), {})
+        if not noted:
             return {}
-        return {**{name: told[name] for name in OF_THE_STATE}, "answer_count": told["answers"]}
+        return {**{name: noted[name] for name in OF_THE_STATE}, "answer_count": noted["answers"]}
 
     def _filtered(self, frame: DataFrame, epoch: int) -> dict[str, Any]:
         """The answers of a plan that keeps nothing, which tasks write."""
@@ -142,7 +142,7 @@ class Epochs:
         task = Task(stream, partition, arrived.files, size, frozenset((self.job.name,)))
         reading = replace(readings_of([self.job], self.folder.parent, markers=True)[stream], key=EPOCH)
         (summary,) = self.executor.summaries(
-            [task], {stream: reading}, silent, self.memory_mb, in_waves=False, ended=Event()
+            [task], {stream: reading}, silent, self.memory_mb, in_rounds=False, ended=Event()
         )
         if summary.error is not None:
             raise source.about(summary.error)

@@ -17,11 +17,11 @@ import pyarrow as pa
 from streambound.errors import StreamboundError
 from streambound.query.model import Relation
 from streambound.spark.frames import literal
-from streambound.spark.live.reading import Mapper, Rows, arrivals, batch_of, failed
+from streambound.spark.live.arrivals import Mapper, Rows, arrivals, batch_of, failed
 from streambound.spark.live.source import Arrived
 from streambound.spark.workers import settle
 from streambound.storage.partitions import Partition, history_folder, require_sound
-from streambound.tasks.engine import Engine, opened
+from streambound.tasks.embedded_engine import EmbeddedEngine, opened
 from streambound.tasks.summarise import StreamScan
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Folder:
         return growing(session, self.relation.name, self.folder, "*.parquet", self.limit)
 
     def mapper(self, reading: StreamScan, memory_mb: int) -> Mapper:
-        """From (stream, path) to arrivals (``reading.FIELDS``)."""
+        """From (stream, path) to arrivals (``arrivals.FIELDS``)."""
 
         def mapped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             with opened(memory_mb) as session:
@@ -59,7 +59,7 @@ class Folder:
 
         return mapped
 
-    def _arrivals(self, session: Engine, reading: StreamScan, paths: Sequence[str]) -> Rows:
+    def _arrivals(self, session: EmbeddedEngine, reading: StreamScan, paths: Sequence[str]) -> Rows:
         files, wrong = dict[str, str](), Rows()
         for path in paths:
             try:
@@ -85,15 +85,15 @@ class Folder:
         Raises:
             DataError: it lies in a partition that is named after no day where days are declared.
         """
-        found_path = local(path).relative_to(self.folder)
-        partition = found_path.parent.name
-        if len(found_path.parts) != (1 if self.key is None else 2) or str(found_path) in self.covered:
+        relative = local(path).relative_to(self.folder)
+        partition = relative.parent.name
+        if len(relative.parts) != (1 if self.key is None else 2) or str(relative) in self.covered:
             return None
         if self.key is not None:
             if not partition.startswith(f"{self.key}="):
                 return None
-            require_sound(self.relation, Partition(partition.removeprefix(f"{self.key}="), (found_path,)))
-        return str(found_path)
+            require_sound(self.relation, Partition(partition.removeprefix(f"{self.key}="), (relative,)))
+        return str(relative)
 
 
 def folder_of(relation: Relation, covered: Mapping[str, list[str]] = {}, limit: int | None = None) -> Folder:
@@ -115,10 +115,7 @@ def at_one_time(folders: Collection[Folder], file: str) -> str | None:
     """
     paths = [folder.folder / file for folder in folders if (folder.folder / file).is_file()]
     ties = [
-        other_path
-        for path in paths
-        for other_path in _beside(folders, path)
-        if _time(other_path) == _time(path)
+        neighbour for path in paths for neighbour in _beside(folders, path) if _time(neighbour) == _time(path)
     ]
     if not ties:
         return None
@@ -130,8 +127,8 @@ def at_one_time(folders: Collection[Folder], file: str) -> str | None:
 
 def _beside(folders: Collection[Folder], path: Path) -> Iterator[Path]:
     """The other files of a stream."""
-    folder = next(one.folder for one in folders if path.is_relative_to(one.folder))
-    return (other_path for other_path in folder.rglob("*.parquet") if other_path != path)
+    folder = next(item.folder for item in folders if path.is_relative_to(item.folder))
+    return (neighbour for neighbour in folder.rglob("*.parquet") if neighbour != path)
 
 
 def _time(path: Path) -> int | None:

@@ -14,7 +14,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from streambound.errors import StreamboundError
 from streambound.history.fold import uncollected
 from streambound.live.step import Beginning, New, Step
-from streambound.spark.live.reading import arrival_of
+from streambound.spark.live.arrivals import arrival_of
 from streambound.synopsis.serial import row_text
 from streambound.tasks.summarise import error_text
 
@@ -40,15 +40,15 @@ class LiveProcessor(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
         """Take in what tasks made of the files of a micro-batch."""
-        found = [row.asDict() for row in rows]
-        if failed := sorted(row["error"] for row in found if row["error"] is not None):
+        arrived = [row.asDict() for row in rows]
+        if failed := sorted(row["error"] for row in arrived if row["error"] is not None):
             yield Row(kind=ERROR, body=failed[0])
             return
-        before = {name: held for (name,), (held,) in self.state.iterator()}
+        before = {name: value for (name,), (value,) in self.state.iterator()}
         try:
             with uncollected():
                 step = Step(self.beginning, before)
-                new = step.take(map(arrival_of, found))
+                new = step.take(map(arrival_of, arrived))
                 after = step.entries()
         except StreamboundError as error:
             yield Row(kind=ERROR, body=error_text(error))
@@ -60,9 +60,9 @@ class LiveProcessor(StatefulProcessor):
     def _store(self, before: dict[str, str], after: dict[str, str]) -> None:
         for name in before.keys() - after.keys():
             self.state.removeKey((name,))
-        for name, held in after.items():
-            if before.get(name) != held:
-                self.state.updateValue((name,), (held,))
+        for name, value in after.items():
+            if before.get(name) != value:
+                self.state.updateValue((name,), (value,))
 
     def close(self) -> None:
         """Nothing is open."""

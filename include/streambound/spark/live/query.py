@@ -24,19 +24,19 @@ from streambound.live.sinks import Into, require_key
 from streambound.live.start import Start, beginning_of, begun, relations_of
 from streambound.live.step import END
 from streambound.query.catalog import Catalog
-from streambound.spark.ended import first_lines
 from streambound.spark.executor import SparkExecutor
+from streambound.spark.failures import first_lines
 from streambound.spark.frames import require_plain
+from streambound.spark.live.arrivals import FIELDS, SCHEMA, SPARK_TYPES, row_of
 from streambound.spark.live.epochs import Epochs
 from streambound.spark.live.folders import folder_of, growing
-from streambound.spark.live.reading import FIELDS, SCHEMA, SPARK_TYPES, row_of
 from streambound.spark.live.rows import Rows
 from streambound.spark.live.sinks import sink_of
 from streambound.spark.live.source import Source
 from streambound.spark.live.stopping import StoppedTogether, silence
-from streambound.storage.partitions import Range, history_folder
+from streambound.storage.partitions import PartitionRange, history_folder
 from streambound.tasks import emit
-from streambound.tasks.engine import MEMORY_MB
+from streambound.tasks.embedded_engine import MEMORY_MB
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -103,7 +103,7 @@ def live(
             accepted="a local Spark, or a cluster's master (spark://host:port)",
             fix="let STREAMBOUND_SPARK_MASTER name such a master, and unset SPARK_REMOTE",
         )
-    job = prepare(draft_of(query, catalog), Range(), {}, growing=True)
+    job = prepare(draft_of(query, catalog), PartitionRange(), {}, growing=True)
     if job.plan is None:
         raise PlanError(
             f"{job.verdict}: its state has no bound", subject=job.name, fix="see streambound check"
@@ -187,15 +187,15 @@ class Running:
         alone = False
         with StoppedTogether(self.pace.stopped):
             query = self._started()
-            told = -1
+            reported = -1
             try:
                 while not query.awaitTermination(POLL_SECONDS) and not self.pace.stopped():
-                    told = self._tell(query, told)
+                    reported = self._tell(query, reported)
             except StreamingQueryException as error:
                 raise self._ended(error) from None
             finally:
                 query.stop()
-            self._tell(query, told)
+            self._tell(query, reported)
             alone = True
         if not alone:
             self._refuse_fault()
@@ -235,9 +235,9 @@ class Running:
         from streambound.spark.live.processor import OUTPUT, LiveProcessor
 
         arriving = [self._arrivals(name, source) for name, source in self.sources.items()]
-        held = reduce(lambda one, other: one.union(other), [*arriving, self._ends()])
+        union = reduce(lambda left, right: left.union(right), [*arriving, self._ends()])
         processor = LiveProcessor(self.beginning)
-        return held.groupBy("one").transformWithState(processor, OUTPUT, "append", "None")
+        return union.groupBy("one").transformWithState(processor, OUTPUT, "append", "None")
 
     def _arrivals(self, name: str, source: Source) -> DataFrame:
         mapped = source.mapper(self.readings[name], self.memory_mb)
@@ -247,23 +247,23 @@ class Running:
         """What says that the input is at its end, among the arrivals."""
         from pyspark.sql import functions as f
 
-        found = growing(self.session, END, self.folder / CONTROL, "end-*.json", None)
-        said = {name: f.lit(value) for name, value in row_of(END, "").items()} | {"file": found["path"]}
-        columns = (said[one.name].cast(SPARK_TYPES[one.type]).alias(one.name) for one in FIELDS)
-        return found.select(*columns)
+        ends = growing(self.session, END, self.folder / CONTROL, "end-*.json", None)
+        said = {name: f.lit(value) for name, value in row_of(END, "").items()} | {"file": ends["path"]}
+        columns = (said[field.name].cast(SPARK_TYPES[field.type]).alias(field.name) for field in FIELDS)
+        return ends.select(*columns)
 
-    def _tell(self, query: StreamingQuery, told: int) -> int:
+    def _tell(self, query: StreamingQuery, reported: int) -> int:
         """Tell of micro-batches since the one that was told last; returns the newest."""
         for progress in query.recentProgress:
             epoch = int(progress["batchId"])
             operators = progress["stateOperators"]
-            if epoch <= told or not progress["numInputRows"]:
+            if epoch <= reported or not progress["numInputRows"]:
                 continue
-            told = epoch
+            reported = epoch
             if operators:
                 self.epochs.answer = replace(self.epochs.answer, state_rows=int(operators[0]["numRowsTotal"]))
             self.progress(f"{self.job.name}: epoch {epoch}: {said(self.epochs.answer)}")
-        return told
+        return reported
 
 
 @contextmanager

@@ -20,10 +20,11 @@ import pyarrow.parquet as pq
 
 from streambound import settings
 from streambound.errors import DataError, StorageError, StreamboundError
+from streambound.query.column_types import shown
 from streambound.query.model import Live, Relation
 from streambound.query.sources import DROP
-from streambound.query.values import shown
-from streambound.spark.ended import first_lines
+from streambound.spark.failures import first_lines
+from streambound.spark.live.arrivals import Mapper, arrivals, batch_of, failed
 from streambound.spark.live.decoding import (
     FILES,
     MALFORMED,
@@ -32,10 +33,9 @@ from streambound.spark.live.decoding import (
     reader_options,
     schema_of,
 )
-from streambound.spark.live.reading import Mapper, arrivals, batch_of, failed
 from streambound.spark.live.source import Arrived
 from streambound.spark.workers import settle
-from streambound.tasks.engine import opened
+from streambound.tasks.embedded_engine import opened
 from streambound.tasks.scratch import scratch
 from streambound.tasks.summarise import StreamScan, error_of, error_text
 
@@ -113,11 +113,11 @@ class Rows:
             return decoded(reader.load(), self.relation, self.beside)
 
     def _options(self) -> dict[str, str]:
-        found = {name: _ENVIRONMENT.sub(self._variable, value) for name, value in self.live.options}
+        options = {name: _ENVIRONMENT.sub(self._variable, value) for name, value in self.live.options}
         # As the folders of histories, and where the driver runs is nobody's concern.
-        if "path" in found and self.live.format in (*FILES, "text", "binaryFile", "delta"):
-            found["path"] = settings.history_path(found["path"])
-        return found
+        if "path" in options and self.live.format in (*FILES, "text", "binaryFile", "delta"):
+            options["path"] = settings.history_path(options["path"])
+        return options
 
     def _variable(self, named: re.Match[str]) -> str:
         if (value := os.environ.get(named[1])) is None:
@@ -142,7 +142,7 @@ class Rows:
             ) from None
 
     def mapper(self, reading: StreamScan, memory_mb: int) -> Mapper:
-        """From rows to arrivals (``reading.FIELDS``)."""
+        """From rows to arrivals (``arrivals.FIELDS``)."""
 
         def mapped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             with scratch() as folder, opened(memory_mb) as session:
@@ -150,8 +150,8 @@ class Rows:
                 if (error := self._spooled(share, batches)) is not None:
                     yield batch_of([failed(self.relation.name, _number(), error)])
                 elif share.written:
-                    found = arrivals(session, reading, {_number(): str(share.path)})
-                    yield batch_of([self._row(row, share) for row in found])
+                    arrived = arrivals(session, reading, {_number(): str(share.path)})
+                    yield batch_of([self._row(row, share) for row in arrived])
             settle()
 
         return mapped

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from streambound.errors import StreamboundError
 from streambound.query.model import Relation
-from streambound.spark.live.reading import Mapper
+from streambound.spark.live.arrivals import Mapper
 from streambound.tasks.summarise import StreamScan
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Source(Protocol):
         """
 
     def mapper(self, reading: StreamScan, memory_mb: int) -> Mapper:
-        """What tasks make of it: arrivals (``reading.FIELDS``)."""
+        """What tasks make of it: arrivals (``arrivals.FIELDS``)."""
 
     def arrived(self, frame: DataFrame, spool: Path) -> Arrived:
         """The rows of a micro-batch as files, for a plan that keeps nothing.

@@ -1,0 +1,67 @@
+"""The operator of each operation of a tree."""
+
+from __future__ import annotations
+
+from streambound.operators.computing import Computations
+from streambound.operators.frames import Frames
+from streambound.operators.groups import Groups
+from streambound.operators.guards import Guards
+from streambound.operators.hops import Hops
+from streambound.operators.irredundant import Irredundants
+from streambound.operators.joins import Joins, Meetings
+from streambound.operators.operator import Operator
+from streambound.operators.ranks import Ranks
+from streambound.operators.sessions import Sessions
+from streambound.operators.settled import Once
+from streambound.operators.time_filters import TimeFilters
+from streambound.operators.timed_frames import TimedFrames
+from streambound.operators.versions import LastVersions
+from streambound.operators.waiting import NextVersions
+from streambound.synopsis.flow import (
+    Applied,
+    Computed,
+    Grouped,
+    Guarded,
+    Hopped,
+    Irredundant,
+    Joined,
+    LookedUp,
+    Ranked,
+    Settled,
+    TimeFiltered,
+    WindowFunctions,
+)
+
+
+def operator_of(node: Applied) -> Operator:
+    """What an operation keeps, at the beginning."""
+    operation, times = node.operation, [one.times for one in node.inputs]
+    if isinstance(operation, Guarded):
+        return Guards(operation, times)
+    if isinstance(operation, Settled):
+        return Once(times[1:])
+    if isinstance(operation, LookedUp):
+        return NextVersions(operation) if operation.ahead else LastVersions(operation, times)
+    if isinstance(operation, Hopped):
+        return Hops(operation)
+    if isinstance(operation, Irredundant):
+        return Irredundants(operation, times)
+    if isinstance(operation, TimeFiltered):
+        return TimeFilters(operation)
+    if isinstance(operation, Joined):
+        return Joins(operation) if operation.matched is None else Meetings(operation)
+    types = [[kind for _, kind in one.outputs] for one in node.inputs]
+    if isinstance(operation, Computed):
+        return Computations(operation, types[0])
+    retracts = [one.retracts for one in node.inputs]
+    if isinstance(operation, Grouped) and operation.then.session is not None:
+        (time,) = {reads.time for reads in operation.reads}
+        return Sessions(operation, types[0], times[0], time or 0, retracts[0])
+    if isinstance(operation, Grouped):
+        return Groups(operation, types, times, retracts)
+    if isinstance(operation, Ranked):
+        return Ranks(operation.then, types[0], times[0], retracts[0])
+    if isinstance(operation, WindowFunctions):
+        of = TimedFrames if operation.settles else Frames
+        return of(operation.then, types[0], times[0], operation.time)
+    raise AssertionError(operation)
