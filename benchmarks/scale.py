@@ -5,7 +5,7 @@ processor seconds of a task and of the driver for a query and a partition; bytes
 and answers; seconds of reading a partition of a stream, and of looking at one that is known. From these a
 list scheduler simulates hours of partitions on so many cores:
 
-* *backfill*: all ten years at once. Tasks compute up to ``AHEAD`` waves ahead of the drivers.
+* *backfill*: all ten years at once. Tasks compute up to ``AHEAD`` rounds ahead of the drivers.
 * *an hour more*: one new partition of each stream, with ten years of checkpoints behind it; and what looking
   at these takes where partitions are days.
 
@@ -163,9 +163,9 @@ def simulate(
     areas, chance = streams // AREA, np.random.default_rng(5)
     mean = AREA * fixed.reading + queries / areas * one.task
     own = queries / shards * one.driver
-    # Waves are some hours, as many as the driver's memory may hold.
-    wave = max(1, SUMMARIES * shards // (2 * queries))
-    ahead = wave * (AHEAD + 1)
+    # Rounds are some hours, as many as the driver's memory may hold.
+    together = max(1, SUMMARIES * shards // (2 * queries))
+    ahead = together * (AHEAD + 1)
     simulated = min(hours, SIMULATED)
     free = [0.0] * cores
     drivers, ends = [0.0] * shards, list[float]()

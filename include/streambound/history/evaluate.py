@@ -242,23 +242,23 @@ def _evaluate(
     cut = list(rounds(waiting, size, SUMMARIES))
     in_rounds = len(cut) > 1
 
-    def summarised(wave: Iterable[Step], ended: Event) -> list[Summary]:
-        tasks = tasks_of(wave)
+    def summarised(steps: Iterable[Step], ended: Event) -> list[Summary]:
+        tasks = tasks_of(steps)
         return executor.summaries(tasks, readings, progress, memory_mb, in_rounds=in_rounds, ended=ended)
 
     with closing(ahead(cut, summarised)) as prepared:
-        for wave, summaries in prepared:
+        for steps, summaries in prepared:
             with uncollected():
-                _take_round(folds, wave, summaries, damaged)
+                _take_round(folds, steps, summaries, damaged)
             summaries.clear()
-            # A commit costs a query as much as some partitions: waves that many queries make small share one.
-            taken += (here := len(tasks_of(wave)))
+            # A commit costs a query as much as some partitions: rounds made small by many queries share one.
+            taken += (here := len(tasks_of(steps)))
             pending = sum(fold.checkpoints.pending_bytes for fold in folds.values())
             if taken + here > size or pending > ALL_PENDING_BYTES:
                 taken = 0
                 for fold in (fold for name, fold in folds.items() if name not in damaged):
                     fold.commit()
-            read += sum(len(task.streams) for task in tasks_of(wave))
+            read += sum(len(task.streams) for task in tasks_of(steps))
             progress(ReadSoFar(read, total))
             for fold in folds.values():
                 if (reached := fold.reached()) is not None:
@@ -269,12 +269,12 @@ def _evaluate(
 
 
 def _take_round(
-    folds: Mapping[str, Fold], wave: Iterable[Step], summaries: Iterable[Summary], damaged: set[str]
+    folds: Mapping[str, Fold], steps: Iterable[Step], summaries: Iterable[Summary], damaged: set[str]
 ) -> None:
     at: dict[tuple[str, str, str], list[Summary]] = {}
     for summary in summaries:
         at.setdefault((summary.stream, summary.partition, summary.query), []).append(summary)
-    for step in wave:
+    for step in steps:
         for query in step.queries:
             mine = (share.stream for task in step.tasks for share in task.each if query in share.queries)
             groups = (at.get((stream, step.partition, query), ()) for stream in mine)

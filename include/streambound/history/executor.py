@@ -53,7 +53,7 @@ class Executor(Protocol):
         """
 
     def scans(self, reading: Reading) -> bool:
-        """Whether each wave of tasks costs a scan more, so that waves are to be few."""
+        """Whether each round of tasks costs a scan more, so that rounds are to be few."""
 
     def summaries(
         self,

@@ -52,7 +52,7 @@ class LocalExecutor:
     _here_bytes: int = field(default=0, init=False)
     _pool: _Pool | None = field(default=None, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
-    # Waves are made by several threads; in this process one works at a time.
+    # Rounds are made by several threads; in this process one works at a time.
     _turn: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def cores(self) -> int:

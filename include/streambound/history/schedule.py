@@ -22,9 +22,9 @@ from streambound.tasks.summarise import Task
 ROUND = 750
 # So many where what has been done is to be committed often.
 SMALL_ROUND = 250
-# While the driver takes in one wave, tasks compute the next: so many waves at least, if each is worth a job.
+# While the driver takes in one round, tasks compute the next: at least so many rounds, if each is worth one.
 ROUNDS, WORTH = 4, 32
-# Waves that tasks compute at once: where one runs out of tasks the next keeps the cores busy.
+# Rounds that tasks compute at once: where one runs out of tasks the next keeps the cores busy.
 AHEAD = 2
 # So many summaries where many queries read the same: what counts is what they hold, not the tasks.
 SUMMARIES = 6_000
@@ -181,33 +181,33 @@ def _bytes(file: str) -> int:
     return 0
 
 
-def tasks_of(wave: Iterable[Step]) -> list[Task]:
+def tasks_of(steps: Iterable[Step]) -> list[Task]:
     """All that has to be read."""
-    return [task for step in wave for task in step.tasks]
+    return [task for step in steps for task in step.tasks]
 
 
 def round_size(tasks: int, most: int, cores: int) -> int:
-    """How many tasks a wave should have, of so many in all.
+    """How many tasks a round should have, of so many in all.
 
     Args:
-        cores: how many tasks run at once; 0 if a job more costs a scan more, so that waves are to be few.
+        cores: how many tasks run at once; 0 if a job more costs a scan more, so that rounds are to be few.
     """
     return max(cores, min(most, max(WORTH, -(-tasks // ROUNDS)) if cores else most))
 
 
 def rounds(waiting: Iterable[Step], most: int, summaries: int) -> Iterator[list[Step]]:
     """The steps, in groups of at most about so many tasks, and summaries."""
-    wave: list[Step] = []
+    steps: list[Step] = []
     tasks = made = 0
     for step in waiting:
         own = sum(len(share.queries) for task in step.tasks for share in task.each)
-        if wave and (tasks + len(step.tasks) > most or made + own > summaries):
-            yield wave
-            wave, tasks, made = [], 0, 0
-        wave.append(step)
+        if steps and (tasks + len(step.tasks) > most or made + own > summaries):
+            yield steps
+            steps, tasks, made = [], 0, 0
+        steps.append(step)
         tasks, made = tasks + len(step.tasks), made + own
-    if wave:
-        yield wave
+    if steps:
+        yield steps
 
 
 def ahead(
@@ -218,7 +218,7 @@ def ahead(
     To be closed: then nothing is being made any more. ``make`` is told by an event that nobody waits for it.
     """
     ended = Event()
-    threads = ThreadPoolExecutor(AHEAD, "streambound-wave")
+    threads = ThreadPoolExecutor(AHEAD, "streambound-round")
     pending: deque[tuple[Given, Future[Made]]] = deque()
     try:
         for one in given:

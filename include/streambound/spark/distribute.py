@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # One group a core where the next job waits for the same cores.
-GROUPS_OF_WAVES = 1
+GROUPS_OF_ROUNDS = 1
 POLL_SECONDS = 2.0
 
 FIELDS = pa.schema(

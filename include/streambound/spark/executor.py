@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from streambound.history.executor import Progress
 from streambound.spark.dataframe_tasks import by_spark, run_dataframe_tasks
-from streambound.spark.distribute import GROUPS_OF_WAVES, cores, run_tasks
+from streambound.spark.distribute import GROUPS_OF_ROUNDS, cores, run_tasks
 from streambound.spark.frames import listing, staging
 from streambound.spark.session import session
 from streambound.storage.partitions import Listing
@@ -57,7 +57,7 @@ class SparkExecutor:
         by_frame = {name for name, reading in readings.items() if by_spark(reading)}
         direct = [task for task in tasks if task.stream not in by_frame]
         by_rows = [task for task in tasks if task.stream in by_frame]
-        groups = GROUPS_OF_WAVES if in_rounds else GROUPS_PER_CORE
+        groups = GROUPS_OF_ROUNDS if in_rounds else GROUPS_PER_CORE
         gathered = run_tasks(self.session, direct, readings, progress, memory_mb, groups) if direct else []
         return (
             gathered + run_dataframe_tasks(self.session, by_rows, readings, memory_mb)
