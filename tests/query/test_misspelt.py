@@ -168,6 +168,7 @@ NAMES = [
     ("SELECT departures.origin FROM departures d", "departures.origin", "write d"),
     ("SELECT DISTINT origin FROM departures", "DISTINT", "DISTINCT"),
     ("SELECT origin FROM departures WHERE late IS TREU", "TREU", "TRUE"),
+    ("SELECT origin FROM departures WHER late", "WHER", "WHERE"),
 ]
 
 

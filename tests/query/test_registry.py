@@ -21,6 +21,11 @@ def test_a_missing_file_is_an_entry_with_an_error(folder: Path) -> None:
     assert "missing.sql: cannot be read: No such file" in str(missing.error) and ok.error is None
 
 
+def test_a_file_that_is_misspelt_is_told_with_the_one_beside_it(folder: Path) -> None:
+    (missing,) = read_queries([folder / "queries" / "okk.sql"])
+    assert missing.error is not None and missing.error.fix == "did you mean ok.sql?"
+
+
 def test_a_name_that_is_too_long_is_an_entry_with_an_error(folder: Path) -> None:
     (long,) = read_queries([folder / f"{'x' * 300}.sql"])
     assert "File name too long" in str(long.error)

@@ -205,7 +205,11 @@ def _run_history(query: RegisteredQuery, catalog: Catalog, options: argparse.Nam
         _print_answer(f"{query.name}: {draft.exactly}, and --memory made no difference")
     print(json.dumps(answer.to_json(), ensure_ascii=False))
     if not answer.evaluated:
-        print(f"streambound: {query.name} is {answer.verdict}; see streambound check", file=sys.stderr)
+        print(
+            f"streambound: {query.name} is {answer.verdict}\n"
+            "  fix: streambound check shows edits; --memory K keeps what it can of an equijoin in K tuples",
+            file=sys.stderr,
+        )
         return 2
     return 0
 

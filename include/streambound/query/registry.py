@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from streambound.errors import QueryError, StreamboundError
+from streambound.errors import QueryError, StreamboundError, meant
 from streambound.query.catalog import NamedQuery
 
 _METADATA = re.compile(r"--\s*([A-Za-z][\w-]*(?: [\w-]+)*)\s*:\s*(.*\S)\s*$")
@@ -105,8 +105,12 @@ def _utf8_of(file: Path) -> str:
             "this is a folder", subject=str(file), accepted="one .sql file a query", fix="rename the folder"
         ) from None
     except OSError as error:
+        beside = [path.name for path in file.parent.glob("*.sql")] if file.parent.is_dir() else []
         raise QueryError(
-            f"cannot be read: {error.strerror}", subject=str(file), accepted="a .sql file or a folder of them"
+            f"cannot be read: {error.strerror}",
+            subject=str(file),
+            accepted="a .sql file or a folder of them",
+            fix=meant(file.name, beside),
         ) from None
     # PostgreSQL takes it in no text: the verdict could not be recorded.
     if "\0" in text:

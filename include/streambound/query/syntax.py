@@ -199,7 +199,9 @@ def _suspects(
     # A text seldom begins with anything but SELECT, however far from where the parser stopped.
     for token in [*reversed(words[-_WORDS:]), *words[:1]]:
         like = alike(token.text, KEYWORDS, _LIKENESS, most=_KEYWORDS)
-        for keyword in sorted(like, key=lambda keyword: abs(len(keyword) - len(token.text))):
+        # A word that a keyword begins with is cut short; else the keyword of its length is meant.
+        cut = token.text.upper()
+        for keyword in sorted(like, key=lambda word: (not word.startswith(cut), abs(len(word) - len(cut)))):
             yield token, token, keyword
     # The parser takes one sign of two that are exchanged, and stops at what comes after.
     for i in range(at, max(-1, at - 3), -1):
