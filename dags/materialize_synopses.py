@@ -80,10 +80,10 @@ def materialize_synopses() -> None:
         from streambound_airflow.runs import record_start
         from streambound_airflow.selection import select_days
 
-        by_partitions = context["dag_run"].run_type == "asset_triggered"
+        by_event = context["dag_run"].run_type == "asset_triggered"
         with reported():
             params, store = asked(context), results()
-            if by_partitions and (waiting := synopses.unchecked(store, params["queries"])):
+            if by_event and (waiting := synopses.unchecked(store, params["queries"])):
                 reason = f"not checked yet: {', '.join(waiting)}; the verdicts start the evaluation"
                 context["ti"].xcom_push(key="skipped", value=reason)
                 raise AirflowSkipException(reason)

@@ -66,7 +66,7 @@ def test_the_first_task_refuses_random_misspelt_names(registry: Any, dag_id: str
         params = {**filled, slip[1]: "2013-01-01"}
         for task_id in FIRST[dag_id]:
             with pytest.raises(AirflowFailException) as caught:
-                dag.get_task(task_id).python_callable(params=params, run_id="r", ti=None, dag=dag)
+                run_task(dag_id, task_id, params)
             told(str(caught.value), *slip, known)
 
     refused()

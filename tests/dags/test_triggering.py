@@ -71,7 +71,7 @@ def start(dag_id: str, params: dict[str, Any]) -> Any:
 def run_task(dag_id: str, task_id: str, params: dict[str, Any], **context: Any) -> Any:
     """Runs a task without its DAG's others."""
     task = dag_of(dag_id).get_task(task_id)
-    context = {"ti": FakeTaskInstance(), "outlet_events": {}, **context}
+    context = {"ti": FakeTaskInstance(), "outlet_events": {}, "dag_run": run_of("manual"), **context}
     return task.python_callable(params=params, run_id="r", dag=task.dag, **context)
 
 
