@@ -903,6 +903,19 @@ def _computed(world: _World) -> str:
         united = f" {r.choice(['UNION ALL', 'UNION'])} SELECT {again} {world.body(1, 't').text()}"
         union = united if whole else ""
         return f"SELECT {text} {body.text(linked)}{union}"
+    if shape < 0.9:
+        summed = [
+            "MAX(ABS(s0.A - s1.A))",
+            "SUM(DISTINCT s0.A + s1.A)",
+            "COUNT(COALESCE(s0.B, s1.B))",
+            f"SUM(CASE WHEN s0.A {r.choice(OPS)} s1.A THEN 1 ELSE 2 END)",
+            "COUNT(*)",
+        ]
+        one, other = r.sample(summed, 2)
+        keys = [r.choice(made[:-2] if world.time else made), *r.choice([[], [], world.moments(body)[:1]])]
+        shown = ", ".join(f"{key} AS k{number}" for number, key in enumerate(keys))
+        group = ", ".join(keys)
+        return f"SELECT {shown}, {one} AS c, {other} AS d {body.text(linked)} GROUP BY {group}"
     one, other = body.aliases.values()
     on = " AND ".join([*linked, *body.conditions[-1:]])
     return f"SELECT {distinct}{text} FROM {one} s0 {r.choice(['LEFT', 'FULL'])} JOIN {other} s1 ON {on}"

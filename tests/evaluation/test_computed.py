@@ -51,6 +51,9 @@ GROUPED = [
     " GROUP BY S.ts",
     "SELECT COALESCE(S.K, T.K) AS k, COUNT(*) AS n FROM S FULL JOIN T ON S.ts = T.ts GROUP BY 1",
     "SELECT MIN_BY(A + 1, X) AS c FROM S",
+    # Aggregates of expressions beside keys that are computed read the columns of the rows, not the keys.
+    "SELECT S.K + T.K AS k, MAX(ABS(S.A - T.A)) AS m, SUM(DISTINCT S.A + T.A) AS s,"
+    " COUNT(COALESCE(S.A, T.A)) AS n FROM S JOIN T ON S.ts = T.ts GROUP BY S.K + T.K, S.ts",
 ]
 FIRST = [
     "SELECT S.A, T.X FROM S JOIN T ON S.K = T.K ORDER BY S.A, T.X LIMIT 3",
@@ -113,6 +116,19 @@ def test_what_is_not_computed_of_rows_is_refused_by_name(sql: str) -> None:
     assert "is decided, and cannot be evaluated yet" in str(check(sql, CATALOG).unplanned)
     with pytest.raises(UnsupportedError, match="is decided, and cannot be evaluated yet"):
         defined(sql, CATALOG)
+
+
+def test_an_expression_over_several_streams_in_sessions_is_refused_by_name() -> None:
+    streams = {
+        name: {**body, "columns": {**body["columns"], "ts": "timestamp"}} for name, body in STREAMS.items()
+    }
+    sql = (
+        "SELECT S.K, MAX(ABS(S.A - T.A)) AS m FROM S JOIN T ON S.ts = T.ts"
+        " GROUP BY S.K, session_window(S.ts, '3 seconds')"
+    )
+    report = check(sql, catalog_from_mapping(streams))
+    assert report.verdict == "bounded"
+    assert report.unplanned == "MAX(ABS(S.A - T.A)) of sessions cannot be evaluated yet"
 
 
 def test_the_present_time_in_rows_of_one_stream_is_theirs() -> None:

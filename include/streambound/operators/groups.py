@@ -83,8 +83,9 @@ class Groups(Operator):
             if aggregate.formula is not None:
                 made = self.computed[reads.input]
                 self.columns[number] = len(types[reads.input]) + len(made)
-                places = sorted(reads.positions.items(), key=lambda item: item[1])
-                named = [(f"o{p}", types[reads.input][place]) for p, place in places]
+                names = {place: f"o{p}" for p, place in reads.positions.items()}
+                # Also what it does not read: columns are taken by their places.
+                named = [(names.get(n, f"_{n}"), kind) for n, kind in enumerate(types[reads.input])]
                 made.append((number, compiled(aggregate.formula, named, _computed(aggregate))))
         self._made = list(self._makers())
         # Weights that are sums say nothing of how many rows there are.

@@ -53,6 +53,9 @@ WEIGHED = ("COUNT", "SUM", "AVG")
 
 
 def grouped(statement: Statement, block: Block, then: Grouping, planning: Planning) -> Node:
+    told = next((one.text for one in then.aggregates if one.formula is not None), None)
+    if told is not None and then.session is not None:
+        raise PlanError(f"{told} of sessions cannot be evaluated yet", subject=statement.name)
     block, time = _with_time(block, then)
     # What is shown beside the keys depends on them: the end of a window.
     further = sorted({p for shown in then.shown for p in shown.outputs if p >= then.keys})
