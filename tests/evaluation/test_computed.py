@@ -35,6 +35,8 @@ SHOWN = [
     "SELECT S.K + T.K AS c FROM S, T UNION ALL SELECT K FROM S",
     "SELECT S.K + T.K AS c FROM S, T UNION SELECT K FROM S",
     "SELECT COALESCE(S.A, T.A) AS c FROM S FULL JOIN T ON S.ts = T.ts AND S.K = T.K",
+    "SELECT K FROM S x WHERE NOT EXISTS (SELECT 1 FROM (SELECT DISTINCT S.K + T.K AS c, S.ts AS w FROM S, T"
+    " WHERE S.ts = T.ts) q WHERE q.w = x.ts)",
     "SELECT S.A - T.A AS c FROM S ASOF JOIN T ON S.K = T.K AND S.ts >= T.ts",
     # Columns that an offset moves, and times that are moved, show what they are.
     f"SELECT S.A, T.A AS b {NEAR} AND S.A < T.A + 2",
@@ -109,6 +111,9 @@ def test_random_statements(case: Beyond) -> None:
         "SELECT S.ts, LAG(S.A + T.A) OVER (ORDER BY S.ts) AS c FROM S JOIN T ON S.ts = T.ts",
         "SELECT MIN_BY(S.A + T.A, T.A) AS c FROM S JOIN T ON S.ts = T.ts",
         "SELECT S.A, NOW() AS t FROM S JOIN T ON S.ts = T.ts",
+        "SELECT COUNT(*) AS n FROM (SELECT DISTINCT S.K + T.K AS c FROM S, T WHERE S.A < T.A) q",
+        "SELECT COUNT(*) AS n FROM (SELECT S.K + T.K AS c FROM S, T UNION SELECT K FROM S) q",
+        "SELECT DISTINCT S.K + T.K AS c, S.K AS j FROM S, T ORDER BY j LIMIT 2",
     ],
 )
 def test_what_is_not_computed_of_rows_is_refused_by_name(sql: str) -> None:

@@ -38,6 +38,10 @@ MAX_SQL_CHARACTERS = 100_000
 _FOLLOWS = (
     "a comparison with a second time column is decided by what it promises, and cannot be evaluated yet"
 )
+_SPREAD = (
+    "what is made of the different values of an expression over several streams (of a sub-query, or by LIMIT)"
+    " is decided, and cannot be evaluated yet"
+)
 _CUT_SHORT = "a session with a greatest length is decided, and cannot be evaluated yet"
 
 
@@ -94,6 +98,8 @@ def read(
             made = replace(made, unevaluated=_FOLLOWS, undefined=_FOLLOWS)
         elif unevaluated is None and _cut_short(made):
             made = replace(made, unevaluated=_CUT_SHORT, undefined=_CUT_SHORT)
+        elif unevaluated is None and _spread(made):
+            made = replace(made, unevaluated=_SPREAD, undefined=_SPREAD)
         elif unevaluated is None and (what := not_computed(made)) is not None:
             made = replace(made, unevaluated=f"{what} is decided, and cannot be evaluated yet")
         plain = asked.tree if isinstance(tree, tuple) else tree
@@ -129,6 +135,26 @@ def _cut_short(made: Statement) -> bool:
     return any(
         isinstance(block.then, Grouping) and block.then.longest is not None for block in made.blocks
     ) or any(_cut_short(o.relation.fed) for o in made.occurrences if o.relation.fed is not None)
+
+
+def _spread(made: Statement) -> bool:
+    """Whether the rows are counted of a sub-query whose different rows are told apart by what is computed of
+    several streams: what it feeds has the columns of that, of which more are different.
+    """
+    for block in made.blocks:
+        for selection in block.selections:
+            fed = [o.relation.fed for o in selection.base.occurrences if o.relation.fed is not None]
+            if not block.ring.idempotent and any(map(_different_values, fed)):
+                return True
+            within = [o.relation.fed for g in selection.guards for o in g.base.occurrences if o.relation.fed]
+            if any(map(_spread, (*fed, *within))):
+                return True
+    return False
+
+
+def _different_values(fed: Statement) -> bool:
+    blocks = (block for block in fed.blocks if block.ring.idempotent)
+    return any(output.within for block in blocks for s in block.selections for output in s.base.select)
 
 
 def _follows(made: Statement) -> bool:
