@@ -911,11 +911,10 @@ def _computed(world: _World) -> str:
             f"SUM(CASE WHEN s0.A {r.choice(OPS)} s1.A THEN 1 ELSE 2 END)",
             "COUNT(*)",
         ]
-        one, other = r.sample(summed, 2)
         keys = [r.choice(made[:-2] if world.time else made), *r.choice([[], [], world.moments(body)[:1]])]
-        shown = ", ".join(f"{key} AS k{number}" for number, key in enumerate(keys))
-        group = ", ".join(keys)
-        return f"SELECT {shown}, {one} AS c, {other} AS d {body.text(linked)} GROUP BY {group}"
+        named = ", ".join(f"{key} AS k{number}" for number, key in enumerate(keys))
+        columns = f"{named}, {r.choice(summed)} AS c, {r.choice(summed)} AS d"
+        return f"SELECT {columns} {body.text(linked)} GROUP BY {', '.join(keys)}"
     one, other = body.aliases.values()
     on = " AND ".join([*linked, *body.conditions[-1:]])
     return f"SELECT {distinct}{text} FROM {one} s0 {r.choice(['LEFT', 'FULL'])} JOIN {other} s1 ON {on}"
