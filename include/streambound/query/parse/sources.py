@@ -81,7 +81,7 @@ class Sources:
         elif (view := self._view(table, around)) is not None:
             blocks = self._viewed(view, table, taken, hint)
         elif (named_query := self._named_query(table)) is not None:
-            blocks = self._registered(named_query, table, taken)
+            blocks = self._registered(named_query, table, taken, hint)
         else:
             return self._streamed(table, key, hint)
         parts = [part for block in blocks for part in block.parts]
@@ -196,7 +196,9 @@ class Sources:
             return None
         return self._inliner.catalog.query(dotted)
 
-    def _registered(self, named_query: NamedQuery, table: exp.Table, taken: set[str]) -> tuple[Rows, ...]:
+    def _registered(
+        self, named_query: NamedQuery, table: exp.Table, taken: set[str], hint: str | None
+    ) -> tuple[Rows, ...]:
         """A query of another text, as if all of it stood where it is named."""
         if named_query in self._others:
             self._inliner.refuse("a query that reads itself", table)
@@ -214,7 +216,8 @@ class Sources:
                 scope[name] = View(moved(view.tree, span), view.columns, scope)
             tree = moved(script.query.tree, span)
             self._declare(script.catalog, [tree, *(view.tree for view in scope.values())])
-            blocks = self._inliner.query(tree, scope, taken, (table.args.get("alias") or table).name)
+            called = hint or (table.args.get("alias") or table).name
+            blocks = self._inliner.query(tree, scope, taken, called)
             return self._renamed(blocks, script.query.columns)
         except QueryError as error:
             if isinstance(error, UnsupportedError) and error.place is not None:
