@@ -64,10 +64,10 @@ def test_a_task_that_spills_or_fails_leaves_nothing(spilled: Path) -> None:
 
 FORKS = """
 import os
-from streambound.tasks.embedded_engine import Query, opened
+from streambound.tasks.embedded_engine import EngineQuery, opened
 def task():
     with opened(64) as engine:
-        return list(engine.rows(Query("SELECT 7")))
+        return list(engine.rows(EngineQuery("SELECT 7")))
 print(task())
 for exits in (True, False):
     child = os.fork()
@@ -105,8 +105,8 @@ def test_a_file_that_is_written_again_is_read_again(tmp_path: Path) -> None:
 def test_nothing_is_printed_of_how_far_a_task_is() -> None:
     """DuckDB takes a process without a main file, as workers are, for a person's own."""
     program = (
-        "from streambound.tasks.embedded_engine import Query, opened\n"
-        "shown = Query(\"SELECT current_setting('enable_progress_bar')\")\n"
+        "from streambound.tasks.embedded_engine import EngineQuery, opened\n"
+        "shown = EngineQuery(\"SELECT current_setting('enable_progress_bar')\")\n"
         "with opened() as engine: print(*engine.rows(shown))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
