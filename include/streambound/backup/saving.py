@@ -46,8 +46,8 @@ def save(folder: Path, parts: Sequence[str] = PARTS, tell: Tell = lambda line: N
         with ExitStack() as held:
             _hold_runs(held, settings.answers_root(), tell)
             for part in parts:
-                found = _results(draft / part) if part == "results" else tree_of(part).copied(draft / part)
-                files |= {f"{part}/{path}": entry for path, entry in found.items()}
+                entries = _results(draft / part) if part == "results" else tree_of(part).copied(draft / part)
+                files |= {f"{part}/{path}": entry for path, entry in entries.items()}
         made = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
         manifest = Manifest(files, settings.version(), made)
         write_text(draft / NAME, manifest.to_json())

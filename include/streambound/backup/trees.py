@@ -66,7 +66,7 @@ class Tree:
         Raises:
             StorageError: it cannot be read, the disk refuses, or a file changed meanwhile.
         """
-        before, found = self.listed(), dict[str, Entry]()
+        before, entries = self.listed(), dict[str, Entry]()
         storage = self._storage()
         for path in sorted(before):
             size = 0
@@ -74,14 +74,14 @@ class Tree:
                 for piece in self._pieces(storage, path):
                     size += file.write(piece) or len(piece)
                 digest = file.digest
-            found[path] = Entry(size, digest)
+            entries[path] = Entry(size, digest)
         if (after := self.listed()) != before:
             changed = sorted(path for path, _ in set(before.items()) ^ set(after.items()))
             raise StorageError(
                 f"{changed[0]} changed while it was copied", subject=self.address, fix="run it again"
             )
-        flushed(folder / path for path in found)
-        return found
+        flushed(folder / path for path in entries)
+        return entries
 
     def holds(self, files: Mapping[str, Entry]) -> bool:
         """Whether these files are there already, and no others.

@@ -127,20 +127,20 @@ def by_top(selections: Iterable[Selection]) -> tuple[tuple[Selection, frozenset[
 
     Where they are not, its cases stand for a selection.
     """
-    found = []
+    asked = []
     for selection in selections:
         parts = [query for case in cases(joined(selection)) for query in case.parts]
         streams = [tops(_without_versions(query, selection)) for query in parts]
         if len(set(streams)) <= 1:
-            found.append((selection, streams[0] if streams else frozenset()))
+            asked.append((selection, streams[0] if streams else frozenset()))
         elif selection.guards:
-            found.append((selection, frozenset.intersection(*streams)))
+            asked.append((selection, frozenset.intersection(*streams)))
         else:
-            found.extend(
+            asked.extend(
                 (Selection(replace(query, where=()), all_of(query.where), (), selection.as_of), top)
                 for query, top in zip(parts, streams, strict=True)
             )
-    return tuple(found)
+    return tuple(asked)
 
 
 def _without_versions(query: Query, selection: Selection) -> Query:

@@ -151,11 +151,11 @@ class _Ranks:
 
 def _apart(selection: Selection, order: list[tuple[int, bool]]) -> list[list[tuple[int, bool]]]:
     """An order in parts that wait for one value each: of one direction, and of types that compare."""
-    found: dict[tuple[bool, Family], list[tuple[int, bool]]] = {}
+    orders: dict[tuple[bool, Family], list[tuple[int, bool]]] = {}
     for position, descends in order:
         family = selection.base.type_of(selection.base.select[position].term).family
-        found.setdefault((descends, family), []).append((position, descends))
-    return list(found.values())
+        orders.setdefault((descends, family), []).append((position, descends))
+    return list(orders.values())
 
 
 def _is_stamp(selection: Selection, position: int) -> bool:

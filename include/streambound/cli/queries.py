@@ -157,7 +157,7 @@ def chosen(
     return Chosen(replace(registered_query, dialect=dialect or registered_query.dialect, query=query), around)
 
 
-def _registry(subject: str, found: str) -> Registry:
+def _registry(subject: str, missing: str) -> Registry:
     """The registry that a name is looked up in.
 
     Raises:
@@ -166,7 +166,7 @@ def _registry(subject: str, found: str) -> Registry:
     folder = settings.registry()
     if not folder.exists():
         raise QueryError(
-            f"{found}, and no registry of queries at {folder}",
+            f"{missing}, and no registry of queries at {folder}",
             subject=subject,
             accepted="a .sql file, or a registered query",
             fix=meant(subject, [path.name for path in Path.cwd().glob("*.sql")], "name a .sql file"),

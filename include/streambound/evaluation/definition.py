@@ -107,7 +107,7 @@ def matched(
         (guard, [tuples(o, relations, read, answer) for o in guard.base.occurrences])
         for guard in selection.guards
     ]
-    found = []
+    matches = []
     for combination in product(*(tuples(o, relations, read, answer) for o in joined)):
         first = dict(zip((o.alias for o in joined), combination, strict=True))
         for match in _with_versions(first, selection.as_of, versions):
@@ -115,12 +115,12 @@ def matched(
                 _passes(guard, among, match) for guard, among in guards
             ):
                 values = tuple(_shown(output, match) for output in query.select)
-                found.append((match, values, _moment(selection, match)))
-    rows = [values for _, values, _ in found]
+                matches.append((match, values, _moment(selection, match)))
+    rows = [values for _, values, _ in matches]
     if selection.shown:
         pairs = [(values, ()) for values in rows]
         rows = shown(selection.shown, [kind for _, kind in query.outputs], [], pairs)
-    for (match, _, moment), values in zip(found, rows, strict=True):
+    for (match, _, moment), values in zip(matches, rows, strict=True):
         yield match, Row(values, moment)
 
 

@@ -379,7 +379,7 @@ def readings_of(jobs: Iterable[Job], output: Path, markers: bool = False) -> dic
 def scans_of(jobs: Iterable[Job], output: Path, tasks: Sequence[Task]) -> dict[str, Reading]:
     """What tasks do with what they read, by the names of their streams or of several together."""
     needed = {query for task in tasks for query in task.queries}
-    reading, found = [job for job in jobs if job.name in needed], dict[str, Reading]()
+    reading, scans = [job for job in jobs if job.name in needed], dict[str, Reading]()
     alone = readings_of(reading, output)
     cogroups = {job.name: CoGroup(job.name, job.cogroup) for job in reading if job.cogroup is not None}
     # In order of their streams, so that each stream is needed for a while only.
@@ -388,11 +388,11 @@ def scans_of(jobs: Iterable[Job], output: Path, tasks: Sequence[Task]) -> dict[s
     queries: dict[str, set[str]] = {}
     for task in tasks:
         if not task.shares:
-            found[task.stream] = alone[task.stream]
+            scans[task.stream] = alone[task.stream]
             continue
         streams.setdefault(task.stream, set()).update(task.streams)
         queries.setdefault(task.stream, set()).update(task.queries)
     for scan, read in streams.items():
         own = {name: cogroups[name] for name in names if name in queries[scan]}
-        found[scan] = SharedScan({stream: alone[stream] for stream in sorted(read)}, own)
-    return found
+        scans[scan] = SharedScan({stream: alone[stream] for stream in sorted(read)}, own)
+    return scans

@@ -91,10 +91,10 @@ def _reads(books: Mapping[str, Checkpoints]) -> dict[tuple[str, str], list[Task]
 
 
 def _needs(books: Mapping[str, Checkpoints]) -> dict[tuple[str, str], Needs]:
-    found: dict[tuple[str, str], Needs] = {}
+    needs: dict[tuple[str, str], Needs] = {}
 
     def need(name: str, stream: str, part: Partition, action: Action) -> None:
-        own = found.setdefault((books[name].job.key or "", part.name), {})
+        own = needs.setdefault((books[name].job.key or "", part.name), {})
         if stream not in own:
             files = tuple(map(str, part.files))
             own[stream] = files, _size(files), {}
@@ -111,7 +111,7 @@ def _needs(books: Mapping[str, Checkpoints]) -> dict[tuple[str, str], Needs]:
             for part in own.values():
                 if (action := book.actions[stream, part.name]) in (Action.READ, Action.COMPARE):
                     need(name, stream, part, action)
-    return found
+    return needs
 
 
 def shared_scans(queries: Mapping[str, frozenset[str]], sizes: Mapping[str, float]) -> list[frozenset[str]]:
@@ -130,17 +130,17 @@ def shared_scans(queries: Mapping[str, frozenset[str]], sizes: Mapping[str, floa
     >>> [sorted(streams) for streams in shared_scans(apart, dict.fromkeys("STUVW", TOGETHER))]
     [['S', 'T'], ['T', 'U'], ['V', 'W']]
     """
-    found: list[frozenset[str]] = []
+    apart: list[frozenset[str]] = []
     for name in sorted(queries, key=lambda name: (-len(queries[name]), name)):
         mine = queries[name]
-        if any(mine <= own for own in found):
+        if any(mine <= own for own in apart):
             continue
-        for own in [own for own in found if own & mine]:
+        for own in [own for own in apart if own & mine]:
             if sum(sizes.get(stream, 0) for stream in own | mine) <= TOGETHER:
-                found.remove(own)
+                apart.remove(own)
                 mine |= own
-        found.append(mine)
-    return found
+        apart.append(mine)
+    return apart
 
 
 def _tasks(

@@ -48,10 +48,10 @@ def shard_of(text: str) -> Shard:
     >>> shard_of("2/10")
     Shard(number=2, shards=10)
     """
-    found = _SHARD.fullmatch(text)
-    if found is None or not 1 <= int(found[1]) <= int(found[2]):
+    numbers = _SHARD.fullmatch(text)
+    if numbers is None or not 1 <= int(numbers[1]) <= int(numbers[2]):
         raise QueryError(f"{text!r} is no shard", accepted="K/N with K from 1 to N, such as 2/10")
-    return Shard(int(found[1]), int(found[2]))
+    return Shard(int(numbers[1]), int(numbers[2]))
 
 
 def _streams(query: Registered, catalog: Catalog) -> list[str]:

@@ -31,14 +31,14 @@ class Computations(Operator):
 
     def take(self, inputs: Sequence[Changes]) -> dict[Row, int]:
         """The changes of what rows show."""
-        found: dict[Row, int] = {}
+        changes: dict[Row, int] = {}
         changed = list(inputs[0].items())
         rows = [self._back(row) for row, _ in changed]
         made = rows if self._shown is None else self._shown(rows)
         for row, (_, count) in zip(made, changed, strict=True):
             assert row is not None
-            found[row] = found.get(row, 0) + count
-        return {row: count for row, count in found.items() if count}
+            changes[row] = changes.get(row, 0) + count
+        return {row: count for row, count in changes.items() if count}
 
     def _back(self, row: Row) -> Row:
         if not self._shifts:

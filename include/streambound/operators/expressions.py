@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Row: TypeAlias = Sequence[Value | None]
-Computed: TypeAlias = Callable[[Sequence[Row]], list[Value | None]]
+Compiled: TypeAlias = Callable[[Sequence[Row]], list[Value | None]]
 
 DIALECT, GIVEN, PLACE = "duckdb", "given", "place"
 _own = threading.local()
 _made: list[Any] = []
 
 
-def compiled(formula: str, columns: Sequence[tuple[str, Type]], result: Type) -> Computed:
+def compiled(formula: str, columns: Sequence[tuple[str, Type]], result: Type) -> Compiled:
     """What computes a formula in Spark SQL: from encoded rows, in the order of ``columns``, encoded values.
 
     Raises:
@@ -89,7 +89,7 @@ def complete(relation: Relation, rows: Sequence[dict[str, Any]]) -> None:
 
 
 @lru_cache(maxsize=1024)
-def _compiled(formula: str, columns: tuple[tuple[str, Type], ...], result: Type) -> Computed:
+def _compiled(formula: str, columns: tuple[tuple[str, Type], ...], result: Type) -> Compiled:
     return compiled(formula, columns, result)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from streambound.operators.aggregates import Accumulator, Folding, Settling, accumulators, of_column
 from streambound.operators.closing import Closing
-from streambound.operators.expressions import Computed, compiled
+from streambound.operators.expressions import Compiled, compiled
 from streambound.operators.operator import Changes, Operator, Row, added, difference, ordering
 from streambound.operators.projection import Projection
 from streambound.operators.weighted_sums import WeightedSums
@@ -75,7 +75,7 @@ class Groups(Operator):
             if reads.measures
         ]
         # Expressions over several tuples are further columns of the rows of their input.
-        self.computed: list[list[tuple[int, Computed]]] = [[] for _ in types]
+        self.computed: list[list[tuple[int, Compiled]]] = [[] for _ in types]
         self.columns: dict[int, int] = {}
         for number, (aggregate, reads) in enumerate(
             zip(operation.then.aggregates, operation.reads, strict=True)

@@ -97,18 +97,18 @@ def _falls(selection: Selection, attribute: Attribute, across: Iterable[Formula]
     Raises:
         PlanError: neither is so.
     """
-    found = set[bool | None]()
+    directions = set[bool | None]()
     for part in across:
         if attribute not in _read([part]):
             continue
         if not isinstance(part, Join) or part.op in (Op.EQ, Op.NE):
-            found.add(None)
+            directions.add(None)
         else:
-            found.add((part.op in (Op.GT, Op.GE)) is (part.left == attribute))
-    if len(found) != 1 or None in found:
+            directions.add((part.op in (Op.GT, Op.GE)) is (part.left == attribute))
+    if len(directions) != 1 or None in directions:
         message = f"no plan was found: {attribute} is compared in more than one direction"
         raise PlanError(message, subject=selection.base.name)
-    return bool(found.pop())
+    return bool(directions.pop())
 
 
 def _parts(formula: Formula) -> tuple[Formula, ...]:

@@ -140,11 +140,11 @@ def summarise(session: EmbeddedEngine, reading: StreamScan, batch: Sequence[Task
         yield from _guarded(session, reading, columns, sound)
 
 
-Found = Sequence[tuple[Task, Footers]]
+Heads = Sequence[tuple[Task, Footers]]
 
 
 def _guarded(
-    session: EmbeddedEngine, reading: StreamScan, columns: Sequence[str], by_query: Found
+    session: EmbeddedEngine, reading: StreamScan, columns: Sequence[str], by_query: Heads
 ) -> list[Summary]:
     """The summaries; readers that fail on several partitions are tried on each alone."""
     done: list[Summary] = []
@@ -168,7 +168,7 @@ def named(task: Task) -> str:
 
 
 def _summaries(
-    session: EmbeddedEngine, reading: StreamScan, columns: Sequence[str], by_query: Found
+    session: EmbeddedEngine, reading: StreamScan, columns: Sequence[str], by_query: Heads
 ) -> tuple[list[Summary], dict[int, StreamboundError]]:
     """The summaries of readers that succeed, and the errors of those that do not, by position."""
     with scanned(session, STORED, reading.relation, columns, by_query, passes_of(reading)) as faults:
@@ -186,43 +186,43 @@ def passes_of(reading: StreamScan) -> int:
 
 @contextmanager
 def scanned(
-    session: EmbeddedEngine, name: str, relation: Relation, columns: Sequence[str], found: Found, passes: int
+    session: EmbeddedEngine, name: str, relation: Relation, columns: Sequence[str], heads: Heads, passes: int
 ) -> Iterator[list[Faults]]:
     """Partitions of a stream under a name, read once for so many ``passes``; gives their faults.
 
     Raises:
         StreamboundError: they cannot be read.
     """
-    require_alike(relation, [footer for _, footer in found])
-    faulty = found[0][1].faults.keys()
+    require_alike(relation, [footer for _, footer in heads])
+    faulty = heads[0][1].faults.keys()
     sound = [name for name in columns if not faulty & {name, *relation.stored((name,))}]
-    files = [task.files for task, _ in found]
+    files = [task.files for task, _ in heads]
     copied = passes + promised(relation, sound) > 1
     with session.stored(name, relation, sound, files, copied):
         with session.as_tuples(name):
             broken = promise_faults(session, relation, sound, files)
         yield [
             {**head.faults, **{name: error.about(named(task)) for name, error in own.items()}}
-            for (task, head), own in zip(found, broken, strict=True)
+            for (task, head), own in zip(heads, broken, strict=True)
         ]
 
 
 def served(
-    session: EmbeddedEngine, name: str, reading: StreamScan, found: Found, faults: Sequence[Faults]
+    session: EmbeddedEngine, name: str, reading: StreamScan, heads: Heads, faults: Sequence[Faults]
 ) -> tuple[list[Summary], dict[int, StreamboundError]]:
     """The summaries of readers that succeed, and the errors of the others, over what a name stands for."""
     done, failed = list[Summary](), dict[int, StreamboundError]()
     with session.as_tuples(name):
         for index, reader in enumerate(reading.readers):
             try:
-                done += _of_reader(session, reading, reader, found, faults)
+                done += _of_reader(session, reading, reader, heads, faults)
             except StreamboundError as error:
                 failed[index] = error
     return done, failed
 
 
 def _of_reader(
-    session: EmbeddedEngine, reading: StreamScan, reader: Reader, by_query: Found, faults: Sequence[Faults]
+    session: EmbeddedEngine, reading: StreamScan, reader: Reader, by_query: Heads, faults: Sequence[Faults]
 ) -> list[Summary]:
     base = [Summary(reader.query.name, reader.alias, t.stream, t.partition, f.rows) for t, f in by_query]
     columns = reading.relation.read(reader.columns)

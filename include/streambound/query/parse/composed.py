@@ -14,7 +14,7 @@ from streambound.query.operators import KEYS, Framing, Grouping, Tests
 from streambound.query.parse.grouped import grouping
 from streambound.query.parse.having import having_of, values_in
 from streambound.query.parse.names import Items, Names
-from streambound.query.parse.parts import Done, Item, Part, Rows, Source, at_place, stands_for
+from streambound.query.parse.parts import Done, Item, Part, Rows, Source, at_place, rebuilt, stands_for
 from streambound.query.parse.substitution import Substitution
 from streambound.query.parse.window_functions import framing, ranked
 from streambound.query.scope import is_word, place_of
@@ -141,13 +141,7 @@ def with_frames_of_groups(
             if (span := span_of(node)) is not None:
                 made.meta["span"] = span
             return made
-        made = node.copy()
-        for name, given in node.args.items():
-            if isinstance(given, exp.Expr):
-                made.set(name, of(given))
-            elif isinstance(given, list):
-                made.set(name, [of(one) if isinstance(one, exp.Expr) else one for one in given])
-        return made
+        return rebuilt(node, of)
 
     outer = [(name, key, of(item)) for name, key, item in items]
     groups = tuple(

@@ -24,7 +24,7 @@ from streambound.query.operators import (
 )
 from streambound.query.parse.having import having_of
 from streambound.query.parse.names import Items, Names
-from streambound.query.parse.parts import Done, Item, output, value
+from streambound.query.parse.parts import Done, Item, output, rebuilt, value
 from streambound.query.parse.select_list import Asked
 from streambound.query.scope import is_word, place_of
 from streambound.query.windows import SESSIONS, Window, called
@@ -260,13 +260,7 @@ class _Group:
             return value(self._numbered(node))
         if isinstance(node, exp.Column) and not is_word(node):
             return self._ungrouped(node)
-        made = node.copy()
-        for name, given in node.args.items():
-            if isinstance(given, exp.Expr):
-                made.set(name, self._of(given))
-            elif isinstance(given, list):
-                made.set(name, [self._of(one) if isinstance(one, exp.Expr) else one for one in given])
-        return made
+        return rebuilt(node, self._of)
 
     def _of_window(self, node: exp.Expr) -> exp.Expr | None:
         """A start or end of the windows of GROUP BY, in whatever words."""

@@ -273,6 +273,17 @@ def column_of(table: str, name: str) -> exp.Column:
     return exp.column(exp.to_identifier(name, quoted=True), table=exp.to_identifier(table, quoted=True))
 
 
+def rebuilt(node: exp.Expr, of: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+    """A copy of a node over what ``of`` makes of each node directly below it."""
+    made = node.copy()
+    for name, given in node.args.items():
+        if isinstance(given, exp.Expr):
+            made.set(name, of(given))
+        elif isinstance(given, list):
+            made.set(name, [of(item) if isinstance(item, exp.Expr) else item for item in given])
+    return made
+
+
 def at_place(value: exp.Expr, node: exp.Expr) -> exp.Expr:
     """A copy of what a name stands for, at the place of the name."""
     made = value.copy()

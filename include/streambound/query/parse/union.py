@@ -144,9 +144,9 @@ def _of_equal_width(blocks: tuple[Block, ...], sql: str) -> tuple[Block, ...]:
     )
 
 
-def _shown_at(found_selection: Selection, places: Sequence[int]) -> tuple[Shown, ...]:
+def _shown_at(selection: Selection, places: Sequence[int]) -> tuple[Shown, ...]:
     """What a selection shows, where its outputs come to other places; its outputs if that is all."""
-    base = found_selection.base
+    base = selection.base
 
     def of(shown: Shown) -> Shown:
         positions = tuple(places[position] for position in shown.outputs)
@@ -157,7 +157,7 @@ def _shown_at(found_selection: Selection, places: Sequence[int]) -> tuple[Shown,
             column.replace(exp.column(f"o{places[int(column.name[1:])]}"))
         return replace(shown, outputs=positions, formula=tree.this.sql(dialect="spark"))
 
-    shown = found_selection.shown or tuple(
+    shown = selection.shown or tuple(
         Shown(output.name, base.type_of(output.term), (position,), place=output.place)
         for position, output in enumerate(base.select)
     )
@@ -242,10 +242,10 @@ def _with_formulas(done: Done, base: Query, shown: tuple[Shown, ...]) -> Operato
 
 def _outputs_in(node: exp.Expr, done: Done) -> tuple[int, ...]:
     """The outputs that an expression is computed of."""
-    found = (
+    spread = (
         (number,) if number < KEYS else outputs_in(done.by[number - KEYS]) for number in outputs_in(node)
     )
-    return tuple(dict.fromkeys(number for numbers in found for number in numbers))
+    return tuple(dict.fromkeys(number for numbers in spread for number in numbers))
 
 
 def _key(node: exp.Expr, done: Done, base: Query) -> Shown:

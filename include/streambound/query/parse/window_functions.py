@@ -30,7 +30,7 @@ from streambound.query.operators import (
 )
 from streambound.query.parse.having import tests_of, values_in
 from streambound.query.parse.names import Items, Names
-from streambound.query.parse.parts import Done, Item, output, value
+from streambound.query.parse.parts import Done, Item, output, rebuilt, value
 from streambound.query.parse.select_list import Asked
 from streambound.query.scope import is_word, place_of
 from streambound.query.windows import called, length
@@ -56,13 +56,7 @@ def framing(select: exp.Select, names: Names, items: Items) -> tuple[list[exp.Ex
             return value(functions.index(over))
         if isinstance(node, exp.Column) and not is_word(node):
             return output(asked.output(node))
-        made = node.copy()
-        for name, given in node.args.items():
-            if isinstance(given, exp.Expr):
-                made.set(name, of(given))
-            elif isinstance(given, list):
-                made.set(name, [of(one) if isinstance(one, exp.Expr) else one for one in given])
-        return made
+        return rebuilt(node, of)
 
     shown = tuple(Item(name, key, of(node)) for name, key, node in items)
     numbers = {n: one.aggregate for n, one in enumerate(functions) if one.aggregate is not None}
