@@ -8,6 +8,7 @@ drawn: Sugiyama, Tagawa and Toda, "Methods for Visual Understanding of Hierarchi
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -215,9 +216,23 @@ def _width(node: Node) -> int:
     return BOX if isinstance(node, str) else LANE
 
 
-def _middles(graph: Graph) -> dict[Node, float]:
+def _offsets(band: Sequence[Node]) -> list[float]:
+    """How far the middles of a band's nodes are at least from the first one's."""
+    offsets = [0.0]
+    for left, right in pairwise(band):
+        offsets.append(offsets[-1] + (_width(left) + _width(right)) / 2 + APART)
+    return offsets
+
+
+def _paper(graph: Graph) -> int:
+    """The width of the paper: that of the house, or of its widest band where that is wider."""
+    bands = (_offsets(band)[-1] + (_width(band[0]) + _width(band[-1])) / 2 for band in graph.bands)
+    return max(WIDTH, math.ceil(max(bands)) + 2 * MARGIN)
+
+
+def _middles(graph: Graph, paper: int) -> dict[Node, float]:
     """The nodes' middles, each as near to those of its neighbours as the order and the widths permit."""
-    x: dict[Node, float] = {node: WIDTH / 2 for band in graph.bands for node in band}
+    x: dict[Node, float] = {node: paper / 2 for band in graph.bands for node in band}
     for sweep in range(8 * SWEEPS):
         for band in graph.bands if sweep % 2 else reversed(graph.bands):
             wished = []
@@ -226,16 +241,14 @@ def _middles(graph: Graph) -> dict[Node, float]:
                 # A line that passes several bands is to be straight.
                 weights = [1 if isinstance(node, str) or isinstance(other, str) else 6 for other in near]
                 wish = sum(x[o] * w for o, w in zip(near, weights, strict=True)) / (sum(weights) or 1)
-                wished.append(WIDTH if node in BESIDE else wish)
-            x.update(zip(band, _apart(band, wished), strict=True))
+                wished.append(paper if node in BESIDE else wish)
+            x.update(zip(band, _apart(band, wished, paper), strict=True))
     return x
 
 
-def _apart(band: Sequence[Node], wished: Sequence[float]) -> list[float]:
+def _apart(band: Sequence[Node], wished: Sequence[float], paper: int) -> list[float]:
     """The places on the paper nearest to those wished, the nodes apart (pool adjacent violators)."""
-    offsets = [0.0]
-    for left, right in pairwise(band):
-        offsets.append(offsets[-1] + (_width(left) + _width(right)) / 2 + APART)
+    offsets = _offsets(band)
     pools: list[tuple[float, int]] = []
     for wish, offset in zip(wished, offsets, strict=True):
         mean, size = wish - offset, 1
@@ -244,7 +257,7 @@ def _apart(band: Sequence[Node], wished: Sequence[float]) -> list[float]:
             mean, size = (mean * size + before * many) / (size + many), size + many
         pools.append((mean, size))
     least = MARGIN + _width(band[0]) / 2
-    most = WIDTH - MARGIN - _width(band[-1]) / 2 - offsets[-1]
+    most = paper - MARGIN - _width(band[-1]) / 2 - offsets[-1]
     places = [min(max(mean, least), most) for mean, size in pools for _ in range(size)]
     return [place + offset for place, offset in zip(places, offsets, strict=True)]
 
@@ -256,7 +269,8 @@ def picture(house: Mapping[str, Room], sizes: Mapping[str, int]) -> str:
         sizes: by room its lines.
     """
     graph = _untangled(_graph(house))
-    x, height = _middles(graph), (len(graph.bands) + 1) * BAND + 2 * MARGIN
+    paper = _paper(graph)
+    x, height = _middles(graph, paper), (len(graph.bands) + 1) * BAND + 2 * MARGIN
     y = {
         node: MARGIN + (len(graph.bands) - 1 - i) * BAND
         for i, band in enumerate(graph.bands)
@@ -264,10 +278,10 @@ def picture(house: Mapping[str, Room], sizes: Mapping[str, int]) -> str:
     }
     most = max(sizes.values())
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {paper} {height}" role="img">',
         "<title>The rooms of streambound: a line leads down to what a room imports</title>",
         f"<style>{STYLE}</style>",
-        f'<rect class="paper" width="{WIDTH}" height="{height}" rx="10"/>',
+        f'<rect class="paper" width="{paper}" height="{height}" rx="10"/>',
     ]
     for band in reversed(graph.bands):
         parts += [_line(graph, node, other, x, y) for node in band for other in graph.below[node]]
@@ -280,7 +294,7 @@ def picture(house: Mapping[str, Room], sizes: Mapping[str, int]) -> str:
         parts.append(_box(house[name], x[name], y[name], BOX, sizes[name], most))
     ground, wide = (
         MARGIN + len(graph.bands) * BAND,
-        (WIDTH - 2 * MARGIN - APART * (len(FREE) - 1)) / len(FREE),
+        (paper - 2 * MARGIN - APART * (len(FREE) - 1)) / len(FREE),
     )
     for i, name in enumerate(FREE):
         middle = MARGIN + wide / 2 + i * (wide + APART)

@@ -45,6 +45,11 @@ def test_the_sizes_that_it_shows_are_near() -> None:
     assert not far, AGAIN
 
 
+def paper() -> float:
+    """The width of the picture."""
+    return float(ElementTree.fromstring(PICTURE).attrib["viewBox"].split()[2])
+
+
 def test_no_room_covers_another_and_no_text_leaves_its_room() -> None:
     boxes = []
     for group in ElementTree.fromstring(PICTURE).iter(f"{architecture.SVG}g"):
@@ -54,10 +59,18 @@ def test_no_room_covers_another_and_no_text_leaves_its_room() -> None:
         # A letter of that size is 7 pixels wide at most on average, in bold 10.
         name, size, only_here = (len(text.text or "") for text in texts)
         assert 10 * name + 7 * size < wide - 24 and 7 * only_here < wide - 12, group.attrib["id"]
-    assert all(0 < left < right < architecture.WIDTH for left, _, right, _ in boxes)
+    assert all(0 < left < right < paper() for left, _, right, _ in boxes)
     for one, other in combinations(boxes, 2):
         apart = one[2] < other[0] or other[2] < one[0] or one[3] < other[1] or other[3] < one[1]
         assert apart, (one, other)
+
+
+def test_no_line_leaves_the_paper() -> None:
+    width = paper()
+    places = [
+        float(x) for path in re.findall(r' d="([^"]*)"', PICTURE) for x in re.findall(r"M([-\d.]+)", path)
+    ]
+    assert places and min(places) > 0 and max(places) < width
 
 
 def test_the_table_is_that_of_the_imports() -> None:
