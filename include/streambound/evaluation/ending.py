@@ -67,6 +67,8 @@ class EndingPass:
         self.buffered: list[Batch] = []
         self.seen = {o.alias: Matches() for o in plan.query.occurrences if o.relation.kind is not Kind.STATIC}
         self.join = RowJoin(plan.query.ring, _joins(plan.query), time_conditions(plan.query))
+        # Asked for at every moment, so it is counted as tuples come.
+        self._values = 0
         self.answered: set[Row] = set()
         self.later: Engine | None = None
         self.now: int | None = None
@@ -77,9 +79,7 @@ class EndingPass:
         """What is stored now: every value of the tuples that are held, then what the plan keeps."""
         if self.later is not None:
             return self.later.units
-        return sum(len(match.values) for matches in self.seen.values() for match in matches) + len(
-            self.answered
-        )
+        return self._values + len(self.answered)
 
     def holds(self, row: Row) -> bool:
         """Whether a row (encoded) is an answer to what has arrived; for DISTINCT queries."""
@@ -162,6 +162,7 @@ class EndingPass:
         for alias in self.seen:
             own = self._counting_matches(alias, batch) if arriving is None else arriving[alias]
             self.seen[alias].put(batch.moment, own)
+            self._values += sum(len(match.values) for match in own)
         self.buffered.append(batch)
 
     def _counting_matches(self, alias: str, batch: Batch) -> list[Match]:

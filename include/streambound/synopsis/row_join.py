@@ -142,8 +142,26 @@ def _values(match: Match, columns: tuple[Attribute, ...]) -> Row:
     return tuple(match.values[column] for column in columns)
 
 
+@dataclass(frozen=True)
+class Both:
+    """Matches of before and new ones as a source, without making the indexes of the former again."""
+
+    older: Matches
+    new: Matches
+
+    def __len__(self) -> int:
+        return len(self.older) + len(self.new)
+
+    def __iter__(self) -> Iterator[Match]:
+        return chain(self.older, self.new)
+
+    def having(self, columns: tuple[Attribute, ...], values: Row) -> Iterator[Match]:
+        """The matches with certain values."""
+        return chain(self.older.having(columns, values), self.new.having(columns, values))
+
+
 # The streams that some partial matches are of, and those matches.
-Source = tuple[frozenset[str], Matches]
+Source = tuple[frozenset[str], Matches | Both]
 # The match that each stream's tuple is part of.
 Owners = dict[str, Match]
 
@@ -160,12 +178,8 @@ def with_new(
         if new[first]:
             sources: list[Source] = [(first, new[first])]
             sources += [(part, older[part]) for part in parts[:place]]
-            sources += [(part, _both(older[part], new[part])) for part in parts[place + 1 :]]
+            sources += [(part, Both(older[part], new[part])) for part in parts[place + 1 :]]
             yield sources
-
-
-def _both(one: Matches, other: Matches) -> Matches:
-    return Matches((*one, *other)) if one and other else one or other
 
 
 def standing(table: Table, buckets: Iterable[Bucket]) -> Matches:
@@ -346,7 +360,7 @@ class _Step:
     """One source in the join order: its matches that agree with those chosen before."""
 
     conditions: _Conditions
-    matches: Matches
+    matches: Matches | Both
 
     def candidates(self, owners: Owners) -> Iterator[Match]:
         """The matches that agree; equated columns are always faithful."""
