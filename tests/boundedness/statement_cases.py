@@ -7,7 +7,7 @@ from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import read
 
 _BODY = {
-    "columns": {**dict.fromkeys("ABCDEPQ", "int"), "K": "int", "ts": "int"},
+    "columns": {**dict.fromkeys("ABCDEPQ", "int"), "K": "int", "X": "string", "ts": "int"},
     "timestamp": "ts",
     "domains": {"K": {"min": 1, "max": 9}},
     "not_null": list("ABCDEPQK"),

@@ -30,6 +30,12 @@ from streambound.errors import UnsupportedError
         ("SELECT MAX(S.A + T.B) FROM S, T", "bounded", "never-final"),
         ("SELECT MAX(-S.A) FROM S, T WHERE S.A < T.B", "bounded", "never-final"),
         ("SELECT window(S.ts, 10).start, MAX(S.A) FROM S GROUP BY window(S.ts, 10)", "bounded", "bounded"),
+        ("SELECT MIN(S.X) FILTER (WHERE T.K > 3) FROM S LEFT JOIN S T ON S.K = T.K", "unknown", None),
+        (
+            "SELECT S.X, MIN(S.X) FILTER (WHERE T.K > 3) FROM S LEFT JOIN S T ON S.K = T.K GROUP BY S.X",
+            "unbounded",
+            "unbounded",
+        ),
         ("SELECT COUNT(DISTINCT S.K) FROM S", "bounded", "bounded"),
         ("SELECT COUNT(DISTINCT S.A) FROM S", "unbounded", "never-final"),
         ("SELECT COUNT(DISTINCT S.ts) FROM S GROUP BY S.A", "unbounded", "never-final"),

@@ -51,11 +51,16 @@ def pending(
     base = selection.base
     columns, joins = list[Column](), list[Join]()
     both = len({greatest for _, greatest in order}) > 1
+    # Texts and numbers do not wait for one value.
+    mixed = (
+        len({base.type_of(t).family for p, _ in order if isinstance(t := base.select[p].term, Attribute)}) > 1
+    )
     for position, greatest in order:
         term = base.select[position].term
         if isinstance(term, Constant):
             continue
-        attribute = Attribute(text, "negated" if both and not greatest else "known")
+        name = "negated" if both and not greatest else "known"
+        attribute = Attribute(text, f"{name} {base.type_of(term).family.value}" if mixed else name)
         if attribute.column not in [column.name for column in columns]:
             columns.append(Column(attribute.column, base.type_of(term), None, False))
         low, high = (attribute, term) if greatest else (term, attribute)
