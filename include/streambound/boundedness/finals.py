@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from streambound.boundedness.as_of import widened
-from streambound.boundedness.guards import judged, of_one, simpler
+from streambound.boundedness.guards import judged, simpler, single_select
 from streambound.boundedness.questions import joined
 from streambound.boundedness.verdict import Outcome, Verdict
 from streambound.constraints.cases import cases
@@ -40,7 +40,7 @@ def _final(statement: Statement, selection: Selection) -> str | None:
     alone = simpler(widened(selection), ring.idempotent)
     negative = tuple(g for g in alone.guards if g.negated)
     if not negative:
-        return _word(judged(of_one(statement, selection)))
+        return _word(judged(single_select(statement, selection)))
     kept = []
     for guard in negative:
         less = _reduced(alone, guard)
@@ -48,7 +48,7 @@ def _final(statement: Statement, selection: Selection) -> str | None:
             return less
         kept.append(less)
     positive = tuple(g for g in alone.guards if not g.negated)
-    return _word(judged(of_one(statement, replace(alone, guards=(*positive, *kept)))))
+    return _word(judged(single_select(statement, replace(alone, guards=(*positive, *kept)))))
 
 
 def _reduced(selection: Selection, guard: Guard) -> Guard | str | None:
@@ -82,9 +82,11 @@ def _with_final_rows(statement: Statement, block: Block) -> list[Block]:
     for selection in block.selections:
         wide = widened(selection)
         reduced = [_reduced(wide, guard) if guard.negated else guard for guard in selection.guards]
-        if NEVER in reduced and not judged(of_one(statement, selection)).bounded:
+        if NEVER in reduced and not judged(single_select(statement, selection)).bounded:
             never = [g for g, less in zip(selection.guards, reduced, strict=True) if less == NEVER]
-            kept += [s for s in _without_match(selection, never) if judged(of_one(statement, s)).bounded]
+            kept += [
+                s for s in _without_match(selection, never) if judged(single_select(statement, s)).bounded
+            ]
             continue
         pairs = zip(selection.guards, reduced, strict=True)
         guards = tuple(less if isinstance(less, Guard) else guard for guard, less in pairs)

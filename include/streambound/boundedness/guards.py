@@ -166,7 +166,7 @@ def _local(selection: Selection, guard: Guard) -> bool:
 def _selection(statement: Statement, selection: Selection) -> Verdict:
     """The verdict on one SELECT with guards that are no filters."""
     ring = selection.base.ring
-    outer = decide(of_one(statement, replace(selection, guards=()))).verdict
+    outer = decide(single_select(statement, replace(selection, guards=()))).verdict
     negative = tuple(g for g in selection.guards if g.negated)
     if not ring.idempotent:
         positive = tuple(g for g in selection.guards if not g.negated)
@@ -175,7 +175,7 @@ def _selection(statement: Statement, selection: Selection) -> Verdict:
         return _all(verdicts, True)
     if outer.outcome is not Outcome.BOUNDED:
         return outer
-    both = decide(of_one(statement, joined(selection))).verdict
+    both = decide(single_select(statement, joined(selection))).verdict
     if _shown_only(selection, negative):
         return _all([outer, both], not _shared(selection))
     if (pair := _untimed_pair(selection, both)) is not None:
@@ -189,7 +189,7 @@ def _selection(statement: Statement, selection: Selection) -> Verdict:
     return Verdict(Outcome.UNKNOWN, NAME, (reason,))
 
 
-def of_one(statement: Statement, selection: Selection) -> Statement:
+def single_select(statement: Statement, selection: Selection) -> Statement:
     """A statement of one SELECT."""
     return replace(statement, blocks=(Block(selection.base.ring, (selection,)),))
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from streambound.query.column_types import NotANumber
 from streambound.query.model import Filter, Join, Query, Relation
+from streambound.synopsis.flow import Guarded, Sought
 from streambound.synopsis.serial import plain
 
 # To be raised when the same plan comes to mean another state or segment, or other answers.
@@ -26,6 +27,8 @@ VERSION = 6
 # history is evaluated. How far windows are apart stands in the formula of their column; how far outputs are
 # moved, in the tree.
 _LEFT_OUT = ("text", "offset_text", "observed", "cardinality", "within", "slide", "cumulative", "moved")
+# Fields under the names that they had in the first checkpoints.
+_WRITTEN = {(Guarded, "static"): "known", (Sought, "static"): "known"}
 
 Rows = Iterable[Mapping[str, Any]]
 
@@ -79,7 +82,7 @@ def described(thing: Any) -> Any:
         return [type(thing).__name__, thing.name]
     if is_dataclass(thing):
         body = {
-            f.name: described(getattr(thing, f.name))
+            _WRITTEN.get((type(thing), f.name), f.name): described(getattr(thing, f.name))
             for f in fields(thing)
             if f.compare and f.name not in _LEFT_OUT
         }

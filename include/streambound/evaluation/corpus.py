@@ -60,14 +60,14 @@ def evaluated(line: CorpusLine, engine: str, mode: str | None = None) -> dict[st
 
 def _refuse_unknown(events: Iterable[Mapping[str, Any]], names: list[str]) -> None:
     """Refuse events of streams that there are not: they would be passed over, as other streams' are."""
-    known = set(names)
+    declared = set(names)
     for index, event in enumerate(events):
         name = event.get("stream")
-        if isinstance(name, str) and name not in known:
+        if isinstance(name, str) and name not in declared:
             raise DataError(
                 f"event {index} is of the stream {name}, which the catalog does not have",
                 accepted=", ".join(names),
-                fix=meant(name, known),
+                fix=meant(name, declared),
             )
 
 

@@ -136,8 +136,8 @@ def columns_read(selection: Selection) -> frozenset[tuple[str, str]]:
 def _moment(selection: Selection, match: Match) -> int | None:
     """The time of a row; None where a tuple of it has none."""
     dated = [o for o in selection.base.occurrences if o.relation != CLOCK]
-    known = [_time(o.relation, match[o.alias]) for o in dated if match[o.alias]]
-    return None if None in known else max((m for m in known if m is not None), default=None)
+    times = [_time(o.relation, match[o.alias]) for o in dated if match[o.alias]]
+    return None if None in times else max((m for m in times if m is not None), default=None)
 
 
 def _time(relation: Relation, row: Encoded) -> int | None:
@@ -198,7 +198,7 @@ def _with_versions(
     if not joins:
         yield match
         return
-    join, *others = joins
+    join, *rest = joins
     fitting = []
     for row in versions[join.alias]:
         made = {**match, join.alias: row}
@@ -211,7 +211,7 @@ def _with_versions(
         # All columns of a tuple that is not there are NULL.
         last_rows = [{**match, join.alias: {}}]
     for made in last_rows:
-        yield from _with_versions(made, others, versions)
+        yield from _with_versions(made, rest, versions)
 
 
 def _times(join: AsOf, match: Match) -> tuple[Any, Any] | None:

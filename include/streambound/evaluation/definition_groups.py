@@ -51,7 +51,7 @@ def _keys(then: Grouping, rows: Sequence[Row], types: Sequence[Type]) -> list[tu
 
 def _outputs(then: Grouping, group: Sequence[Row]) -> tuple[Any, ...]:
     """The outputs of a row of a group; those that are shown are keys, or depend on them."""
-    read = {position for one in then.shown if one.plain or not then.by for position in one.outputs}
+    read = {position for column in then.shown if column.plain or not then.by for position in column.outputs}
     if len({tuple(row.values[position] for position in read) for row in group}) > 1:
         raise UnsupportedError("what is shown of a group is not the same in all of its rows")
     return group[0].values
@@ -135,27 +135,27 @@ def _passes(tests: Test | Tests, said: tuple[Any, ...]) -> bool:
 # Aggregates.
 
 
-def value_type(one: Aggregate | Over, types: Sequence[Type]) -> Type:
+def value_type(function: Aggregate | Over, types: Sequence[Type]) -> Type:
     """The type of what an aggregate or a window function says."""
-    if isinstance(one, Over):
-        if one.name in ("PERCENT_RANK", "CUME_DIST"):
+    if isinstance(function, Over):
+        if function.name in ("PERCENT_RANK", "CUME_DIST"):
             return DOUBLE
-        if one.arguments:
-            return types[one.arguments[0]]
-        if one.aggregate is None:
+        if function.arguments:
+            return types[function.arguments[0]]
+        if function.aggregate is None:
             return INTEGER
-        one = one.aggregate
-    if one.kind in (Kind.COUNT, Kind.SKETCH):
+        function = function.aggregate
+    if function.kind in (Kind.COUNT, Kind.SKETCH):
         return INTEGER
-    if one.kind is Kind.MEAN:
+    if function.kind is Kind.MEAN:
         return DOUBLE
-    if one.kind is Kind.LIST:
+    if function.kind is Kind.LIST:
         return STRING
-    if one.computed is not None:
-        return one.computed
-    if one.polynomial is not None:
-        return _sum_type(one.polynomial, types)
-    read = one.arguments if one.value is None else (one.value,)
+    if function.computed is not None:
+        return function.computed
+    if function.polynomial is not None:
+        return _sum_type(function.polynomial, types)
+    read = function.arguments if function.value is None else (function.value,)
     return types[read[0]] if read else INTEGER
 
 
@@ -236,13 +236,13 @@ def _polynomial(aggregate: Aggregate, values: tuple[Any, ...]) -> Any:
     return total(products)
 
 
-def _times(one: Any, other: Any) -> Any:
-    if isinstance(one, NotANumber) or isinstance(other, NotANumber):
+def _times(left: Any, right: Any) -> Any:
+    if isinstance(left, NotANumber) or isinstance(right, NotANumber):
         return NAN
-    if _infinite(one) or _infinite(other):
-        made = float(one) * float(other)
+    if _infinite(left) or _infinite(right):
+        made = float(left) * float(right)
         return NAN if math.isnan(made) else made
-    return Fraction(one) * Fraction(other)
+    return Fraction(left) * Fraction(right)
 
 
 def _infinite(value: Any) -> bool:

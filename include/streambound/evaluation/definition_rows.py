@@ -57,22 +57,26 @@ def shown(
         values: the types of what was computed of them.
         keys: the types of what they are grouped by, which follows the outputs in the rows.
     """
-    made = [_column(one, outputs, values, pairs, keys) for one in columns]
+    made = [_column(column, outputs, values, pairs, keys) for column in columns]
     return list(zip(*made, strict=True)) if made else [() for _ in pairs]
 
 
 def _column(
-    one: Shown, outputs: Sequence[Type], values: Sequence[Type], pairs: Sequence[Pair], keys: Sequence[Type]
+    column: Shown,
+    outputs: Sequence[Type],
+    values: Sequence[Type],
+    pairs: Sequence[Pair],
+    keys: Sequence[Type],
 ) -> list[Any]:
-    if one.type == NULL:
+    if column.type == NULL:
         return [None for _ in pairs]
-    if one.formula is not None:
-        return over_values(one.formula, outputs, values, one.type, pairs, keys)
-    if not one.plain:
-        raise UnsupportedError(f"{one.name} is decided, and cannot be computed", place=one.place)
-    if one.outputs:
-        return [row[one.outputs[0]] for row, _ in pairs]
-    return [said[one.values[0]] for _, said in pairs]
+    if column.formula is not None:
+        return over_values(column.formula, outputs, values, column.type, pairs, keys)
+    if not column.plain:
+        raise UnsupportedError(f"{column.name} is decided, and cannot be computed", place=column.place)
+    if column.outputs:
+        return [row[column.outputs[0]] for row, _ in pairs]
+    return [said[column.values[0]] for _, said in pairs]
 
 
 def over_values(
@@ -105,7 +109,7 @@ def computed(
         if column.slide is not None:
             windows.setdefault((column.of, column.bucket, column.slide, column.cumulative), []).append(column)
     for edges in windows.values():
-        made = [one for row in made for one in _in_windows(row, edges)]
+        made = [copy for row in made for copy in _in_windows(row, edges)]
     return made
 
 

@@ -196,7 +196,7 @@ class EndingPass:
     def _end(self) -> None:
         """Make the tuples of the streams that have ended static, and plan what is left."""
         # Their answers have been given, and where no order is asked for they enter at once.
-        batches = self.buffered if needs_time(self.plan.later) else [_as_one(self.buffered)]
+        batches = self.buffered if needs_time(self.plan.later) else [_merged(self.buffered)]
         later = self.end({static_name(self.query.occurrence(a)): self._last(a) for a in self.plan.finite})
         for batch in batches:
             later.step(self._widened(batch))
@@ -278,7 +278,7 @@ class EndingPass:
         return Batch(batch.marker, tuples, batch.moment)
 
 
-def _as_one(batches: Sequence[Batch]) -> Batch:
+def _merged(batches: Sequence[Batch]) -> Batch:
     tuples: dict[str, list[Encoded]] = {}
     for batch in batches:
         for stream, rows in batch.tuples.items():

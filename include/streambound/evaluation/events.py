@@ -67,13 +67,13 @@ def batches(query: Statement, events: Iterable[Mapping[str, Any]]) -> Iterator[B
     by_time = timed(query)
     marker: Any = None
     written: Any = None
-    held: dict[str, list[Encoded]] = {}
+    by_stream: dict[str, list[Encoded]] = {}
     rates = {name: Counts(relation) for name, relation in relations.items()}
 
     def done() -> Batch:
-        for name, rows in held.items():
+        for name, rows in by_stream.items():
             complete(relations[name], rows)
-        return Batch(written, held, marker)
+        return Batch(written, by_stream, marker)
 
     for index, event in enumerate(events):
         relation = _relation(relations, event, index)
@@ -88,14 +88,14 @@ def batches(query: Statement, events: Iterable[Mapping[str, Any]]) -> Iterator[B
             )
         if marker is not None and when != marker:
             yield done()
-            held = {}
+            by_stream = {}
         if when != marker:
             # Answers name a timestamp as the first event of it does.
             marker, written = when, _written(relation, event) if by_time else index
         row = encode(relation, event, f"event {index}")
         rates[relation.name].take(row, f"event {index}")
-        held.setdefault(relation.name, []).append(row)
-    if held:
+        by_stream.setdefault(relation.name, []).append(row)
+    if by_stream:
         yield done()
 
 
@@ -154,12 +154,12 @@ def encode(relation: Relation, row: Mapping[str, Any], where: str) -> Encoded:
     Raises:
         DataError: a value outside its type or that breaks a promise of the catalog, or an unknown column.
     """
-    known = {c.name for c in relation.columns} | {"stream", "ts"}
-    if unknown := sorted(set(row) - known):
+    declared = {c.name for c in relation.columns} | {"stream", "ts"}
+    if unknown := sorted(set(row) - declared):
         raise DataError(
             f"{where}: {relation.name} has no column {', '.join(unknown)}",
             accepted=", ".join(c.name for c in relation.own),
-            fix=meant(unknown[0], known),
+            fix=meant(unknown[0], declared),
         )
     given = (c for c in relation.columns if not c.of or c.name in row)
     return {c.name: _value(relation, c, row, where) for c in given}
@@ -214,7 +214,7 @@ def answers(query: Statement, marker: Any, counts: Mapping[tuple[Any, ...], int]
 def in_order(counts: Mapping[tuple[Any, ...], int]) -> list[tuple[tuple[Any, ...], int]]:
     """Encoded answer rows of one marker with their multiplicities, in canonical order (NULL first)."""
     present = [(row, count) for row, count in counts.items() if count]
-    return present if len(present) < 2 else sorted(present, key=lambda one: _sort_key(one[0]))
+    return present if len(present) < 2 else sorted(present, key=lambda pair: _sort_key(pair[0]))
 
 
 def refuse_overflow(query: Statement, counts: Iterable[int]) -> None:

@@ -142,8 +142,8 @@ def _block(block: Block, seen: Relations, now: int) -> Flagged:
             flagged += _ranks(block, then, part, now, safe, types)
         return flagged
     places = _places(block, then, every, now, sure)
-    told = zip(with_functions_each(then, every, types), places, strict=True)
-    return [(row, settled) for row, settled in told if row is not None]
+    pairs = zip(with_functions_each(then, every, types), places, strict=True)
+    return [(row, settled) for row, settled in pairs if row is not None]
 
 
 # One SELECT.
@@ -230,14 +230,14 @@ def _may_match(selection: Selection, guard: Guard, match: Match, seen: Relations
     coming = [o for o in occurrences if o.relation.kind is not Kind.STATIC]
     read = columns_read(selection)
     there = {o.alias: tuples(o, seen, read, _all) for o in occurrences}
-    known = {o.alias: o for o in (*selection.base.occurrences, *occurrences)}
+    by_alias = {o.alias: o for o in (*selection.base.occurrences, *occurrences)}
     for number in range(1, 2 ** len(coming)):
         later = {o.alias for bit, o in enumerate(coming) if number >> bit & 1}
         fixed = [o.alias for o in occurrences if o.alias not in later]
         for combination in product(*(there[alias] for alias in fixed)):
             made = {**match, **dict(zip(fixed, combination, strict=True))}
             if any(
-                _possible(branch, made, {alias: known[alias] for alias in later}, now)
+                _possible(branch, made, {alias: by_alias[alias] for alias in later}, now)
                 for branch in _branches(guard.formula)
             ):
                 return True
@@ -469,27 +469,27 @@ def _latest(
         if time is not None and value is not None and time.alias in last:
             last[time.alias] = min(last[time.alias], time.last(value))
     differences: list[tuple[str, str, int]] = []
-    known = replace(selection.base, occurrences=tuple(there))
+    query = replace(selection.base, occurrences=tuple(there))
     for atom in branch:
         if isinstance(atom, Filter) and atom.attribute in stamps and atom.op in (Op.LT, Op.LE, Op.EQ):
             alias = stamps[atom.attribute]
             end = int(atom.constant.value or 0) - (atom.op is Op.LT)
             last[alias] = min(last.get(alias, math.inf), end)
         if isinstance(atom, Join) and atom.left in stamps and atom.right in stamps:
-            one, other = stamps[atom.left], stamps[atom.right]
+            left, right = stamps[atom.left], stamps[atom.right]
             if atom.op in (Op.LT, Op.LE, Op.EQ):
-                differences.append((one, other, atom.offset - (atom.op is Op.LT)))
+                differences.append((left, right, atom.offset - (atom.op is Op.LT)))
             if atom.op in (Op.GT, Op.GE, Op.EQ):
-                differences.append((other, one, -atom.offset - (atom.op is Op.GT)))
+                differences.append((right, left, -atom.offset - (atom.op is Op.GT)))
         if isinstance(atom, Join) and atom.op is Op.EQ and not atom.offset:
-            written = [known.calendar(a) if a.occurrence in last else None for a in atom.attributes]
+            written = [query.calendar(a) if a.occurrence in last else None for a in atom.attributes]
             if None not in written:
                 ends = zip(atom.attributes, reversed(atom.attributes), written, strict=True)
                 differences += [(a.occurrence, b.occurrence, span[1]) for a, b, span in ends if span]
     for _ in last:
-        for one, other, by in differences:
-            if one in last and other in last:
-                last[one] = min(last[one], last[other] + by)
+        for left, right, by in differences:
+            if left in last and right in last:
+                last[left] = min(last[left], last[right] + by)
     for occurrence in there:
         if occurrence.alias in last and occurrence.relation.fed is not None:
             # Rows of a sub-query come after the tuples that they are made of.

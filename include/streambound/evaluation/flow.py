@@ -222,7 +222,7 @@ class FlowPass:
     def __init__(self, statement: Statement, node: Node, static: Mapping[str, list[Encoded]]) -> None:
         self.statement, self.units = statement, units_of(node)
         self.tree: Tree[Batch] = Tree(
-            node, lambda leaf: StaticLeaf(leaf, static) if leaf.known else BatchLeaf(leaf, static)
+            node, lambda leaf: StaticLeaf(leaf, static) if leaf.static else BatchLeaf(leaf, static)
         )
         self.initial = self.tree.begin(Batch(None, {}))
         self.peak_units = self.tree.stored

@@ -105,8 +105,8 @@ class _Arrival(tuple[Any, str, Encoded]):
 
     __slots__ = ()
 
-    def __lt__(self, other: tuple[Any, ...]) -> bool:
-        return bool(self[0] < other[0])
+    def __lt__(self, arrival: tuple[Any, ...]) -> bool:
+        return bool(self[0] < arrival[0])
 
 
 def _arrivals(relation: Relation, partition: Partition) -> Iterator[_Arrival]:
@@ -117,15 +117,15 @@ def _arrivals(relation: Relation, partition: Partition) -> Iterator[_Arrival]:
 
 def _by_time(arrivals: Iterator[_Arrival], partition: str) -> Iterator[Batch]:
     marker: Any = None
-    held: dict[str, list[Encoded]] = {}
+    by_stream: dict[str, list[Encoded]] = {}
     for moment, name, row in arrivals:
-        if held and moment != marker:
-            yield Batch(marker, held, marker, partition)
-            held = {}
+        if by_stream and moment != marker:
+            yield Batch(marker, by_stream, marker, partition)
+            by_stream = {}
         marker = moment
-        held.setdefault(name, []).append(row)
-    if held:
-        yield Batch(marker, held, marker, partition)
+        by_stream.setdefault(name, []).append(row)
+    if by_stream:
+        yield Batch(marker, by_stream, marker, partition)
 
 
 def _row_mappings(table: pa.Table, file: str) -> list[dict[str, Any]]:

@@ -93,7 +93,7 @@ class TreeEvaluation:
         waiting = enumerate(self.leaves)
 
         def rows(leaf: Leaf) -> LeafRows[Given]:
-            if leaf.known:
+            if leaf.static:
                 return StaticLeaf(leaf, static)
             number, evaluation = next(waiting)
             return _Rows(number, leaf, evaluation)

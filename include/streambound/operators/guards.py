@@ -39,7 +39,7 @@ class Guards(Operator):
     """The operation ``Guarded``; ``times`` are those of the rows of each input."""
 
     def __init__(self, operation: Guarded, times: Sequence[Times]) -> None:
-        self._shown, self._known = operation.shown, operation.known
+        self._shown, self._static = operation.shown, operation.static
         self._times = times
         self._guards = [
             _Guard(sought, times[0], inner) for sought, inner in zip(operation.sought, times[1:], strict=True)
@@ -126,7 +126,7 @@ class Guards(Operator):
             if self._passes(asked):
                 changes[item[0]] = changes.get(item[0], 0) + count
             self._wait((item[0], tuple(asked)), count, changes)
-        for number, those in enumerate(() if self._known else new):
+        for number, those in enumerate(() if self._static else new):
             for terms in those.all:
                 self._keep(number, terms)
 
@@ -278,7 +278,7 @@ class _Guard:
 
     def __init__(self, sought: Sought, outer: Times, inner: Times) -> None:
         self.negated = sought.negated
-        self._known = sought.known
+        self._static = sought.static
         self.tree, self._asks, self._offers = condition(sought.formula, sought.outer, sought.inner)
         self._equal = equalities(self.tree)
         self._outer = [(p, r) for p, r in sought.outer_ranges.items() if r != Range()]
@@ -303,7 +303,7 @@ class _Guard:
 
     def rest(self, terms: Terms, seen: int | None) -> Terms | None:
         """What is still asked of what comes; None if nothing that comes is a match."""
-        return None if self._known else self.outlook.rest(terms, seen)
+        return None if self._static else self.outlook.rest(terms, seen)
 
     def reduced(self, rows: Changes) -> _New:
         """The terms of rows that come."""

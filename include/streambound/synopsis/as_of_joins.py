@@ -23,7 +23,7 @@ from streambound.synopsis.sizes import Values, columns_of, groups, nothing, rows
 Leaves = Callable[[Statement], Node]
 
 
-def of_one(statement: Statement, selection: Selection) -> Statement:
+def single_select(statement: Statement, selection: Selection) -> Statement:
     """A statement of one SELECT."""
     base = selection.base
     return Statement(statement.name, statement.sql, (Block(base.ring, (selection,)),), base.outputs)
@@ -50,7 +50,7 @@ def looked_up(statement: Statement, selection: Selection, leaf: Leaves) -> Node:
         PlanError: they have no plan.
     """
     if not selection.as_of:
-        return leaf(of_one(statement, selection))
+        return leaf(single_select(statement, selection))
     if selection.base.ring.idempotent:
         selection = replace(selection, base=replace(selection.base, ring=INTEGERS))
     aliases = {join.alias for join in selection.as_of}
@@ -70,7 +70,7 @@ def looked_up(statement: Statement, selection: Selection, leaf: Leaves) -> Node:
         ),
         [a for a in asked if a.occurrence not in aliases],
     )
-    node = leaf(of_one(statement, Selection(first, all_of(own))))
+    node = leaf(single_select(statement, Selection(first, all_of(own))))
     for number, join in enumerate(selection.as_of, start=1):
         last = number == len(selection.as_of)
         kept = [a for a in asked if a.occurrence == join.alias]
@@ -124,9 +124,9 @@ def _joined(
     asked = [a for atom in atoms_of(where) for a in atom.attributes if a.occurrence == join.alias]
     base = replace(selection.base, select=(), occurrences=(stream,), ring=INTEGERS)
     base, theirs = showing(base, [*(b for _, b in join.keys), join.right, *asked, *kept])
-    tuples = leaf(of_one(statement, Selection(base, all_of(own))))
-    known = rows.times.lag(places[left]) is not None or nothing(rows)
-    if not known or tuples.times.delay or not (tuples.times or nothing(tuples)):
+    tuples = leaf(single_select(statement, Selection(base, all_of(own))))
+    dated = rows.times.lag(places[left]) is not None or nothing(rows)
+    if not dated or tuples.times.delay or not (tuples.times or nothing(tuples)):
         raise PlanError(f"rows of {left.occurrence} need what {join.alias} was long before", subject=name)
     if rows.retracts or tuples.retracts:
         raise PlanError("an as-of join of rows that are taken back cannot be evaluated yet", subject=name)
@@ -158,12 +158,12 @@ def _joined(
     at = {p: n for n, p in reversed(list(enumerate(shown))) if p < len(rows.outputs)}
     types = [*rows.outputs, *(tuples.outputs[p] for p in operation.kept)]
     outputs = tuple(types[p] for p in shown)
-    times = _found_times(operation, rows, tuples) if ahead else rows.times.among(at)
+    times = _arrival_times(operation, rows, tuples) if ahead else rows.times.among(at)
     retracts = ahead and join.outer
     return Applied(operation, (rows, tuples), outputs, times, retracts, size.number, size.formula)
 
 
-def _found_times(operation: LookedUp, rows: Node, tuples: Node) -> Times:
+def _arrival_times(operation: LookedUp, rows: Node, tuples: Node) -> Times:
     """The times of rows that come with the tuples that they waited for."""
     width, shown = len(rows.outputs), operation.shown
     theirs = {operation.kept[p - width]: n for n, p in enumerate(shown) if p >= width}

@@ -19,7 +19,7 @@ from streambound.synopsis.segments import SegmentPlan
 from streambound.synopsis.state import ANY, Bucket, Layout, Values
 
 # The number at this position is always 1.
-ONE = 0
+UNITY = 0
 Target = tuple[Streams, Bucket]
 
 
@@ -47,17 +47,17 @@ def automaton(plan: SegmentPlan, symbols: Mapping[str, Sequence[Values]]) -> Aut
 def settled(plan: SegmentPlan, alias: str, values: Values) -> Values | None:
     """A tuple with the comparisons that hold for all like it; None if it is part of no match at all."""
     (profile,) = (s for s in plan.profiles if s.streams == (alias,))
-    known_values = dict(values)
+    settled_values = dict(values)
     cells = [cell for cell in profile.cells if Layout(cell).accepts(values)]
-    known_values.update((pair, ANY) for cell in cells for pair in cell.settled)
-    return known_values if cells else None
+    settled_values.update((pair, ANY) for cell in cells for pair in cell.settled)
+    return settled_values if cells else None
 
 
 class _Builder:
     def __init__(self, plan: SegmentPlan, symbols: Mapping[str, Sequence[Values]]) -> None:
         self.plan = plan
         self.positions: dict[int, int] = {}
-        starts, position = {}, ONE + 1
+        starts, position = {}, UNITY + 1
         self.arriving: dict[str, Matches] = {}
         self.kept: dict[Streams, Matches] = {}
         for alias, reps in symbols.items():
@@ -90,11 +90,11 @@ class _Builder:
             for match in owners.values():
                 values.update(match.values)
             symbol = self.positions[id(owners[first])]
-            others = {self.positions[id(match)] for match in owners.values()} - {symbol}
+            factors = {self.positions[id(match)] for match in owners.values()} - {symbol}
             for number, shape in enumerate(layouts):
                 if shape.accepts(values):
                     target = self._position((streams, (number, shape.bucket(values))))
-                    self.built.products.setdefault(symbol, []).append((target, tuple(sorted(others))))
+                    self.built.products.setdefault(symbol, []).append((target, tuple(sorted(factors))))
 
     def _position(self, target: Target) -> int:
         if self.plan.last in target[0]:

@@ -139,27 +139,19 @@ class CellPlanner:
             keys[attribute] = self._certain(attribute, exact_key(self.facts, draft.closure, attribute))
         pairs = tuple(p for p in draft.pairs if p[0] not in keys)
         keyed = replace(draft, keys=(*draft.keys, *keys.values()), pairs=pairs)
-        for attribute in sorted(
-            {own for own, _, other_attribute in pairs if query.is_static(other_attribute)}
-        ):
-            statics = {
-                other_attribute
-                for own, _, other_attribute in pairs
-                if own == attribute and query.is_static(other_attribute)
-            }
+        for attribute in sorted({own for own, _, partner in pairs if query.is_static(partner)}):
+            statics = {partner for own, _, partner in pairs if own == attribute and query.is_static(partner)}
             with_classes = self._keyed_apart(keyed, attribute, statics)
             if with_classes is None:
                 raise self._error(f"{attribute} has no finite number of classes")
             keyed = with_classes
         return keyed
 
-    def _keyed_apart(self, draft: Draft, attribute: Attribute, others: set[Attribute]) -> Draft | None:
+    def _keyed_apart(self, draft: Draft, attribute: Attribute, partners: set[Attribute]) -> Draft | None:
         """The draft with a key for the comparisons of a column with finite columns alone."""
-        served = {p for p in draft.pairs if p[0] == attribute and p[2] in others}
+        served = {p for p in draft.pairs if p[0] == attribute and p[2] in partners}
         served |= {p for p in draft.apart if p[0] == attribute}
-        key = apart_key(
-            self.facts, draft.closure, attribute, sorted(other_attribute for _, _, other_attribute in served)
-        )
+        key = apart_key(self.facts, draft.closure, attribute, sorted(partner for _, _, partner in served))
         if key is None:
             return None
         keys = [k for k in draft.keys if not (k.apart and k.attribute == attribute)]
@@ -168,7 +160,7 @@ class CellPlanner:
 
     def _against_listed(self, draft: Draft, attribute: Attribute) -> Draft | None:
         """The draft with a dense column's comparisons with finite columns taken apart, if it has both."""
-        partners = {other_attribute for own, _, other_attribute in draft.pairs if own == attribute}
+        partners = {partner for own, _, partner in draft.pairs if own == attribute}
         listed = {p for p in partners if listed_values(self.facts, draft.closure, attribute, p) is not None}
         if self.facts.step(attribute) is not None or not listed or listed == partners:
             return None
@@ -209,7 +201,7 @@ class CellPlanner:
         pruned = self._pruned(draft)
         if pruned is None:
             return []
-        if (cell := self._as_one_cell(pruned)) is not None:
+        if (cell := self._single_cell(pruned)) is not None:
             return [cell]
         ordered = pruned.ordered
         for attribute in sorted({own for own, _, _ in ordered}):
@@ -221,7 +213,7 @@ class CellPlanner:
         cells = self._split(pruned, columns)
         return cells if cells is not None else self._by_context(pruned)
 
-    def _as_one_cell(self, draft: Draft) -> Cell | None:
+    def _single_cell(self, draft: Draft) -> Cell | None:
         """The draft as one cell, where at most one set of partners is waited for."""
         if not draft.ordered:
             return draft.cell()
@@ -301,13 +293,13 @@ class CellPlanner:
         directions = {op in UP for _, op, _ in own}
         if any(op is Op.NE for _, op, _ in own) or len(directions) != 1:
             return None
-        others = draft.closure.assume(self._other_differences(attribute))
-        if others is None or not all(holds_in(others, pair) for pair in own):
+        implied = draft.closure.assume(self._remaining_differences(attribute))
+        if implied is None or not all(holds_in(implied, pair) for pair in own):
             return None
         keep = Keep.LEAST if True in directions else Keep.GREATEST
         rest = tuple(p for p in draft.pairs if p[0] != attribute)
         return replace(draft, follow=(*draft.follow, (attribute, keep)), pairs=rest)
 
-    def _other_differences(self, attribute: Attribute) -> list[Difference]:
+    def _remaining_differences(self, attribute: Attribute) -> list[Difference]:
         pairs = [p for p in self.facts.joined(self.alias) if p[0] != attribute]
         return [difference for pair in pairs for difference in differences(*pair)]

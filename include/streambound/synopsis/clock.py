@@ -94,9 +94,9 @@ class Clock:
     def _down(self, composite: Composite) -> list[str]:
         return [a for a in self.streams if self.precedes(a, min(composite))]
 
-    def before(self, one: Composite, other: Composite) -> bool:
+    def before(self, early: Composite, late: Composite) -> bool:
         """Whether a composite precedes another."""
-        return one != other and self.precedes(min(one), min(other))
+        return early != late and self.precedes(min(early), min(late))
 
     @cached_property
     def delays(self) -> Mapping[Composite, int]:
@@ -122,11 +122,11 @@ class Clock:
 
     def reach(self, alias: str) -> int:
         """How much later than a stream that completes every match its partners can be."""
-        return max(self.latest[other, alias] for other in self.streams)
+        return max(self.latest[partner, alias] for partner in self.streams)
 
     def completes(self, alias: str) -> bool:
         """Whether every stream precedes this one."""
-        return all(self.precedes(other, alias) for other in self.streams)
+        return all(self.precedes(partner, alias) for partner in self.streams)
 
     def margin(self, alias: str, inside: frozenset[str]) -> int:
         """For how long a stream's timestamp is told apart in partial matches of ``inside``.

@@ -145,15 +145,15 @@ class Serving:
         free = {*self._least, *self._greatest}
         return tuple([value is None if n in free else value for n, value in enumerate(terms)])
 
-    def serves(self, one: Terms, other: Terms) -> bool:
+    def serves(self, own: Terms, served: Terms) -> bool:
         """Whether a row of the same group serves for another."""
-        return all(_before(one[n], other[n]) for n in self._least) and all(
-            _before(other[n], one[n]) for n in self._greatest
+        return all(_before(own[n], served[n]) for n in self._least) and all(
+            _before(served[n], own[n]) for n in self._greatest
         )
 
 
-def _before(one: Any, other: Any) -> bool:
-    return one is None or compared(Op.LE, one, other)
+def _before(left: Any, right: Any) -> bool:
+    return left is None or compared(Op.LE, left, right)
 
 
 def serving(tree: Tree) -> frozenset[int]:
@@ -343,11 +343,11 @@ class Outlook:
             return BELOW
         if pair.offset:
             return None
-        known_range = coming.range
-        if known_range.low is not None and value < known_range.low:
+        limits = coming.range
+        if limits.low is not None and value < limits.low:
             return BELOW
-        if known_range.high is not None and value > known_range.high:
+        if limits.high is not None and value > limits.high:
             return ABOVE
-        if known_range.values is not None and pair.op in (Op.EQ, Op.NE) and value not in known_range.values:
+        if limits.values is not None and pair.op in (Op.EQ, Op.NE) and value not in limits.values:
             return ABOVE
         return None

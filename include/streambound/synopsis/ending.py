@@ -74,9 +74,9 @@ class EndingPlan:
     @property
     def formula(self) -> str:
         """What sizes the state."""
-        held = ", ".join(dict.fromkeys(o.relation.name for o in self.query.occurrences if not _static(o)))
+        kept = ", ".join(dict.fromkeys(o.relation.name for o in self.query.occurrences if not _static(o)))
         ending = ", ".join(dict.fromkeys(self.query.occurrence(a).relation.name for a in self.finite))
-        return f"all tuples of {held} until {ending} ends, then keys x classes of the values of {ending}"
+        return f"all tuples of {kept} until {ending} ends, then keys x classes of the values of {ending}"
 
 
 def _all_tuples(query: Query, first: Occurrence) -> StreamSynopsis:

@@ -86,10 +86,10 @@ class Slices:
 
     def _standing(self, table: Table, bucket: Bucket, ages: Ages, stamps: Mapping[str, int]) -> list[Match]:
         """What stands for the entries of a bucket of a table."""
-        known = self.standing.groups.get((ages, bucket))
-        if known and bucket not in table.entries:
+        matches = self.standing.groups.get((ages, bucket))
+        if matches and bucket not in table.entries:
             # Of a bare count the values follow from the key, and are there.
-            return [Match(known[0].values, stamps, table.counts[bucket], bucket[0])]
+            return [Match(matches[0].values, stamps, table.counts[bucket], bucket[0])]
         reps = table.representatives(bucket)
         return [Match(values, stamps, weight, bucket[0]) for values, weight in reps]
 
@@ -147,10 +147,10 @@ class TupleBuffer:
         new: dict[frozenset[str], Matches] = {}
         older: dict[frozenset[str], Matches] = {}
         for alias in aliases:
-            held = self.older[alias]
+            matches = self.older[alias]
             here = at == self.moment
-            new[frozenset((alias,))] = self.new[alias] if here else Matches(held.groups.get(at, ()))
-            older[frozenset((alias,))] = held if here else held.before(at)
+            new[frozenset((alias,))] = self.new[alias] if here else Matches(matches.groups.get(at, ()))
+            older[frozenset((alias,))] = matches if here else matches.before(at)
         if len(aliases) == 1:
             return new[frozenset(aliases)]
         return Matches(match for sources in with_new(new, older) for match in self.join.matches(sources))
@@ -201,9 +201,9 @@ def _alike(matches: Matches) -> list[Match]:
     by_values: dict[tuple[Any, ...], Match] = {}
     for match in matches:
         values = tuple(match.values.values())
-        known_match = by_values.get(values)
-        weight = match.weight if known_match is None else known_match.weight + match.weight
-        by_values[values] = match if known_match is None else Match(match.values, match.stamps, weight)
+        equal = by_values.get(values)
+        weight = match.weight if equal is None else equal.weight + match.weight
+        by_values[values] = match if equal is None else Match(match.values, match.stamps, weight)
     return list(by_values.values())
 
 

@@ -83,20 +83,20 @@ def _without(plan: Plan, alias: str, terms: int) -> Plan | None:
         side
         for atom in query.where
         if isinstance(atom, Join) and not query.is_timestamp(atom.left)
-        for side, other_attribute in ((atom.left, atom.right), (atom.right, atom.left))
-        if other_attribute.occurrence == alias
+        for side, partner in ((atom.left, atom.right), (atom.right, atom.left))
+        if partner.occurrence == alias
     ]
     if len(waited) != terms:
         return None
     rest = tuple(o for o in query.occurrences if o.alias != alias)
     where = tuple(atom for atom in query.where if all(a.occurrence != alias for a in atom.attributes))
     select = (*query.select, *(Output(attribute.column, attribute) for attribute in waited))
-    one = frozenset((alias,))
+    waited_for = frozenset((alias,))
 
     def less(sets: Sequence[Streams]) -> tuple[Streams, ...]:
-        return tuple(dict.fromkeys(left for streams in sets if (left := streams - one)))
+        return tuple(dict.fromkeys(left for streams in sets if (left := streams - waited_for)))
 
-    if any(one < kept for synopsis in plan.synopses for kept in [frozenset(synopsis.streams)]):
+    if any(waited_for < kept for synopsis in plan.synopses for kept in [frozenset(synopsis.streams)]):
         return None
     return replace(
         plan,

@@ -80,9 +80,9 @@ class Facts:
         local = self._same(attribute)
         sets = [
             set(partners)
-            for other_attribute in self._equal(attribute)
-            if other_attribute not in local
-            for partners in self._partner_values(attribute, other_attribute)
+            for equal in self._equal(attribute)
+            if equal not in local
+            for partners in self._partner_values(attribute, equal)
         ]
         return tuple(sorted(set.intersection(*sets))) if sets else None
 

@@ -64,8 +64,8 @@ def counted_join(
         PlanError: what sides are compared by has not finitely many values, or more than one column of them.
     """
     sides, tests = _sides(block), then.having.tests if then.having is not None else None
-    told = any(shown.values for shown in then.shown) or then.session is not None
-    if not sides or told or tests is None or not all(one.counts_rows for one in then.aggregates):
+    shows_more = any(shown.values for shown in then.shown) or then.session is not None
+    if not sides or shows_more or tests is None or not all(a.counts_rows for a in then.aggregates):
         return None
     selection = block.selections[0]
     grouped = {t for p in keys if isinstance(t := selection.base.select[p].term, Attribute)}
@@ -121,9 +121,9 @@ def _read(formulas: Iterable[Formula]) -> Iterator[Attribute]:
 
 def _sides(block: Block) -> list[tuple[Occurrence, ...]]:
     """The occurrences of a join of streams, those together that conditions on time link; else none."""
-    selection, *others = block.selections
+    selection, *further = block.selections
     streams = selection.base.occurrences
-    if others or selection.guards or selection.as_of or selection.computes or changes(selection):
+    if further or selection.guards or selection.as_of or selection.computes or changes(selection):
         return []
     if any(o.relation.kind is not Kind.STREAM or o.relation.fed is not None for o in streams):
         return []

@@ -109,7 +109,8 @@ class Times:
         def widest(mappings: Sequence[Mapping[int, tuple[int, int]]]) -> dict[int, tuple[int, int]]:
             shared = set(mappings[0]).intersection(*mappings)
             return {
-                p: (max(one[p][0] for one in mappings), max(one[p][1] for one in mappings)) for p in shared
+                p: (max(mapping[p][0] for mapping in mappings), max(mapping[p][1] for mapping in mappings))
+                for p in shared
             }
 
         return cls(
@@ -227,7 +228,7 @@ class Leaf:
         return self.statement.outputs
 
     @property
-    def known(self) -> bool:
+    def static(self) -> bool:
         """Whether all of its rows are there before anything comes: those of static relations."""
         return not self.statement.arriving
 
@@ -360,7 +361,7 @@ class Sought:
     """A guard: rows pass that have a match among the rows of an input of its own, or (``negated``) have none.
 
     The attributes of ``formula`` are at the positions ``outer`` in the rows, or ``inner`` in those of the
-    input; a row that has a match, or is one, lies in the ranges of its columns. ``known`` says that none of
+    input; a row that has a match, or is one, lies in the ranges of its columns. ``static`` says that none of
     the input's rows comes later: all are there from the start.
     """
 
@@ -370,7 +371,7 @@ class Sought:
     inner: Mapping[Attribute, int]
     outer_ranges: Mapping[int, Range] = field(default_factory=dict)
     inner_ranges: Mapping[int, Range] = field(default_factory=dict)
-    known: bool = False
+    static: bool = False
 
 
 @dataclass(frozen=True)
@@ -379,13 +380,13 @@ class Guarded:
     ``operators.guards``); the other inputs are those of the guards, in order.
 
     Where it is ``distinct``, it only counts whether a row is there. Where the rows of the first input are
-    ``known``, all before anything comes, nothing is kept of those of the guards.
+    ``static``, all there before anything comes, nothing is kept of those of the guards.
     """
 
     shown: tuple[int, ...]
     sought: tuple[Sought, ...]
     distinct: bool = False
-    known: bool = False
+    static: bool = False
 
 
 @dataclass(frozen=True)
@@ -532,22 +533,22 @@ Operation: TypeAlias = (
 
 def nodes(node: Node) -> Iterator[Node]:
     """A node and all below it, those below first."""
-    below = [other for _, other in node.fed] if isinstance(node, Leaf) else node.inputs
-    for other in below:
-        yield from nodes(other)
+    below = [operand for _, operand in node.fed] if isinstance(node, Leaf) else node.inputs
+    for operand in below:
+        yield from nodes(operand)
     yield node
 
 
 def units_of(node: Node) -> int | None:
     """Stored values and counts of a tree in the worst case; None if there is no number."""
     each_units: list[int | None] = []
-    for one in nodes(node):
-        if isinstance(one, Applied):
-            each_units.append(one.units)
-        if isinstance(one, Leaf):
-            each_units += [part.plan.units for part in one.parts]
-    known = [units for units in each_units if units is not None]
-    return sum(known) if len(known) == len(each_units) else None
+    for operand in nodes(node):
+        if isinstance(operand, Applied):
+            each_units.append(operand.units)
+        if isinstance(operand, Leaf):
+            each_units += [part.plan.units for part in operand.parts]
+    numbers = [units for units in each_units if units is not None]
+    return sum(numbers) if len(numbers) == len(each_units) else None
 
 
 def formula_of(node: Node) -> str | None:
@@ -555,7 +556,7 @@ def formula_of(node: Node) -> str | None:
     if units_of(node) is not None:
         return None
     parts = [part.plan for leaf in nodes(node) if isinstance(leaf, Leaf) for part in leaf.parts]
-    applied = [one for one in nodes(node) if isinstance(one, Applied)]
+    applied = [operand for operand in nodes(node) if isinstance(operand, Applied)]
     sized = [units for units in (*(p.units for p in parts), *(a.units for a in applied)) if units]
     open_ended = [p.formula for p in parts if p.units is None]
     open_ended += [a.formula for a in applied if a.units is None]

@@ -36,9 +36,9 @@ def _settles(over: Over, times: Times) -> bool:
 
 def settles_rows(then: Ranking, times: Times, retracts: bool) -> bool:
     """Whether ranks keep of the rows that are not taken back any more the first ones alone."""
-    told = then.last > 0 and not (then.ranked and then.beyond)
+    top = then.last > 0 and not (then.ranked and then.beyond)
     return (
-        told and then.keeps_all(retracts) and bool(times) and not times.among({p: p for p in then.partition})
+        top and then.keeps_all(retracts) and bool(times) and not times.among({p: p for p in then.partition})
     )
 
 

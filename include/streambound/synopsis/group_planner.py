@@ -53,9 +53,9 @@ WEIGHED = ("COUNT", "SUM", "AVG")
 
 
 def grouped(statement: Statement, block: Block, then: Grouping, planning: Planning) -> Node:
-    told = next((one.text for one in then.aggregates if one.formula is not None), None)
-    if told is not None and then.session is not None:
-        raise PlanError(f"{told} of sessions cannot be evaluated yet", subject=statement.name)
+    text = next((aggregate.text for aggregate in then.aggregates if aggregate.formula is not None), None)
+    if text is not None and then.session is not None:
+        raise PlanError(f"{text} of sessions cannot be evaluated yet", subject=statement.name)
     block, time = _with_time(block, then)
     # What is shown beside the keys depends on them: the end of a window.
     further = sorted({p for shown in then.shown for p in shown.outputs if p >= then.keys})
@@ -115,17 +115,17 @@ def _grouped(
     sizes = [
         number.times(edges + sum(_width(aggregate, r, kinds)[0] for aggregate, r in _pairs(then, reads)))
     ]
-    for one, r in _pairs(then, reads):
-        if each := _width(one, r, kinds)[1]:
-            node = opens[r.input][0] if _settles(one, r) else inputs[r.input]
-            places = [r.positions[p] for p in sorted(_read(one))]
+    for aggregate, r in _pairs(then, reads):
+        if each := _width(aggregate, r, kinds)[1]:
+            node = opens[r.input][0] if _settles(aggregate, r) else inputs[r.input]
+            places = [r.positions[p] for p in sorted(_read(aggregate))]
             further = [p for p in places if p >= len(keys)]
             with suppress(PlanError):
                 sizes.append(each_of(number, groups(node, Times(), further)).times(each))
                 continue
             # Rows that are not taken back any more are one value; but different values are many.
             lasting = inputs[r.input].times
-            if one.distinct or not r.retracts:
+            if aggregate.distinct or not r.retracts:
                 lasting = lasting.among({p: p for p in range(len(keys))}) if r.input else times
             wanted = range(len(node.outputs)) if r.retracts else (*range(len(keys)), *further)
             sizes.append(groups(node, lasting, wanted).times(each))
@@ -159,7 +159,7 @@ def _by_computed(
 ) -> tuple[tuple[int, ...], list[Node], list[Reads]]:
     """Groups of rows that begin with what they are grouped by, with all of their columns after it."""
     further = range(then.keys, len(keys))
-    names = [one.outputs[0] if one.plain else KEYS + n for n, one in enumerate(then.by)]
+    names = [column.outputs[0] if column.plain else KEYS + n for n, column in enumerate(then.by)]
     names += [keys[place] for place in further]
     made = list[Node]()
     for node in inputs:
@@ -170,11 +170,11 @@ def _by_computed(
         made.append(computed(node, shown))
     moved = [
         replace(
-            one,
-            positions={p: len(names) + place for p, place in one.positions.items()},
-            time=None if one.time is None else len(names) + one.time,
+            r,
+            positions={p: len(names) + place for p, place in r.positions.items()},
+            time=None if r.time is None else len(names) + r.time,
         )
-        for one in reads
+        for r in reads
     ]
     return tuple(names), made, moved
 
@@ -315,13 +315,13 @@ def _latest(selection: Selection) -> Attribute | None:
     streams = all(o.relation.kind is RelationKind.STREAM and o.relation.fed is None for o in arriving)
     if not streams or len(stamps) != len(arriving):
         return None
-    known = {
+    order = {
         (atom.left, atom.right)
         for atom in implied_times(replace(selection, guards=(), as_of=()), selection.base)
         if atom.offset <= 0
     }
     return next(
-        (attribute for attribute in stamps if all((o, attribute) in known for o in stamps if o != attribute)),
+        (attribute for attribute in stamps if all((o, attribute) in order for o in stamps if o != attribute)),
         None,
     )
 
@@ -354,13 +354,13 @@ def _with_matches(block: Block, aggregates: Iterable[Aggregate]) -> tuple[Block,
     and an aggregate that chooses does not tell these apart.
     """
     alone = [any(guard.negated for guard in s.guards) for s in block.selections]
-    unmatched = [s.base for s, one in zip(block.selections, alone, strict=True) if one]
+    unmatched = [s.base for s, is_alone in zip(block.selections, alone, strict=True) if is_alone]
     choosing = [aggregate for aggregate in aggregates if widths.chooses(aggregate)]
     apart = all(any(_always_null(unmatched, p) for p in _passing(aggregate)) for aggregate in choosing)
     if apart or not unmatched or all(alone):
         return block, ()
     kind = parse_type("int")
-    flags = [Constant(None, "NULL", kind) if one else Constant(1, "1", kind) for one in alone]
+    flags = [Constant(None, "NULL", kind) if is_alone else Constant(1, "1", kind) for is_alone in alone]
     return _showing(block, "matched", flags)
 
 
@@ -504,7 +504,7 @@ class _Inputs:
     keys: tuple[int, ...]
     planning: Planning
     nodes: list[Node] = field(default_factory=list)
-    known: dict[Any, int] = field(default_factory=dict)
+    numbers: dict[Any, int] = field(default_factory=dict)
 
     def reads(self, aggregate: Aggregate) -> Reads:
         """What an aggregate is computed from: of what the criterion says that it is bounded."""
@@ -560,12 +560,12 @@ class _Inputs:
     def rows(self, positions: tuple[int, ...], ring: Ring, passing: tuple[int, ...] = ()) -> int:
         """The input with some outputs beside the keys, where rows count that are not NULL at others."""
         key = (positions, ring, passing)
-        if key not in self.known:
+        if key not in self.numbers:
             places, selections = (*self.keys, *positions), self.block.selections
             if ring.idempotent:
                 selections = _one_sided(self._present(passing), places)
             self._put(key, rows(self.statement, selections, places, self.planning, ring))
-        return self.known[key]
+        return self.numbers[key]
 
     def _present(self, positions: tuple[int, ...]) -> tuple[Selection, ...]:
         """The selections in which what an aggregate reads is not always NULL; all if there are none."""
@@ -575,7 +575,7 @@ class _Inputs:
         return tuple(present) or self.block.selections
 
     def _put(self, key: Any, node: Node) -> None:
-        self.known[key] = len(self.nodes)
+        self.numbers[key] = len(self.nodes)
         self.nodes.append(node)
 
     def _different(self, aggregate: Aggregate, positions: tuple[int, ...]) -> Reads:
@@ -594,7 +594,7 @@ class _Inputs:
         parts, order = extreme_rows(self.statement, selections, aggregate, self.keys, self.planning.values)
         statement = of_rows(self.statement, selections, BOOLEANS, (*self.keys, *order))
         self._put(aggregate, Leaf(statement, parts, times_of(parts)))
-        return self._of(order, self.known[aggregate])
+        return self._of(order, self.numbers[aggregate])
 
     def _best(self, selections: Sequence[Selection], aggregate: Aggregate, positions: tuple[int, ...]) -> int:
         """The input with the extremum of each selection, as far as its guard tells rows apart."""
@@ -607,7 +607,7 @@ class _Inputs:
         ]
         nodes = tuple(self._best_of(selection, aggregate) for selection in narrow)
         self._put(aggregate, nodes[0] if len(nodes) == 1 else Sum(nodes))
-        return self.known[aggregate]
+        return self.numbers[aggregate]
 
     def _best_of(self, selection: Selection, aggregate: Aggregate) -> Node:
         """Of each key, and of what a guard asks, the extremum of the last output."""
@@ -641,11 +641,11 @@ class _Inputs:
         if not factors and not present:
             return self.rows((), INTEGERS)
         key = (tuple(sorted(factors)), present)
-        if key not in self.known:
+        if key not in self.numbers:
             made = [_weighing(s, factors, present) for s in self._present((*factors, *present))]
             node = rows(self.statement, made, self.keys, self.planning)
             self._put(key, node)
-        return self.known[key]
+        return self.numbers[key]
 
 
 def _extremum(base: Query, value: int, aggregate: Aggregate) -> tuple[tuple[Output, ...], Grouping]:

@@ -22,7 +22,7 @@ from streambound.query.formula import NOWHERE, AllOf, Formula, all_of, any_of, a
 from streambound.query.model import Attribute, Constant, Join, Kind, NullTest, Op, Output, Query
 from streambound.query.ring import BOOLEANS, INTEGERS
 from streambound.query.statement import Guard, Selection, Statement
-from streambound.synopsis.as_of_joins import Leaves, looked_up, of_one, showing
+from streambound.synopsis.as_of_joins import Leaves, looked_up, showing, single_select
 from streambound.synopsis.conditions import (
     Both,
     Flag,
@@ -79,7 +79,7 @@ def guarded(statement: Statement, selection: Selection, leaf: Leaves) -> Node:
     size = _units(statement.name, outside, shown, sought)
     times = _late(outside.times.among({p: p for p in shown}), sought)
     retracts = any(guard.negated for guard in selection.guards)
-    operation = Guarded(shown, tuple(planned.sought for planned in sought), distinct, _known_rows(outside))
+    operation = Guarded(shown, tuple(planned.sought for planned in sought), distinct, _is_static(outside))
     return Applied(operation, nodes, selection.base.outputs, times, retracts, size.number, size.formula)
 
 
@@ -124,7 +124,7 @@ def _least(selection: Selection, guard: Guard) -> Guard:
     for atom in atoms:
         if not isinstance(atom, Join):
             continue
-        rest = replace(guard, formula=all_of(other for other in kept if other is not atom))
+        rest = replace(guard, formula=all_of(k for k in kept if k is not atom))
         parts = [query for case in cases(joined(selection, [rest])) for query in case.parts]
         if parts and all(entailed(system(query), atom) for query in parts):
             kept.remove(atom)
@@ -165,9 +165,9 @@ def implied_times(whole: Selection, base: Query) -> tuple[Join, ...]:
         if not parts or any(c is None or early not in c.index or late not in c.index for c in parts):
             continue
         bounds = [None if c is None else c.bound(early, late) for c in parts]
-        known = [bound[0] for bound in bounds if bound is not None]
-        if len(known) == len(bounds):
-            joins.append(Join(early, Op.LE, late, offset=max(known)))
+        offsets = [bound[0] for bound in bounds if bound is not None]
+        if len(offsets) == len(bounds):
+            joins.append(Join(early, Op.LE, late, offset=max(offsets)))
     return tuple(joins)
 
 
@@ -234,9 +234,9 @@ def _sized(
     tree, asks, offers = condition(sought.formula, sought.outer, sought.inner)
     rows, matches = _Side(tree, asks, outside, sides[0]), _Side(mirrored(tree), offers, node, sides[1])
     rows, matches = replace(rows, opposite=matches), replace(matches, opposite=rows)
-    known = _known_rows(outside)
-    kept = Size(0) if known else _kept(matches, sought).times(max(1, offers.width))
-    life = -1 if sought.known or known else rows.life()
+    static = _is_static(outside)
+    kept = Size(0) if static else _kept(matches, sought).times(max(1, offers.width))
+    life = -1 if sought.static or static else rows.life()
     lasting, windows = (
         rows.lasting(serving(tree) if hard else frozenset()) if life is None else (None, [life])
     )
@@ -269,7 +269,7 @@ def _units(name: str, outside: Node, shown: Sequence[int], guards: Sequence[_Pla
         number *= count
     last = max((window for planned in guards for window in planned.windows), default=-1)
     width = len(shown) + 1 + sum(planned.width for planned in guards)
-    rows = _BEFOREHAND if _known_rows(outside) else together([Size(number), rows_within(outside, last)])
+    rows = _BEFOREHAND if _is_static(outside) else together([Size(number), rows_within(outside, last)])
     waiting = rows.times(width)
     return together([waiting, *(planned.kept for planned in guards)])
 
@@ -282,8 +282,8 @@ def _late(times: Times, guards: Sequence[_Planned]) -> Times:
     return replace(times, delay=times.delay + max(0, life))
 
 
-def _known_rows(node: Node) -> bool:
-    return isinstance(node, Leaf) and node.known
+def _is_static(node: Node) -> bool:
+    return isinstance(node, Leaf) and node.static
 
 
 def _inner(guard: Guard) -> frozenset[Attribute]:
@@ -309,9 +309,9 @@ def _sought(
     within = implied_times(joined(selection, [guard]), guard.base) if arriving > 1 else ()
     ring = INTEGERS if arriving < 2 else BOOLEANS
     base, mine = showing(replace(guard.base, select=(), ring=ring), [a for a in read if a in inner])
-    node = leaf(of_one(statement, Selection(base, all_of((*own, *within)))))
+    node = leaf(single_select(statement, Selection(base, all_of((*own, *within)))))
     outer = {a: places[a] for a in read if a not in inner}
-    return node, Sought(between, guard.negated, outer, mine, known=not arriving)
+    return node, Sought(between, guard.negated, outer, mine, static=not arriving)
 
 
 def _through(
@@ -323,7 +323,7 @@ def _through(
     read += [a for a in stamps_of(selection, [guard]) if a in places and a not in read]
     whole = joined(replace(selection, guards=()), [guard])
     base, shown = showing(replace(whole.base, select=(), ring=BOOLEANS), read)
-    node = leaf(of_one(statement, replace(whole, base=base)))
+    node = leaf(single_select(statement, replace(whole, base=base)))
     renamed_columns = {a: Attribute(f"{a.occurrence}, with a match", a.column) for a in read}
     compared = [atom for atom in conjunction(guard.formula) or () if not isinstance(atom, NullTest)]
     # What is compared is not NULL in a match.
@@ -371,10 +371,10 @@ class _Side:
         if isinstance(tree, Flag):
             return None
         lives = [self.life(part) for part in tree.parts]
-        known = [life for life in lives if life is not None]
+        bounds = [life for life in lives if life is not None]
         if isinstance(tree, Both):
-            return min(known, default=None)
-        return max(known, default=-1) if len(known) == len(lives) else None
+            return min(bounds, default=None)
+        return max(bounds, default=-1) if len(bounds) == len(lives) else None
 
     def lasting(self, served: frozenset[int] = frozenset()) -> tuple[int, list[int]]:
         """How many different terms are kept for ever, and how long others are beside.
@@ -423,7 +423,7 @@ class _Side:
 
 def _kept(matches: _Side, sought: Sought) -> Size:
     """How many rows a guard keeps that rows to come may match."""
-    if sought.known:
+    if sought.static:
         return _BEFOREHAND
     life = matches.life()
     if life is not None:

@@ -15,7 +15,7 @@ from streambound.query.formula import ALWAYS
 from streambound.query.model import Attribute, Filter, Join, Kind, Occurrence, Output, Query, Relation
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import Selection, Statement
-from streambound.synopsis.as_of_joins import of_one
+from streambound.synopsis.as_of_joins import single_select
 from streambound.synopsis.flow import Applied, Irredundant, Leaf, Size, Times, together
 from streambound.synopsis.row_planner import Planning, leaf
 from streambound.synopsis.sizes import values_of
@@ -132,7 +132,7 @@ def _tuples(statement: Statement, relation: Relation, columns: list[str], planni
         occurrences=(Occurrence(relation.name, relation),),
         where=(),
     )
-    return leaf(of_one(statement, Selection(query, ALWAYS)), planning)
+    return leaf(single_select(statement, Selection(query, ALWAYS)), planning)
 
 
 def _given(query: Query) -> Size:

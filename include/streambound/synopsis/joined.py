@@ -121,8 +121,8 @@ def _sides(
         if not isinstance(atom, Join) or not all(a in spans for a in atom.attributes):
             continue
         sides = (atom.left, atom.op, atom.right, atom.offset)
-        other = (atom.right, atom.op.mirrored, atom.left, -atom.offset)
-        for left, op, right, offset in (sides, other):
+        mirrored = (atom.right, atom.op.mirrored, atom.left, -atom.offset)
+        for left, op, right, offset in (sides, mirrored):
             if op in (Op.LT, Op.LE, Op.EQ):
                 (mine, (_, after), _), (theirs, (before, _), _) = spans[left], spans[right]
                 bound = offset + after + before
@@ -135,13 +135,13 @@ def _sides(
                     later[i, j] = min(later.get((i, j), through), through)
     listed = []
     for number, node in enumerate(inputs):
-        others = [n for n in numbers if n != number]
+        partners = [n for n in numbers if n != number]
         own = at[number]
-        if own is None or not all((n, number) in later and at[n] is not None for n in others):
+        if own is None or not all((n, number) in later and at[n] is not None for n in partners):
             listed.append(Side(columns[number]))
             continue
         ends = [node.times.delay]
-        for n in others:
+        for n in partners:
             before, after = inputs[n].times.spans[at[n] or 0]
             ends.append(later[n, number] + before + after + inputs[n].times.delay)
         life = Times({own: node.times.spans[own]}, max(ends), node.times.scales)

@@ -38,12 +38,12 @@ def _count(facts: Facts, closure: Closure, attribute: Attribute) -> int | None:
 
 
 def apart_key(
-    facts: Facts, closure: Closure, attribute: Attribute, others: Iterable[Attribute]
+    facts: Facts, closure: Closure, attribute: Attribute, partners: Iterable[Attribute]
 ) -> Key | None:
     """A column's position among the values of static or other finite columns; None if one is neither."""
     points: set[Value] = set()
-    for other_attribute in others:
-        values = listed_values(facts, closure, attribute, other_attribute)
+    for partner in partners:
+        values = listed_values(facts, closure, attribute, partner)
         if values is None:
             return None
         points |= set(values)
@@ -51,14 +51,14 @@ def apart_key(
 
 
 def listed_values(
-    facts: Facts, closure: Closure, attribute: Attribute, other_attribute: Attribute
+    facts: Facts, closure: Closure, attribute: Attribute, partner: Attribute
 ) -> Sequence[Value] | None:
     """The values of a column that another is compared with, if they are few enough to list."""
-    if facts.query.is_static(other_attribute):
-        return facts.static_values.get(other_attribute)
-    if (values := facts.finite_values(other_attribute, closure)) is not None:
+    if facts.query.is_static(partner):
+        return facts.static_values.get(partner)
+    if (values := facts.finite_values(partner, closure)) is not None:
         return values
-    return facts.grid(attribute, other_attribute, closure)
+    return facts.grid(attribute, partner, closure)
 
 
 def partner_key(facts: Facts, closure: Closure, attribute: Attribute, pairs: list[Pair]) -> Key | None:
@@ -129,8 +129,8 @@ def _dense_key(facts: Facts, closure: Closure, attribute: Attribute, pairs: list
     if _count(facts, closure, attribute) == 1:
         return exact_key(facts, closure, attribute)
     points: set[Value] = set()
-    for _, _, other_attribute in pairs:
-        more = _partner_points(facts, closure, attribute, other_attribute)
+    for _, _, partner in pairs:
+        more = _partner_points(facts, closure, attribute, partner)
         if more is None:
             return None
         points |= set(more)
@@ -138,13 +138,13 @@ def _dense_key(facts: Facts, closure: Closure, attribute: Attribute, pairs: list
 
 
 def _partner_points(
-    facts: Facts, closure: Closure, attribute: Attribute, other_attribute: Attribute
+    facts: Facts, closure: Closure, attribute: Attribute, partner: Attribute
 ) -> list[Value] | None:
     """The values around which a partner can tell two values of a column apart; None if infinitely many."""
-    space, family = facts.facts.space, facts.facts.space.family(other_attribute)
-    if (values := listed_values(facts, closure, attribute, other_attribute)) is not None:
+    space, family = facts.facts.space, facts.facts.space.family(partner)
+    if (values := listed_values(facts, closure, attribute, partner)) is not None:
         return list(values)
-    lower, upper = closure.lower(other_attribute), closure.upper(other_attribute)
+    lower, upper = closure.lower(partner), closure.upper(partner)
     mine_low, mine_high = closure.lower(attribute), closure.upper(attribute)
     if lower is not None and (lower == upper or (mine_high is not None and mine_high[0] <= lower[0])):
         return [space.value(family, lower[0])]

@@ -150,7 +150,7 @@ def _of_lanes(node: Node, then: Framing) -> Iterator[Size]:
     for over in then.functions:
         lanes.setdefault((over.partition, over.order), []).append(ascending(over))
     reaches = [looks(over, kinds) for overs in lanes.values() for over in overs]
-    after = max(one[2] for one in reaches)
+    after = max(reach[2] for reach in reaches)
     for (partition, order), overs in lanes.items():
         ahead, back, _, before = zip(*(looks(over, kinds) for over in overs), strict=True)
         own = node.times.among({p: p for p in partition})

@@ -234,13 +234,13 @@ class Remembered:
 
     def formula(self, relations: Mapping[str, Relation]) -> str:
         """How many there are where tuples at a timestamp are not declared; by name the relations."""
-        factors, known = [], self.number
+        factors, number = [], self.number
         for (relation, ticks, declared), most in self.rated:
             if declared is None and most is None:
                 factors.append(f"rows of {relation} {relations[relation].within(ticks)}")
             else:
-                known *= _least(ticks, declared, most)
-        return " x ".join([str(known)] * (known > 1 or not factors) + factors)
+                number *= _least(ticks, declared, most)
+        return " x ".join([str(number)] * (number > 1 or not factors) + factors)
 
 
 def sum_of(formulas: Iterable[str]) -> str:
@@ -325,9 +325,9 @@ class Plan:
 
     @property
     def _sizing(self) -> list[tuple[str, int | None, int | None]]:
-        held = [(window.relation, window.rows, window.most) for window in self.windows]
+        buffered = [(window.relation, window.rows, window.most) for window in self.windows]
         remembered = [] if self.remembered is None else self.remembered.rated
-        return held + [(relation, rows, most) for (relation, _, rows), most in remembered]
+        return buffered + [(relation, rows, most) for (relation, _, rows), most in remembered]
 
     def extreme(self, alias: str) -> int | None:
         """For how long before the end of a batch all tuples of a stream are needed, beside the first and the
@@ -359,16 +359,16 @@ class Plan:
 
     def size(self, rows: Mapping[str, int | None]) -> int:
         """Units with so many tuples at each timestamp of the relations that are held."""
-        held = sum(window.units(rows[window.relation]) for window in self.windows)
-        return self.tables + held + (0 if self.remembered is None else self.remembered.size(rows))
+        buffered = sum(window.units(rows[window.relation]) for window in self.windows)
+        return self.tables + buffered + (0 if self.remembered is None else self.remembered.size(rows))
 
     @property
     def formula(self) -> str:
         """The units where they depend on what is not declared."""
-        held = [
+        buffered = [
             str(w.units(w.rows)) if w.rows is not None or w.most is not None else w.formula(self.relations)
             for w in self.windows
         ]
         some = self.remembered is not None and self.remembered.number
         remembered = [self.remembered.formula(self.relations)] if self.remembered and some else []
-        return sum_of([str(self.tables)] * bool(self.tables) + held + remembered)
+        return sum_of([str(self.tables)] * bool(self.tables) + buffered + remembered)

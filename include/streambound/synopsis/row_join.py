@@ -379,9 +379,9 @@ class _Step:
         """Whether cells and timestamps allow it."""
         streams, excluded = self.conditions.streams, self.conditions.excluded
         if excluded and any(
-            ((alias, match.cell), (other, owners[other].cell)) in excluded
+            ((alias, match.cell), (bound, owners[bound].cell)) in excluded
             for alias in streams
-            for other in self.conditions.bound
+            for bound in self.conditions.bound
         ):
             return False
         if not match.stamps:

@@ -239,8 +239,8 @@ def computed(node: Node, shown: tuple[Shown, ...]) -> Node:
     """What is computed of the rows of a node; they themselves if that is nothing."""
     if not shown:
         return node
-    plain = {one.outputs[0]: n for n, one in reversed(list(enumerate(shown))) if one.plain}
-    outputs = tuple((one.name, one.type) for one in shown)
+    plain = {column.outputs[0]: n for n, column in reversed(list(enumerate(shown))) if column.plain}
+    outputs = tuple((column.name, column.type) for column in shown)
     return Applied(Computed(shown), (node,), outputs, node.times.among(plain), node.retracts, 0)
 
 
@@ -255,7 +255,7 @@ def _rows_node(
         {n: s.base.select[p].moved for n, p in enumerate(kept) if s.base.select[p].moved} for s in selections
     ]
     if any(moved):
-        if any(one != moved[0] for one in moved):
+        if any(moves != moved[0] for moves in moved):
             return Sum(tuple(_rows_node(statement, [s], kept, planning, ring) for s in selections))
         node = _rows_node(statement, [s.raw for s in selections], kept, planning, ring)
         operation = Computed((), moved[0])

@@ -124,8 +124,8 @@ def segment_plan(plan: Plan) -> SegmentPlan | None:
     kept = {frozenset(s.streams): s for s in plan.synopses}
     sets = _sets(plan)
     try:
-        others = [streams for streams in sets if streams not in kept]
-        made = dict(zip(others, tables_of(rest, clock, others), strict=True))
+        unkept = [streams for streams in sets if streams not in kept]
+        made = dict(zip(unkept, tables_of(rest, clock, unkept), strict=True))
     except PlanError:
         return None
     profiles = tuple({**made, **kept}[streams] for streams in sets)
@@ -155,15 +155,15 @@ def unserved(plan: Plan) -> str | None:
 def _delays(plan: Plan) -> Mapping[str, int] | None:
     """Delays of streams that make up for all offsets, and of which states say which tuples they hold up."""
     clock = plan.clock
-    held = {alias: clock.hold(alias) for alias in clock.streams}
+    holds = {alias: clock.hold(alias) for alias in clock.streams}
     aged = {alias for s in plan.synopses for alias, _, _ in s.ages}
-    if not aged and all(_in_virtual_time(held, condition) for condition in clock.conditions):
-        return held
+    if not aged and all(_in_virtual_time(holds, condition) for condition in clock.conditions):
+        return holds
     potential = _potential(clock)
     if potential is None or not all(_in_virtual_time(potential, condition) for condition in clock.conditions):
         return None
     fits = (
-        _aged_by_timestamp(plan, alias, delay) if alias in aged else delay == held[alias]
+        _aged_by_timestamp(plan, alias, delay) if alias in aged else delay == holds[alias]
         for alias, delay in potential.items()
     )
     return potential if all(fits) else None
@@ -179,12 +179,12 @@ def _potential(clock: Clock) -> dict[str, int] | None:
             here = pending.pop()
             for order in clock.orders:
                 if here in (order.early, order.late):
-                    other = order.late if order.early == here else order.early
+                    partner = order.late if order.early == here else order.early
                     by = order.offset if order.early == here else -order.offset
-                    if other not in part:
-                        part[other] = part[here] + by
-                        pending.append(other)
-                    elif part[other] != part[here] + by:
+                    if partner not in part:
+                        part[partner] = part[here] + by
+                        pending.append(partner)
+                    elif part[partner] != part[here] + by:
                         return None
         least = min(part.values())
         distances.update((alias, delay - least) for alias, delay in part.items())
@@ -208,11 +208,11 @@ def _in_virtual_time(delays: Mapping[str, int], condition: Join) -> Join | None:
     """A time condition in virtual time; None if an offset is left."""
     left = condition.offset + delays[condition.left.occurrence] - delays[condition.right.occurrence]
     # Of whole numbers x < y + 1 is x <= y.
-    op = _BY_ONE.get((condition.op, left), condition.op if left == 0 else None)
+    op = _SHIFTED.get((condition.op, left), condition.op if left == 0 else None)
     return None if op is None else replace(condition, op=op, offset=0, offset_text="")
 
 
-_BY_ONE = {(Op.LT, 1): Op.LE, (Op.LE, -1): Op.LT, (Op.GT, -1): Op.GE, (Op.GE, 1): Op.GT}
+_SHIFTED = {(Op.LT, 1): Op.LE, (Op.LE, -1): Op.LT, (Op.GT, -1): Op.GE, (Op.GE, 1): Op.GT}
 
 
 def _virtual(plan: Plan) -> Plan:

@@ -36,8 +36,8 @@ def dumps(table: Table) -> bytes:
     entries = sorted(
         [
             f"[{n},{row_text(key)},{row_text(standing)},{row_text(entry)}]"
-            for (n, key), held in table.entries.items()
-            for standing, entry in held.items()
+            for (n, key), bucket in table.entries.items()
+            for standing, entry in bucket.items()
         ]
     )
     return f'{{"counts":[{",".join(counts)}],"entries":[{",".join(entries)}]}}'.encode()

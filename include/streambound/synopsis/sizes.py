@@ -94,9 +94,7 @@ def values_of(queries: Iterable[Query], positions: Iterable[int]) -> list[Values
     facts = [(query, own) for query in queries if (own := facts_of(query, {})) is not None]
     if not facts:
         return [Values(Range(values=frozenset()), 0)] * len(kept)
-    every = [
-        [_of_term(known_facts, query, query.select[p].term) for p in kept] for query, known_facts in facts
-    ]
+    every = [[_of_term(own_facts, query, query.select[p].term) for p in kept] for query, own_facts in facts]
     return [reduce(Values.or_, column) for column in zip(*every, strict=True)] if kept else []
 
 
@@ -128,7 +126,7 @@ def rows_within(node: Node, length: int) -> Size:
     if length < 0:
         return Size(0)
     if isinstance(node, Sum):
-        return together(rows_within(one, length) for one in node.inputs)
+        return together(rows_within(operand, length) for operand in node.inputs)
     if isinstance(node, Applied):
         if isinstance(node.operation, LookedUp) and node.operation.ahead:
             raise PlanError("no plan was found: any number of rows finds the same next one", subject="query")
@@ -171,7 +169,7 @@ def groups(node: Node, times: Times, positions: Iterable[int]) -> Size:
     if not kept:
         return Size(1)
     if isinstance(node, Sum):
-        return together(groups(one, times, kept) for one in node.inputs)
+        return together(groups(operand, times, kept) for operand in node.inputs)
     if isinstance(node, Applied):
         return _of_operation(node, times, kept)
     if node.fed:
@@ -302,7 +300,7 @@ def _of_plan(part: PlannedPart, times: Times, positions: tuple[int, ...]) -> Siz
     facts = facts_of(query, {})
     if facts is None:
         return Size(0)
-    number, recent, known, each_in = 1, dict[str, int](), dict[str, None](), 1
+    number, recent, statics, each_in = 1, dict[str, int](), dict[str, None](), 1
     terms = [(p, query.select[p].term) for p in positions]
     attributes = [(p, term) for p, term in terms if isinstance(term, Attribute)]
     lasting = [(p, term) for p, term in attributes if p in times.every]
@@ -315,7 +313,7 @@ def _of_plan(part: PlannedPart, times: Times, positions: tuple[int, ...]) -> Siz
         elif lasting and plan.clock.completes(term.occurrence):
             recent[term.occurrence] = open_for
         elif query.is_static(term):
-            known[term.occurrence] = None
+            statics[term.occurrence] = None
         else:
             raise PlanError(f"no plan was found: {term} has no finite number of values", subject=query.name)
     counted = set[tuple[str, int, int | None]]()
@@ -336,8 +334,8 @@ def _of_plan(part: PlannedPart, times: Times, positions: tuple[int, ...]) -> Siz
         # A month may be shorter than another, but not by half.
         step = slide or (-(-length // 2) if query.column(term).edge in ("floor", "digits") else length)
         number *= (before + after + times.delay) // step + 1
-    if recent or known:
-        return _of_rows(query, number, recent, known)
+    if recent or statics:
+        return _of_rows(query, number, recent, statics)
     if lasting and len(query.occurrences) == 1:
         # There are no more of them than rows whose time is not over.
         rows = _of_rows(query, each_in, {query.occurrences[0].alias: open_for})
@@ -345,7 +343,7 @@ def _of_plan(part: PlannedPart, times: Times, positions: tuple[int, ...]) -> Siz
     return Size(number)
 
 
-def _of_rows(query: Query, number: int, recent: Mapping[str, int], known: Iterable[str] = ()) -> Size:
+def _of_rows(query: Query, number: int, recent: Mapping[str, int], statics: Iterable[str] = ()) -> Size:
     """So many for each row of some streams in the last time, and of some static relations."""
     bounds: list[int] = []
     formula = [str(number)] if number > 1 else []
@@ -356,7 +354,7 @@ def _of_rows(query: Query, number: int, recent: Mapping[str, int], known: Iterab
             bounds.append(most)
         else:
             formula.append(f"rows of {relation.name} {relation.within(ticks)}")
-    formula += [f"(rows of {query.occurrence(alias).relation.name} + 1)" for alias in known]
-    if len(bounds) == len(recent) and not known:
+    formula += [f"(rows of {query.occurrence(alias).relation.name} + 1)" for alias in statics]
+    if len(bounds) == len(recent) and not statics:
         return Size(number * prod(bounds))
     return Size(None, " x ".join([*(str(b) for b in bounds), *formula]))

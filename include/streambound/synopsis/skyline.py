@@ -33,10 +33,10 @@ class SkylinePlanner(CellPlanner):
         pruned = self._pruned(draft)
         if pruned is None:
             return []
-        if (cell := self._as_one_cell(pruned)) is not None:
+        if (cell := self._single_cell(pruned)) is not None:
             return [cell]
         ordered = pruned.ordered
-        for attribute in sorted({a for own, _, other_attribute in ordered for a in (own, other_attribute)}):
+        for attribute in sorted({a for own, _, partner in ordered for a in (own, partner)}):
             if attribute in pruned.divided:
                 continue
             parts = splits(self.facts, pruned.closure, attribute)

@@ -69,9 +69,7 @@ def _intervals(edges: list[int], discrete: bool) -> list[tuple[_Edge, _Edge]]:
     if discrete:
         return [below, ((edges[0], False), (edges[-1], False)), above]
     points: list[tuple[_Edge, _Edge]] = [((e, False), (e, False)) for e in edges]
-    gaps: list[tuple[_Edge, _Edge]] = [
-        ((number, True), (other, True)) for number, other in itertools.pairwise(edges)
-    ]
+    gaps: list[tuple[_Edge, _Edge]] = [((low, True), (high, True)) for low, high in itertools.pairwise(edges)]
     return [below, *points, *gaps, above]
 
 
@@ -97,8 +95,8 @@ def _part(facts: Facts, closure: Closure, attribute: Attribute, floor: _Edge, ce
 
 def _edges(facts: Facts, closure: Closure, attribute: Attribute) -> list[int]:
     edges: set[int] = set()
-    for other_attribute in facts.linked(attribute):
-        for bound in (closure.lower(other_attribute), closure.upper(other_attribute)):
+    for partner in facts.linked(attribute):
+        for bound in (closure.lower(partner), closure.upper(partner)):
             if bound is not None:
                 edges.add(bound[0])
     return sorted(edges)

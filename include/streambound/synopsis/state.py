@@ -129,12 +129,12 @@ class Layout:
     def _positions(self) -> tuple[Key, ...]:
         return tuple(key for key in self.cell.keys if key.points is not None)
 
-    def together(self, one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
+    def together(self, left: tuple[Any, ...], right: tuple[Any, ...]) -> tuple[Any, ...]:
         """What stands for two entries of one standing."""
         if self.cell.whole is not None:
-            return min(one, other)
+            return min(left, right)
         return tuple(
-            min(a, b) if least else max(a, b) for a, b, least in zip(one, other, self._least, strict=True)
+            min(a, b) if least else max(a, b) for a, b, least in zip(left, right, self._least, strict=True)
         )
 
     @cached_property
@@ -177,10 +177,10 @@ class Layout:
             quality.append(max(mine) if extremum.keep is Keep.LEAST else min(mine))
         return tuple(quality)
 
-    def _as_good(self, one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    def _as_good(self, left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
         return all(
             a <= b if extremum.keep is Keep.LEAST else a >= b
-            for extremum, a, b in zip(self.cell.extrema, one, other, strict=True)
+            for extremum, a, b in zip(self.cell.extrema, left, right, strict=True)
         )
 
     def representative(
@@ -282,14 +282,14 @@ class Table:
         self.changed[bucket] = None
 
     def _file(self, bucket: Bucket, entries: Entries) -> None:
-        held, layout = self.entries.get(bucket, {}), self.layouts[bucket[0]]
-        filed = dict(held)
+        stored, layout = self.entries.get(bucket, {}), self.layouts[bucket[0]]
+        filed = dict(stored)
         for standing, entry in entries.items():
             filed[standing] = layout.together(filed[standing], entry) if standing in filed else entry
-        if len(filed) > 1 and filed != held:
+        if len(filed) > 1 and filed != stored:
             filed = layout.undominated(filed)
         # What is held already changes nothing: whatever those tuples answer has been answered.
-        if filed != held:
+        if filed != stored:
             self.entries[bucket] = filed
             self.changed[bucket] = None
 
@@ -312,7 +312,7 @@ class Table:
         """Stored values and counts at this moment."""
         if not self.ring.idempotent:
             return len(self.counts)
-        return sum(len(held) * self.cells[number].width for (number, _), held in self.entries.items())
+        return sum(len(entries) * self.cells[number].width for (number, _), entries in self.entries.items())
 
 
 _NOTHING: Entries = {(): ()}
@@ -333,14 +333,14 @@ def accepted(synopsis: StreamSynopsis, rows: Iterable[Tuple]) -> Iterator[Values
     return ({a: row[a.column] for a in synopsis.carried} for row in rows if accepts(synopsis, row))
 
 
-def _escapes(mine: tuple[Any, ...], others: list[tuple[Any, ...]], slots: list[int]) -> bool:
+def _escapes(mine: tuple[Any, ...], entries: list[tuple[Any, ...]], slots: list[int]) -> bool:
     """Whether forbidden values can hit every other entry but not this one."""
-    if not others:
+    if not entries:
         return True
-    first = others[0]
+    first = entries[0]
     for index, slot in enumerate(slots):
         if first[slot] != mine[slot]:
-            unhit = [o for o in others if o[slot] != first[slot]]
+            unhit = [o for o in entries if o[slot] != first[slot]]
             if _escapes(mine, unhit, slots[:index] + slots[index + 1 :]):
                 return True
     return False

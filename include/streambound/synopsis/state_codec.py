@@ -48,10 +48,10 @@ def buffered_rows(state: EngineState) -> dict[str, list[BufferedRow]]:
     }
 
 
-def put_buffered(state: EngineState, held: Mapping[str, Iterable[BufferedRow]]) -> None:
+def put_buffered(state: EngineState, buffered: Mapping[str, Iterable[BufferedRow]]) -> None:
     """Hold these rows of each stream, and no others of it."""
     carried = {s.alias: s.carried for s in state.plan.streams}
-    for alias, rows in held.items():
+    for alias, rows in buffered.items():
         groups: dict[int, list[Match]] = {}
         for *values, at, weight in rows:
             values_by = dict(zip(carried[alias], values, strict=True))
@@ -62,30 +62,30 @@ def put_buffered(state: EngineState, held: Mapping[str, Iterable[BufferedRow]]) 
 
 
 def dump_buffered(
-    now: int | None, held: Mapping[str, list[BufferedRow]], answered: Mapping[Row, int | None]
+    now: int | None, buffered: Mapping[str, list[BufferedRow]], answered: Mapping[Row, int | None]
 ) -> bytes:
     """The canonical bytes of a state without tables, from the rows that are held of each stream."""
-    return _dumped(now, [], held, answered)
+    return _dumped(now, [], buffered, answered)
 
 
 def _dumped(
     now: int | None,
     tables: list[str],
-    held: Mapping[str, list[BufferedRow]],
+    buffered: Mapping[str, list[BufferedRow]],
     answered: Mapping[Row, int | None],
 ) -> bytes:
     parts = {
         "now": compact_text(now),
         "tables": f"[{','.join(tables)}]",
-        "held": compact_text(dumped_rows(held)),
+        "held": compact_text(dumped_rows(buffered)),
         "answered": compact_text(sorted_rows([*row, until] for row, until in answered.items())),
     }
     return f"{{{','.join(f'{compact_text(name)}:{text}' for name, text in parts.items())}}}".encode()
 
 
-def dumped_rows(held: Mapping[str, Iterable[BufferedRow]]) -> list[Any]:
+def dumped_rows(buffered: Mapping[str, Iterable[BufferedRow]]) -> list[Any]:
     """Rows by stream as JSON holds them, sorted."""
-    return [[alias, sorted_rows(rows)] for alias, rows in sorted(held.items())]
+    return [[alias, sorted_rows(rows)] for alias, rows in sorted(buffered.items())]
 
 
 def loaded_rows(document: Any) -> dict[str, list[BufferedRow]]:
@@ -94,8 +94,8 @@ def loaded_rows(document: Any) -> dict[str, list[BufferedRow]]:
 
 
 def _slices(tables: Mapping[Ages, Table]) -> list[str]:
-    told = ((compact_text(list(ages)), table) for ages, table in tables.items() if table.buckets)
-    return sorted(f"[{ages},{dumps(table).decode()}]" for ages, table in told)
+    slices = ((compact_text(list(ages)), table) for ages, table in tables.items() if table.buckets)
+    return sorted(f"[{ages},{dumps(table).decode()}]" for ages, table in slices)
 
 
 def sorted_rows(rows: Iterable[Iterable[Any]]) -> list[Any]:
@@ -114,8 +114,8 @@ def load_state(plan: Plan, document: Any, join: type[RowJoin] = RowJoin) -> tupl
     with _readable(plan):
         for name, tables in document["tables"]:
             _fill(named[name], tables)
-        state.now, held, answered = _loaded(document)
-        put_buffered(state, held)
+        state.now, buffered, answered = _loaded(document)
+        put_buffered(state, buffered)
     return state, answered
 
 
@@ -138,9 +138,9 @@ def _readable(plan: Plan) -> Iterator[None]:
 
 
 def _loaded(document: Any) -> tuple[int | None, dict[str, list[BufferedRow]], Answered]:
-    held = loaded_rows(document["held"])
+    buffered = loaded_rows(document["held"])
     answered = {tuple(map(value_of, row)): until for *row, until in document["answered"]}
-    return document["now"], held, answered
+    return document["now"], buffered, answered
 
 
 def _fill(slices: Slices, tables: Iterable[Any]) -> None:

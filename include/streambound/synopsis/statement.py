@@ -58,11 +58,11 @@ def require_final(name: str, verdict: Verdict) -> None:
     )
 
 
-def not_evaluated(name: str, why: str, told: PlanError | None = None) -> PlanError:
+def not_evaluated(name: str, why: str, cause: PlanError | None = None) -> PlanError:
     """What is said of a bounded query without a plan; ``told`` may know the place, and a fix for it."""
     message = f"bounded, but it cannot be evaluated yet: {why}"
-    if told is not None and told.place is not None:
-        return PlanError(message, subject=name, place=told.place, fix=told.fix)
+    if cause is not None and cause.place is not None:
+        return PlanError(message, subject=name, place=cause.place, fix=cause.fix)
     fix = "choose other queries; of many run --engine reference evaluates small inputs"
     return PlanError(message, subject=name, fix=fix)
 

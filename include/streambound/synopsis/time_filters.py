@@ -19,7 +19,7 @@ from streambound.query.formula import ALWAYS, NOWHERE, all_of
 from streambound.query.model import Attribute, Kind, Occurrence, Op, Output, Query, Relation
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import Selection, Statement
-from streambound.synopsis.as_of_joins import Leaves, of_one, showing
+from streambound.synopsis.as_of_joins import Leaves, showing, single_select
 from streambound.synopsis.flow import Applied, Leaf, Moment, Node, Size, Sum, TimeFiltered, Times
 from streambound.synopsis.guarded import implied_times
 from streambound.synopsis.sizes import nothing
@@ -39,7 +39,7 @@ def time_filtered(selection: Selection, rows: Rows, present: Node, sized: Sized)
     Raises:
         PlanError: they have no plan.
     """
-    read, others = bounds(selection)
+    read, further = bounds(selection)
     # What has arrived is not later than the present.
     timed = [atom for atom in read if ends(atom) or atom.offset < (atom.op is Op.LT)]
     name = selection.base.name
@@ -54,7 +54,7 @@ def time_filtered(selection: Selection, rows: Rows, present: Node, sized: Sized)
         raise PlanError("the present time is compared with times that are no timestamps", subject=name)
     whole = joined(selection, ())
     possible = any(case.parts for case in cases(whole))
-    formula = all_of((*others, *implied_times(whole, base))) if possible else NOWHERE
+    formula = all_of((*further, *implied_times(whole, base))) if possible else NOWHERE
     node = rows(replace(selection, base=base, formula=formula))
     if not timed:
         return node
@@ -99,7 +99,7 @@ def present_of(statement: Statement, relations: Iterable[Relation], leaf: Leaves
         time = Output(CLOCK.name, Attribute(relation.name, relation.timestamp))
         occurrence = Occurrence(relation.name, replace(relation, kind=Kind.STREAM))
         query = Query(statement.name, statement.sql, INTEGERS, (time,), (occurrence,), ())
-        node = leaf(of_one(statement, Selection(query, ALWAYS)))
+        node = leaf(single_select(statement, Selection(query, ALWAYS)))
         assert isinstance(node, Leaf)
         nodes_.append(replace(node, best=(0, False)))
     return nodes_[0] if len(nodes_) == 1 else Sum(tuple(nodes_))

@@ -159,7 +159,7 @@ def statement_plan(
 
 def _tree_plan(statement: Statement, node: Node) -> StatementPlan:
     numbers, leaves = count(), list[StatementPlan]()
-    for leaf in (item for item in nodes(node) if isinstance(item, Leaf) and not item.known):
+    for leaf in (item for item in nodes(node) if isinstance(item, Leaf) and not item.static):
         parts = (
             PartPlan(p.block, f"{next(numbers)} ", p.query, p.plan, leaf.best, leaf.first, leaf.partial)
             for p in leaf.parts

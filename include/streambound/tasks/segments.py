@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from streambound.synopsis.automaton import ONE, Automaton, Target, automaton
+from streambound.synopsis.automaton import UNITY, Automaton, Target, automaton
 from streambound.synopsis.plan import Streams
 from streambound.synopsis.row_join import Match
 from streambound.synopsis.segments import Segment, SegmentPlan, empty_segment, with_moments
@@ -220,7 +220,7 @@ class _Run:
 
     def _taken(self, low: int, rows: int, width: int, modulus: int) -> tuple[Numbers, Numbers]:
         counts = np.zeros(self.machine.symbols + len(self.machine.counts), np.int64)
-        counts[ONE] = 1
+        counts[UNITY] = 1
         completions = np.zeros((max(0, rows), width), np.int64)
         take(
             self.times,
@@ -245,7 +245,7 @@ def _products(machine: Automaton) -> tuple[Numbers, Numbers, Numbers]:
     starts = np.concatenate([[0], np.cumsum([len(products) for products in by_symbol])]).astype(np.int64)
     flat = [product for products in by_symbol for product in products]
     width = max((len(factors) for _, factors in flat), default=1) or 1
-    factors = np.full((len(flat), width), ONE, np.int64)
+    factors = np.full((len(flat), width), UNITY, np.int64)
     for number, (_, mine) in enumerate(flat):
         factors[number, : len(mine)] = mine
     return starts, np.array([target for target, _ in flat], np.int64), factors
