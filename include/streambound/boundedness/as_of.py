@@ -32,9 +32,9 @@ def versions(selection: Selection) -> Iterator[Verdict]:
         if join.op in _AHEAD or join.tolerance is not None:
             continue
         # What the others look up are columns of the rows.
-        others = (*selection.as_of[:number], *selection.as_of[number + 1 :])
-        rest = replace(selection, as_of=(*others, join))
-        for _ in others:
+        before = (*selection.as_of[:number], *selection.as_of[number + 1 :])
+        rest = replace(selection, as_of=(*before, join))
+        for _ in before:
             rest = _first_widened(rest)
         yield _kept(replace(rest, as_of=()), rest.as_of[0])
 
@@ -77,10 +77,10 @@ def _asked(query: Query, join: AsOf) -> Iterator[Attribute]:
 
 def _at_once(query: Query, join: AsOf, left: Attribute) -> bool:
     """Whether a row is complete when the stream arrives whose time it looks back from."""
-    others = tuple(o for o in query.occurrences if o.alias != join.alias)
+    rest = tuple(o for o in query.occurrences if o.alias != join.alias)
     atoms = tuple(a for a in query.where if all(x.occurrence != join.alias for x in a.attributes))
     select = tuple(o for o in query.select if getattr(o.term, "occurrence", "") != join.alias)
-    time = TimeOrder(system(replace(query, occurrences=others, where=atoms, select=select)))
+    time = TimeOrder(system(replace(query, occurrences=rest, where=atoms, select=select)))
     return time.completes(left.occurrence)
 
 

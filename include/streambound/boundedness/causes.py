@@ -70,8 +70,8 @@ def _tried(query: Query, chosen: tuple[_Remedy, ...], verdict: Verdict) -> tuple
     if now.bounded:
         empty = any(reason.code == "unsatisfiable" for reason in now.reasons)
         return len(verdict.reasons) if empty else 0, tuple(lacking)
-    known = {(reason.code, reason.attributes) for reason in now.reasons}
-    left = [item for item in verdict.reasons if (item.code, item.attributes) in known]
+    reported = {(reason.code, reason.attributes) for reason in now.reasons}
+    left = [item for item in verdict.reasons if (item.code, item.attributes) in reported]
     if now.outcome is not Outcome.UNBOUNDED:
         return len(verdict.reasons), ()
     # What is found instead is no better.
@@ -81,8 +81,8 @@ def _tried(query: Query, chosen: tuple[_Remedy, ...], verdict: Verdict) -> tuple
 def _declared(query: Query, reread: Reread) -> tuple[Query, Cause] | None:
     """As if the streams that have a column of moments, and no timestamp, had it for one."""
     timeless = [o for o in query.streams if o.relation.kind is Kind.STREAM and o.relation.timestamp is None]
-    told = [(occurrence, column) for occurrence in timeless if (column := _moment(occurrence)) is not None]
-    stamps = {occurrence.relation.name: column for occurrence, column in told}
+    dated = [(occurrence, column) for occurrence in timeless if (column := _moment(occurrence)) is not None]
+    stamps = {occurrence.relation.name: column for occurrence, column in dated}
     made = reread(stamps) if stamps else None
     if made is None:
         return None
@@ -93,7 +93,7 @@ def _declared(query: Query, reread: Reread) -> tuple[Query, Cause] | None:
     cause = Cause(
         f"{' and '.join(names)} {plural} in the catalog, and could have {columns}: nothing is ever too old",
         f"declare {entries}",
-        told[0][0].place,
+        dated[0][0].place,
     )
     return _at_places_of(query, made), cause
 
@@ -128,10 +128,10 @@ def _within(query: Query) -> tuple[Query, Cause] | None:
     width = 2 * _most(query) + TICKS
     added = [
         atom
-        for attribute, other_attribute in pairwise(apart)
+        for attribute, later in pairwise(apart)
         for atom in (
-            Join(other_attribute, Op.LE, attribute, offset=width),
-            Join(attribute, Op.LE, other_attribute, offset=width),
+            Join(later, Op.LE, attribute, offset=width),
+            Join(attribute, Op.LE, later, offset=width),
         )
     ]
     names = f"{', '.join(map(str, apart[:-1]))} and {apart[-1]}"
@@ -144,15 +144,14 @@ def _within(query: Query) -> tuple[Query, Cause] | None:
         said += ": no condition says how long a row waits"
     family = query.type_of(apart[0]).family
     text = " AND ".join(
-        window(query, str(attribute), str(other_attribute), family)
-        for attribute, other_attribute in pairwise(apart)
+        window(query, str(attribute), str(later), family) for attribute, later in pairwise(apart)
     )
     fix = f"keep them within a window, such as {text}"
     cause = Cause(said, fix, query.occurrence(apart[1].occurrence).place, (text,))
     return replace(query, where=(*query.where, *added)), cause
 
 
-def window(query: Query, one: str, other: str, family: Family) -> str:
+def window(query: Query, early: str, late: str, family: Family) -> str:
     """A condition that keeps two timestamps together, and does not contradict the offsets of a query."""
     if family is Family.NUMBER:
         width = str(max(TICKS, 2 * _most(query)))
@@ -160,7 +159,7 @@ def window(query: Query, one: str, other: str, family: Family) -> str:
         most = _most(query)
         fitting = (name for length, name in WINDOWS if length > most)
         width = f"INTERVAL {next(fitting, f'{2 * most // 86_400_000_000 + 1} DAYS')}"
-    return f"{other} BETWEEN {one} - {width} AND {one} + {width}"
+    return f"{late} BETWEEN {early} - {width} AND {early} + {width}"
 
 
 def _most(query: Query) -> int:

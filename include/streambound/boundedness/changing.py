@@ -76,7 +76,7 @@ def as_streams(query: Query) -> Query:
     if not tables:
         return query
     names = {o.alias: f"{o.alias}, keys" for o in tables}
-    keys = {o.alias: frozenset(_known(query, o)) for o in tables}
+    keys = {o.alias: frozenset(_finite_keys(query, o)) for o in tables}
 
     def of(attribute: Attribute) -> Attribute:
         if attribute.column in keys.get(attribute.occurrence, ()):
@@ -95,8 +95,8 @@ def as_streams(query: Query) -> Query:
     alone = not any(o.relation.kind is Kind.STREAM for o in occurrences)
     for table in tables:
         relation = table.relation
-        known_relation = replace(relation, name=f"{relation.name}, keys", kind=Kind.FINITE, timestamp=None)
-        occurrences.append(Occurrence(names[table.alias], known_relation, table.place))
+        keys_relation = replace(relation, name=f"{relation.name}, keys", kind=Kind.FINITE, timestamp=None)
+        occurrences.append(Occurrence(names[table.alias], keys_relation, table.place))
         kind = Kind.FINITE if alone else Kind.STREAM
         occurrences.append(replace(table, relation=_stamped(relation, kind, len(tables) > 1)))
     together = (
@@ -108,7 +108,7 @@ def as_streams(query: Query) -> Query:
     )
 
 
-def _known(query: Query, table: Occurrence) -> Iterator[str]:
+def _finite_keys(query: Query, table: Occurrence) -> Iterator[str]:
     """The keys of a table that are as good as known beforehand."""
     fed = table.relation.fed
     for name in table.relation.primary_key:

@@ -69,11 +69,11 @@ def criterion_of(statement: Statement) -> Statement:
 
 def _undelayed(selection: Selection) -> Selection:
     base = selection.base
-    timed, others = bounds(selection)
+    timed, rest = bounds(selection)
     if not reads_present(selection) or PRESENT in base.projected or any(map(ends, timed)):
         return selection
     occurrences = tuple(o for o in base.occurrences if o.relation != CLOCK)
-    return replace(selection, base=replace(base, occurrences=occurrences), formula=all_of(others))
+    return replace(selection, base=replace(base, occurrences=occurrences), formula=all_of(rest))
 
 
 def _of_block(block: Block) -> Block:

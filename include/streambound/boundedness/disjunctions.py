@@ -192,15 +192,15 @@ def _needed(judged: list[_Judged]) -> list[_Judged]:
     needed = list(judged)
     for judgement in judged:
         rest = [
-            other_judged
-            for other_judged in needed
-            if other_judged is not judgement and other_judged.block == judgement.block
+            candidate
+            for candidate in needed
+            if candidate is not judgement and candidate.block == judgement.block
         ]
-        queries = [part.query for other_judged in rest for part in other_judged.parts]
+        queries = [part.query for candidate in rest for part in candidate.parts]
         if all(
             wide.ring.idempotent and any(contained(wide, q) for q in queries) for wide in judgement.relaxed
         ):
-            needed = [other_judged for other_judged in needed if other_judged is not judgement]
+            needed = [candidate for candidate in needed if candidate is not judgement]
     return needed
 
 
@@ -227,10 +227,10 @@ def _proof(judged: list[_Judged]) -> Verdict | None:
                 continue
             (mine,), (wide,) = case.parts, case.relaxed
             own = _filters(mine)
-            others = (
-                (q, theirs, other_judged is item and not item.refined) for other_judged, q, theirs in filters
+            filtered = (
+                (q, theirs, judgement is item and not item.refined) for judgement, q, theirs in filters
             )
-            if not any(_lives(mine, own, q, theirs, same) for q, theirs, same in others if q is not wide):
+            if not any(_lives(mine, own, q, theirs, same) for q, theirs, same in filtered if q is not wide):
                 return verdicts[0]
     return None
 
@@ -339,9 +339,9 @@ def _merged(selections: tuple[Selection, ...]) -> tuple[Selection, ...]:
     """Selections of one block, those with the same FROM and SELECT as one with OR."""
     merged: list[Selection] = []
     for selection in selections:
-        for number, other_selection in enumerate(merged):
-            if (renamed := _as(selection, other_selection)) is not None:
-                merged[number] = replace(other_selection, formula=any_of((other_selection.formula, renamed)))
+        for number, target in enumerate(merged):
+            if (renamed := _as(selection, target)) is not None:
+                merged[number] = replace(target, formula=any_of((target.formula, renamed)))
                 break
         else:
             merged.append(selection)
@@ -363,19 +363,19 @@ def _joined(blocks: Iterable[Block]) -> tuple[Block, ...]:
 
 
 def _partners(blocks: list[Block], block: Block) -> Iterator[tuple[int, Formula]]:
-    for number, other_block in enumerate(blocks):
-        mine = other_block.selections[0]
-        renamed = None if other_block.ring.idempotent else _as(block.selections[0], mine)
+    for number, partner in enumerate(blocks):
+        mine = partner.selections[0]
+        renamed = None if partner.ring.idempotent else _as(block.selections[0], mine)
         if renamed is not None and not cases(replace(mine, formula=all_of((mine.formula, renamed)))):
             yield number, renamed
 
 
-def _as(selection: Selection, other_selection: Selection) -> Formula | None:
+def _as(selection: Selection, target: Selection) -> Formula | None:
     """The conditions of a selection under the aliases of another with the same FROM and SELECT."""
-    mine, theirs = _by_relation(selection.base), _by_relation(other_selection.base)
+    mine, theirs = _by_relation(selection.base), _by_relation(target.base)
     if {name: len(aliases) for name, aliases in mine.items()} != {n: len(a) for n, a in theirs.items()}:
         return None
-    wanted = [o.term for o in other_selection.base.select]
+    wanted = [o.term for o in target.base.select]
     for orders in product(*(permutations(aliases) for aliases in mine.values())):
         names = {
             alias: partner

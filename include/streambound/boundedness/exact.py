@@ -53,7 +53,7 @@ from streambound.query.model import Attribute, Op, Output, Query
 COMPOSITES_DECIDED = 5
 
 NAME = "exact"
-ONE_STREAM = "one stream: every condition is a filter on each tuple as it arrives"
+SINGLE_STREAM = "one stream: every condition is a filter on each tuple as it arrives"
 
 
 def exact(query: Query, witnessed: bool = False) -> Verdict:
@@ -114,25 +114,25 @@ def _by_family(infinite: bool, twice: str, reasons: tuple[Reason, ...]) -> Verdi
 
 def _obstructing(time: TimeOrder) -> list[Reason]:
     """What fails the criterion; where columns have a declared number of values, at each stream by itself."""
-    told = _eliminating if time.facts.query.ring.idempotent else _preserving
+    reasons_of = _eliminating if time.facts.query.ring.idempotent else _preserving
     if not time.numbered:
-        return [*projected_reasons(time), *told(time, None)]
-    further = (reason for alias in time.infinite for reason in told(time.beside(alias), alias))
+        return [*projected_reasons(time), *reasons_of(time, None)]
+    further = (reason for alias in time.infinite for reason in reasons_of(time.beside(alias), alias))
     reasons = (*projected_reasons(time), *further)
     return list({(reason.code, frozenset(reason.attributes)): reason for reason in reasons}.values())
 
 
-def _waits(time: TimeOrder, held: str | None, crossing: Crossing) -> bool:
+def _waits(time: TimeOrder, waiting: str | None, crossing: Crossing) -> bool:
     """Whether tuples of the stream that is held wait for the other side of a crossing; None: of any."""
     sides = (crossing.low.occurrence, crossing.high.occurrence)
-    return held is None or any(
-        mine == held and other not in time.down(held) for mine, other in (sides, sides[::-1])
+    return waiting is None or any(
+        mine == waiting and theirs not in time.down(waiting) for mine, theirs in (sides, sides[::-1])
     )
 
 
 def _at_once(time: TimeOrder) -> str:
     if len(time.facts.query.arriving) == 1:
-        return ONE_STREAM
+        return SINGLE_STREAM
     if not time.infinite:
         return "every stream ends: there are only finitely many tuples to keep"
     if len(time.infinite) == 1:
@@ -167,13 +167,13 @@ def _undecided_pair(time: TimeOrder) -> tuple[str, str] | None:
     """
     if len(time.composites) <= COMPOSITES_DECIDED:
         return None
-    for item, other in combinations(time.infinite, 2):
-        if time.precedes(item, other) or time.precedes(other, item):
+    for first, second in combinations(time.infinite, 2):
+        if time.precedes(first, second) or time.precedes(second, first):
             continue
-        for part in _components(time, time.down(item) & time.down(other)):
+        for part in _components(time, time.down(first) & time.down(second)):
             downs = (time.down(stream) for stream in time.infinite)
             if any(part & down and not part <= down for down in downs):
-                return item, other
+                return first, second
     return None
 
 
@@ -189,13 +189,13 @@ def _components(time: TimeOrder, streams: frozenset[str]) -> Iterator[frozenset[
         yield frozenset(part)
 
 
-def _linked_streams(time: TimeOrder, one: str, other: str) -> bool:
+def _linked_streams(time: TimeOrder, left: str, right: str) -> bool:
     facts, query = time.facts, time.facts.query
     assert facts.closure is not None
     ordinary = [a for a in query.mentioned if not query.is_time(a)]
-    mine = [a for a in ordinary if a.occurrence == one]
-    theirs = [a for a in ordinary if a.occurrence == other]
-    if any(a.op is Op.NE and {x.occurrence for x in a.attributes} == {one, other} for a in query.joins):
+    mine = [a for a in ordinary if a.occurrence == left]
+    theirs = [a for a in ordinary if a.occurrence == right]
+    if any(a.op is Op.NE and {x.occurrence for x in a.attributes} == {left, right} for a in query.joins):
         return True
     return any(
         facts.closure.orders(low, high) and any(shared_zones(time, low, high))
@@ -243,16 +243,16 @@ def _projected(facts: System, output: Output, attribute: Attribute, zone: Zone) 
     return Reason("unbounded-projection", message, (attribute,), output.place, where)
 
 
-def _preserving(time: TimeOrder, held: str | None) -> Iterator[Reason]:
+def _preserving(time: TimeOrder, waiting: str | None) -> Iterator[Reason]:
     facts, reported = time.facts, set[frozenset[Attribute]]()
-    for crossing in _spanning_crossings(facts, [c for c in crossings(time) if _waits(time, held, c)]):
+    for crossing in _spanning_crossings(facts, [c for c in crossings(time) if _waits(time, waiting, c)]):
         pair = frozenset((crossing.low, crossing.high))
         if pair not in reported:
             reported.add(pair)
             yield _linked(facts, crossing)
     for atom, unequal in unequal_crossings(time):
         pair = frozenset(atom.attributes)
-        if pair not in reported and _waits(time, held, unequal):
+        if pair not in reported and _waits(time, waiting, unequal):
             reported.add(pair)
             ends = lacks(facts, unequal.zones[0], *atom.attributes)
             message = f"{atom} compares two streams and {ends}: counting the pairs needs every value"
@@ -294,33 +294,36 @@ def _linked(facts: System, crossing: Crossing) -> Reason:
     return Reason(code, message, (low, high), chain[0].place if chain else None, where)
 
 
-def _eliminating(time: TimeOrder, held: str | None) -> Iterator[Reason]:
+def _eliminating(time: TimeOrder, waiting: str | None) -> Iterator[Reason]:
     facts = time.facts
     assert facts.closure is not None
     crossed = crossings(time)
     equal = [
         c
         for c in crossed
-        if c.low < c.high and facts.closure.equates(c.low, c.high) and _waits(time, held, c)
+        if c.low < c.high and facts.closure.equates(c.low, c.high) and _waits(time, waiting, c)
     ]
     if equal:
         yield from (_linked(facts, crossing) for crossing in _spanning_crossings(facts, equal))
         return
-    for alias in time.infinite if held is None else (held,):
+    for alias in time.infinite if waiting is None else (waiting,):
         pair = next(two_groups(facts, crossed, time.down(alias), {alias}), None)
         if pair is not None:
             yield _pending(facts, alias, *pair)
 
 
 def _pending(
-    facts: System, alias: str, first: Crossing, second: Crossing, zone: Zone, other_zone: Zone
+    facts: System, alias: str, first: Crossing, second: Crossing, first_zone: Zone, second_zone: Zone
 ) -> Reason:
     chains = [evidence(facts.query, c.low, c.high) for c in (first, second)]
     said = [
         " and ".join(map(str, chain)) or f"{c.low} <= {c.high}"
         for chain, c in zip(chains, (first, second), strict=True)
     ]
-    ends = (lacks(facts, zone, first.low, first.high), lacks(facts, other_zone, second.low, second.high))
+    ends = (
+        lacks(facts, first_zone, first.low, first.high),
+        lacks(facts, second_zone, second.low, second.high),
+    )
     message = (
         f"two comparisons wait for each tuple of {alias}: {said[0]} ({ends[0]}) and {said[1]} ({ends[1]}); "
         "one extremum cannot serve both, so tuples that trade one against the other must all be kept"
@@ -332,5 +335,8 @@ def _pending(
         )
     attributes = tuple(dict.fromkeys((first.low, first.high, second.low, second.high)))
     place = next((chain[0].place for chain in chains if chain), None)
-    where = (branch(facts, zone, first.low, first.high), branch(facts, other_zone, second.low, second.high))
+    where = (
+        branch(facts, first_zone, first.low, first.high),
+        branch(facts, second_zone, second.low, second.high),
+    )
     return Reason("two-pending-groups", message, attributes, place, "; ".join(dict.fromkeys(where)))

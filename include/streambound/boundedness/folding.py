@@ -47,13 +47,13 @@ def folded(query: Query) -> Query:
 
 def _alike(query: Query) -> Query:
     """The query whose occurrences of one stream all have what is computed of the columns of any."""
-    known: dict[str, Relation] = {}
+    relations: dict[str, Relation] = {}
     for occurrence in query.occurrences:
-        known[occurrence.relation.name] = known.get(
+        relations[occurrence.relation.name] = relations.get(
             occurrence.relation.name, occurrence.relation
         ).with_computed(occurrence.relation)
     occurrences = (
-        replace(o, relation=o.relation.with_computed(known[o.relation.name])) for o in query.occurrences
+        replace(o, relation=o.relation.with_computed(relations[o.relation.name])) for o in query.occurrences
     )
     return replace(query, occurrences=tuple(occurrences))
 
@@ -63,15 +63,15 @@ def _pairs(query: Query) -> Iterator[tuple[str, str]]:
     for occurrence in query.occurrences:
         by_name.setdefault(occurrence.relation.name, []).append(occurrence.alias)
     for item in query.occurrences:
-        yield from ((item.alias, other) for other in by_name[item.relation.name] if other != item.alias)
+        yield from ((item.alias, alias) for alias in by_name[item.relation.name] if alias != item.alias)
 
 
 def _folds(facts: System, query: Query, gone: str, kept: str) -> bool:
-    known = {column.name for column in query.occurrence(kept).relation.columns}
+    columns = {column.name for column in query.occurrence(kept).relation.columns}
     for atom in query.where:
         if not any(a.occurrence == gone for a in atom.attributes):
             continue
-        if any(a.occurrence == gone and a.column not in known for a in atom.attributes):
+        if any(a.occurrence == gone and a.column not in columns for a in atom.attributes):
             # It is computed of one occurrence alone.
             return False
         moved = renamed_atom(atom, {gone: kept})
@@ -81,10 +81,10 @@ def _folds(facts: System, query: Query, gone: str, kept: str) -> bool:
 
 
 def _agrees(facts: System, attribute: Attribute, gone: str, kept: str) -> bool:
-    other_attribute = renamed(attribute, {gone: kept})
-    if other_attribute not in facts.query.mentioned:
+    image = renamed(attribute, {gone: kept})
+    if image not in facts.query.mentioned:
         return False
-    return all(not facts.satisfiable(shifted(attribute, op, other_attribute, 0)) for op in (Op.LT, Op.GT))
+    return all(not facts.satisfiable(shifted(attribute, op, image, 0)) for op in (Op.LT, Op.GT))
 
 
 def _substituted(query: Query, gone: str, kept: str) -> Query:
@@ -114,9 +114,9 @@ def entailed(facts: System, atom: Atom) -> bool:
         return False
     if isinstance(atom, Membership):
         family = facts.space.family(atom.attribute)
-        known = [facts.space.embed(family, v.value) for v in atom.values if v.value is not None]
+        points = [facts.space.embed(family, v.value) for v in atom.values if v.value is not None]
         outside: list[Disjunction] = [
-            (at_most(atom.attribute, v, True), at_least(atom.attribute, v, True)) for v in known
+            (at_most(atom.attribute, v, True), at_least(atom.attribute, v, True)) for v in points
         ]
         return not facts.satisfiable(choices=outside)
     if isinstance(atom, Never):
@@ -153,13 +153,13 @@ def _against(attribute: Attribute, op: Op, number: int) -> list[Difference]:
 
 def filters_apart(query: Query) -> bool:
     """Whether no tuple passes the local filters of two occurrences of its stream."""
-    return all(never_both(query, item, other) for item, other in _pairs(query))
+    return all(never_both(query, first, second) for first, second in _pairs(query))
 
 
-def never_both(query: Query, one: str, other: str) -> bool:
+def never_both(query: Query, first: str, second: str) -> bool:
     """Whether no tuple passes the local filters of both of two occurrences of a stream."""
-    local = [a for a in query.where if {x.occurrence for x in a.attributes} in ({one}, {other})]
-    merged = replace(query, where=tuple(renamed_atom(a, {one: other}) for a in local))
+    local = [a for a in query.where if {x.occurrence for x in a.attributes} in ({first}, {second})]
+    merged = replace(query, where=tuple(renamed_atom(a, {first: second}) for a in local))
     facts = system(merged)
     constraints, choices = constraints_of(facts.space, merged.where)
     closure = unconstrained(facts.space).assume(constraints)

@@ -28,7 +28,7 @@ from itertools import chain, combinations
 from streambound.boundedness.as_of import versions, widened
 from streambound.boundedness.crossings import unequal_crossings
 from streambound.boundedness.disjunctions import decide
-from streambound.boundedness.exact import NAME, ONE_STREAM, repeated
+from streambound.boundedness.exact import NAME, SINGLE_STREAM, repeated
 from streambound.boundedness.questions import joined
 from streambound.boundedness.semijoins import semijoin
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
@@ -63,7 +63,7 @@ def _judged(statement: Statement) -> Verdict:
     positive = any(not g.negated for s in statement.selections for g in s.guards)
     if unfiltered.bounded:
         said = dict.fromkeys(
-            [*_as_filters(statement), *(r for r in unfiltered.reasons if r.message != ONE_STREAM)]
+            [*_as_filters(statement), *(r for r in unfiltered.reasons if r.message != SINGLE_STREAM)]
         )
         return replace(unfiltered, reasons=tuple(said) or unfiltered.reasons)
     # Without a filter more rows pass: that is sound for bounded, and exact where no tuples inside need come.
@@ -156,7 +156,9 @@ def _local(selection: Selection, guard: Guard) -> bool:
             time = TimeOrder(system(query))
             infinite = [alias for alias in time.infinite if alias in inner]
             outside = [a for a in time.infinite if a in read & streams and a not in inner]
-            if not all(time.together(item, other) for item, other in combinations([*infinite, *outside], 2)):
+            if not all(
+                time.together(first, second) for first, second in combinations([*infinite, *outside], 2)
+            ):
                 return False
             if infinite and not outside:
                 return False

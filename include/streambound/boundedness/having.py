@@ -102,8 +102,8 @@ def _truth(tests: Test | Tests, values: Mapping[int, Fraction]) -> bool:
 
 def _alone(aggregate: Aggregate) -> bool:
     """Whether an extremum is of a column as it is."""
-    one = len(aggregate.arguments) == 1 and aggregate.by is None
-    return one and aggregate.polynomial in (None, ((Fraction(1), aggregate.arguments),))
+    single = len(aggregate.arguments) == 1 and aggregate.by is None
+    return single and aggregate.polynomial in (None, ((Fraction(1), aggregate.arguments),))
 
 
 def _above(aggregate: Aggregate, test: Test) -> Op | None:
@@ -148,12 +148,12 @@ def _reachable(tests: Test | Tests, then: Grouping, selections: tuple[Selection,
     if isinstance(tests, Tests) and not tests.every:
         # Values that make one of them true make a group show, whatever the others say.
         return any(_reachable(part, then, selections) for part in tests.parts)
-    others = {t.aggregate for t in listed if not then.aggregates[t.aggregate].counts_rows}
-    if any(t.aggregate not in others and t.op not in (Op.GT, Op.GE) for t in listed) or len(others) != 1:
+    valued = {t.aggregate for t in listed if not then.aggregates[t.aggregate].counts_rows}
+    if any(t.aggregate not in valued and t.op not in (Op.GT, Op.GE) for t in listed) or len(valued) != 1:
         return False
-    if sum(t.aggregate in others for t in listed) != 1 or any(t.op in (Op.EQ, Op.NE) for t in listed):
+    if sum(t.aggregate in valued for t in listed) != 1 or any(t.op in (Op.EQ, Op.NE) for t in listed):
         return False
-    aggregate = then.aggregates[others.pop()]
+    aggregate = then.aggregates[valued.pop()]
     if aggregate.kind is Kind.COUNT or aggregate.distinct:
         return False
     return all(free(selection, aggregate, then.keys) for selection in selections)

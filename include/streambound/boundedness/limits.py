@@ -77,8 +77,8 @@ def _computed(selection: Selection, aggregate: Aggregate) -> bool:
     linear = aggregate.polynomial is not None and all(
         len(factors) <= 1 for _, factors in aggregate.polynomial
     )
-    known = aggregate.polynomial is not None and (aggregate.kind not in _EXTREMA or linear)
-    return not known and _joins(selection)
+    by_criterion = aggregate.polynomial is not None and (aggregate.kind not in _EXTREMA or linear)
+    return not by_criterion and _joins(selection)
 
 
 def _joins(selection: Selection) -> bool:

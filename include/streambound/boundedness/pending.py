@@ -93,8 +93,8 @@ def apart(facts: System, first: Crossing, second: Crossing) -> list[Difference |
 def _clash(facts: System, first: Crossing, second: Crossing, way: Difference | None) -> Iterator[Clash]:
     """The zones in which two crossings can hold, in that way apart."""
     more = [] if way is None else [way]
-    for zone in first.zones:
-        for other_zone in second.zones:
-            (differences, cuts), (two, further) = first.within(zone), second.within(other_zone)
+    for first_zone in first.zones:
+        for second_zone in second.zones:
+            (differences, cuts), (two, further) = first.within(first_zone), second.within(second_zone)
             if facts.satisfiable([*differences, *two, *more], [*cuts, *further]):
-                yield first, second, zone, other_zone
+                yield first, second, first_zone, second_zone

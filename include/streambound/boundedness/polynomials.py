@@ -59,18 +59,18 @@ def _shown(part: Query, selection: Selection, aggregate: Aggregate, keys: int) -
     for factor, positions in aggregate.polynomial:
         value, rest = factor, list[Attribute]()
         for position in positions:
-            known = _value(facts.space, facts.closure, select[position].term)
-            if isinstance(known, Attribute):
-                rest.append(known)
+            reduced = _value(facts.space, facts.closure, select[position].term)
+            if isinstance(reduced, Attribute):
+                rest.append(reduced)
             else:
-                value *= known
+                value *= reduced
         monomial = tuple(sorted(rest))
         sums[monomial] = sums.get(monomial, Fraction(0)) + value
     left = {monomial: value for monomial, value in sums.items() if value}
     if aggregate.kind is Kind.SUM:
         return Nature.NUMBER if left else Nature.EXISTENCE
-    known_keys = {_value(facts.space, facts.closure, term) for term in group}
-    constant = all(attribute in known_keys for monomial in left for attribute in monomial)
+    key_values = {_value(facts.space, facts.closure, term) for term in group}
+    constant = all(attribute in key_values for monomial in left for attribute in monomial)
     return Nature.EXISTENCE if constant else Nature.NUMBER
 
 

@@ -40,14 +40,14 @@ def with_ranges(statement: Statement) -> Statement:
         statement = replace(statement, blocks=(replace(block, selections=selections),))
     if not any(o.relation.fed for o in statement.occurrences):
         return statement
-    known: dict[str, Statement] = {}
+    ranged: dict[str, Statement] = {}
 
     def relation_of(relation: Relation) -> Relation:
         if relation.fed is None:
             return relation
         # What is computed of a sub-query's rows is not the same everywhere that these are read.
-        if (made := known.get(relation.name)) is None:
-            made = known[relation.name] = with_ranges(relation.fed)
+        if (made := ranged.get(relation.name)) is None:
+            made = ranged[relation.name] = with_ranges(relation.fed)
         columns = tuple(_ranged(column, n, made) for n, column in enumerate(relation.columns))
         return replace(relation, columns=columns, fed=made)
 
@@ -68,9 +68,9 @@ def _with_years(selection: Selection) -> Selection:
         if match is None or column.domain is not None:
             return column
         of = Attribute(occurrence.alias, match[1])
-        known_filters = [one for one in filters if one.attribute == of]
-        lows = [_year(one.constant) for one in known_filters if one.op in (Op.GE, Op.GT, Op.EQ)]
-        highs = [_year(one.constant) for one in known_filters if one.op in (Op.LE, Op.LT, Op.EQ)]
+        own = [atom for atom in filters if atom.attribute == of]
+        lows = [_year(atom.constant) for atom in own if atom.op in (Op.GE, Op.GT, Op.EQ)]
+        highs = [_year(atom.constant) for atom in own if atom.op in (Op.LE, Op.LT, Op.EQ)]
         if not lows or not highs or max(lows) > min(highs):
             return column
         return replace(column, domain=Domain(max(lows), min(highs)))
@@ -97,11 +97,11 @@ def _mapped(statement: Statement, of: Callable[[Occurrence], Occurrence]) -> Sta
     def query(base: Query) -> Query:
         return replace(base, occurrences=tuple(map(of, base.occurrences)))
 
-    def selection(one: Selection) -> Selection:
-        guards = tuple(replace(guard, base=query(guard.base)) for guard in one.guards)
-        return replace(one, base=query(one.base), guards=guards)
+    def mapped(selection: Selection) -> Selection:
+        guards = tuple(replace(guard, base=query(guard.base)) for guard in selection.guards)
+        return replace(selection, base=query(selection.base), guards=guards)
 
-    blocks = (replace(b, selections=tuple(map(selection, b.selections))) for b in statement.blocks)
+    blocks = (replace(b, selections=tuple(map(mapped, b.selections))) for b in statement.blocks)
     return replace(statement, blocks=tuple(blocks))
 
 

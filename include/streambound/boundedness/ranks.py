@@ -91,8 +91,8 @@ class _Ranks:
             settles = settles and len(apart) <= 1
             selections.append(without(waiting, self.keys, timely))
         if selections:
-            one = len(ordered) == 1 or all(len(order) == 1 for _, _, (_, order) in ordered)
-            groups = [selections] if one else [[selection] for selection in selections]
+            together = len(ordered) == 1 or all(len(order) == 1 for _, _, (_, order) in ordered)
+            groups = [selections] if together else [[selection] for selection in selections]
             for group in groups:
                 yield Question(distinct(self.statement, group, self.keys), "ORDER BY", settles)
         if self.ties and not self._batch():
@@ -192,15 +192,15 @@ def _waiting(
             continue
         if not always_finite(selection, term):
             rest.append((conditions, after, [*zones, (position, descends)]))
-        known = _known_zone(selection, term)
-        if known is not None and more:
-            rest.append(((*conditions, *known), tuple(more), [*zones, (position, descends)]))
+        zone = _constant_zone(selection, term)
+        if zone is not None and more:
+            rest.append(((*conditions, *zone), tuple(more), [*zones, (position, descends)]))
         elif always_finite(selection, term):
             rest.append((conditions, tuple(more), [*zones, (position, descends)]))
 
 
-def _same_stream(selection: Selection, number: int, other: int) -> bool:
-    first, second = (selection.base.select[p].term for p in (number, other))
+def _same_stream(selection: Selection, left: int, right: int) -> bool:
+    first, second = (selection.base.select[p].term for p in (left, right))
     return (
         isinstance(first, Attribute)
         and isinstance(second, Attribute)
@@ -217,7 +217,7 @@ def always_finite(selection: Selection, term: Attribute) -> bool:
     return True
 
 
-def _known_zone(selection: Selection, term: Attribute) -> tuple[Formula, ...] | None:
+def _constant_zone(selection: Selection, term: Attribute) -> tuple[Formula, ...] | None:
     """The conditions that an attribute lies among the constants of the query; None if that is nowhere."""
     base = selection.base
     if base.is_time(term):

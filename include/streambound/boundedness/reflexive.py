@@ -47,10 +47,10 @@ def _fails(selection: Selection, guards: list[Guard], of: list[Occurrence]) -> l
         (inner,) = guard.base.occurrences
         read = {a.column for atom in atoms_of(guard.formula) for a in atom.attributes if _is(a, inner)}
         for occurrence in of:
-            known = {column.name for column in occurrence.relation.columns}
+            columns = {column.name for column in occurrence.relation.columns}
             if occurrence.relation.name != inner.relation.name or occurrence.relation.kind is Kind.VERSIONED:
                 continue
-            if read <= known:
+            if read <= columns:
                 own = renamed_formula(guard.formula, {inner.alias: occurrence.alias})
                 failing.append(_untrue(own, _nullable(selection)))
     return failing

@@ -100,9 +100,9 @@ class _Families:
                 classes.append({a.column for a in atom.attributes})
         merged: list[set[str]] = []
         for names in classes:
-            for other in [m for m in merged if m & names]:
-                names |= other
-                merged.remove(other)
+            for family in [m for m in merged if m & names]:
+                names |= family
+                merged.remove(family)
             merged.append(names)
         return [sorted(names) for names in merged]
 
@@ -169,17 +169,17 @@ class _Families:
     def _zones(self, attribute: Attribute) -> tuple[list[tuple[int, int]], list[int]]:
         """Room in each infinite zone of a column, and the values that it can have between constants."""
         space = self.facts.space
-        known = [n * _SCALE for n in space.constants(space.family(attribute))]
-        if not known:
+        constants = [n * _SCALE for n in space.constants(space.family(attribute))]
+        if not constants:
             return [(0, _FAR)], []
-        zones = [(known[0] - _FAR, known[0] - 1), (known[-1] + 1, known[-1] + _FAR)]
+        zones = [(constants[0] - _FAR, constants[0] - 1), (constants[-1] + 1, constants[-1] + _FAR)]
         step = space.step(attribute)
         if step is None:
-            return [*zones, *pairwise(known)], known
-        values = list(range(known[0], known[-1] + 1, step * _SCALE))
+            return [*zones, *pairwise(constants)], constants
+        values = list(range(constants[0], constants[-1] + 1, step * _SCALE))
         if len(values) > _BETWEEN:
             self.partial = True
-            values = known
+            values = constants
         return zones, values
 
     def _banded(
@@ -247,8 +247,8 @@ class _Families:
             constants = [atom.constant] if isinstance(atom, Filter) else atom.values
             op = atom.op if isinstance(atom, Filter) else Op.EQ
             scale = 1 if self.query.is_timestamp(atom.attribute) else _SCALE
-            known = (space.embed(family, c.value) * scale for c in constants if c.value is not None)
-            return any(op.holds(value, number) for number in known)
+            points = (space.embed(family, c.value) * scale for c in constants if c.value is not None)
+            return any(op.holds(value, number) for number in points)
         return False
 
 

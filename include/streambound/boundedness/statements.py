@@ -49,9 +49,7 @@ def decide(statement: Statement) -> Decision:
     statement = with_ranges(with_plain_times(with_own_tuples(criterion_of(statement))))
     inner = [(relation, decide(made).verdict) for relation, made in fed(statement)]
     if not all(verdict.bounded for _, verdict in inner):
-        return Decision(
-            inherited(statement, inner, lambda other_statement: decide(other_statement).verdict), ()
-        )
+        return Decision(inherited(statement, inner, lambda body: decide(body).verdict), ())
     decision = _decided(statement)
     verdict = _over_rows(statement, inner, within_limits(statement, decision.verdict))
     if in_part:
@@ -91,8 +89,8 @@ def _awaits(statement: Statement, verdict: Verdict) -> bool:
     def tells_time(attribute: Attribute) -> bool:
         relation = relations[attribute.occurrence]
         column, stamp = relation.column(attribute.column), relation.timestamp
-        told = stamp is not None and stamp in (column.name, *column.of)
-        return told or column.type.family in (Family.TIMESTAMP, Family.DATE, Family.TIME)
+        is_stamp = stamp is not None and stamp in (column.name, *column.of)
+        return is_stamp or column.type.family in (Family.TIMESTAMP, Family.DATE, Family.TIME)
 
     kept = [a for reason in verdict.reasons for a in reason.attributes]
     plain = bool(kept) and all(relations[a.occurrence].fed is None for a in kept if a.occurrence in relations)
@@ -118,10 +116,10 @@ def _reads_twice(selection: Selection) -> bool:
 
 def _of_the_text(statement: Statement, verdict: Verdict) -> Verdict:
     """The verdict whose reasons name columns of the statement alone, not those of what it was reduced to."""
-    known = {(o.alias, c.name) for o in statement.occurrences for c in o.relation.columns}
+    named_columns = {(o.alias, c.name) for o in statement.occurrences for c in o.relation.columns}
 
     def named(reason: Reason) -> Reason:
-        kept = tuple(a for a in reason.attributes if (a.occurrence, a.column) in known)
+        kept = tuple(a for a in reason.attributes if (a.occurrence, a.column) in named_columns)
         said = reason.message.replace(str(PRESENT), CLOCK.name)
         return replace(reason, attributes=kept, message=said)
 
@@ -157,7 +155,7 @@ def _summed(statement: Statement) -> Verdict:
         return verdicts[0]
     parts: list[tuple[Block, ...]] = [plain, *blocks] if plain else [*blocks]
     for number, verdict in enumerate(verdicts):
-        rest = [part for other, part in enumerate(parts) if other != number]
+        rest = [part for position, part in enumerate(parts) if position != number]
         if verdict.outcome is Outcome.UNBOUNDED and all(_apart(parts[number], part) for part in rest):
             return replace(verdict, final=_final(verdicts))
         if verdict.outcome is Outcome.UNBOUNDED and len(verdicts) <= _SETS:

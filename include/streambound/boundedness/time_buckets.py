@@ -39,22 +39,22 @@ def _without(relation: Relation, mixed: set[tuple[str, str]]) -> Relation:
 
 def _mixed(statement: Statement) -> Iterator[tuple[str, str]]:
     for selection in statement.selections:
-        known = {o.alias: selection.base for o in selection.base.occurrences}
-        known.update((o.alias, g.base) for g in selection.guards for o in g.base.occurrences)
+        queries = {o.alias: selection.base for o in selection.base.occurrences}
+        queries.update((o.alias, g.base) for g in selection.guards for o in g.base.occurrences)
         formulas: list[Formula] = [selection.formula, *(g.formula for g in selection.guards)]
         for atom in (a for formula in formulas for a in atoms_of(formula)):
             if isinstance(atom, Join):
-                yield from _bucket_beside(known, atom)
+                yield from _bucket_beside(queries, atom)
 
 
-def _bucket_beside(known: dict[str, Query], atom: Join) -> Iterator[tuple[str, str]]:
+def _bucket_beside(queries: dict[str, Query], atom: Join) -> Iterator[tuple[str, str]]:
     for mine, theirs in (atom.attributes, atom.attributes[::-1]):
-        if mine.occurrence not in known or theirs.occurrence not in known:
+        if mine.occurrence not in queries or theirs.occurrence not in queries:
             continue
-        if _bucket(known, mine) and not known[theirs.occurrence].is_time(theirs):
-            yield known[mine.occurrence].occurrence(mine.occurrence).relation.name, mine.column
+        if _bucket(queries, mine) and not queries[theirs.occurrence].is_time(theirs):
+            yield queries[mine.occurrence].occurrence(mine.occurrence).relation.name, mine.column
 
 
-def _bucket(known: dict[str, Query], attribute: Attribute) -> bool:
-    query = known[attribute.occurrence]
+def _bucket(queries: dict[str, Query], attribute: Attribute) -> bool:
+    query = queries[attribute.occurrence]
     return query.is_time(attribute) and not query.is_timestamp(attribute)

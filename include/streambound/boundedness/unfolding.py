@@ -40,8 +40,8 @@ from streambound.query.statement import Block, Selection, Statement
 # Selections that a statement is written out into; of unions of unions there would be too many.
 MOST = 64
 # Of one row an aggregate of these is the value in it.
-_OF_ONE = (Kind.SUM, Kind.MEAN, Kind.LEAST, Kind.GREATEST, Kind.FIRST, Kind.LAST, Kind.ANY)
-_ONE = Constant(1, "1", parse_type("bigint"))
+_OF_SINGLE_ROW = (Kind.SUM, Kind.MEAN, Kind.LEAST, Kind.GREATEST, Kind.FIRST, Kind.LAST, Kind.ANY)
+_UNITY = Constant(1, "1", parse_type("bigint"))
 
 
 class _Lost(Exception):
@@ -134,17 +134,17 @@ def _shown(selection: Selection, then: Grouping | Ranking, shown: Shown) -> Term
     if shown.outputs:
         return selection.base.select[shown.outputs[0]].term
     if isinstance(then, Ranking):
-        return _ONE
-    return _of_one(selection, then.aggregates[shown.values[0]], then.having is not None)
+        return _UNITY
+    return _of_single_row(selection, then.aggregates[shown.values[0]], then.having is not None)
 
 
-def _of_one(selection: Selection, aggregate: Aggregate, often: bool) -> Term | None:
+def _of_single_row(selection: Selection, aggregate: Aggregate, often: bool) -> Term | None:
     """What an aggregate of one row is; ``often``: of some equal rows, as many as HAVING asks for."""
     if aggregate.kind in (Kind.COUNT, Kind.SUM) and often:
         return None
     if aggregate.kind is Kind.COUNT:
-        return _ONE
-    if aggregate.kind not in _OF_ONE or len(aggregate.arguments) != 1:
+        return _UNITY
+    if aggregate.kind not in _OF_SINGLE_ROW or len(aggregate.arguments) != 1:
         return None
     if aggregate.polynomial not in (None, ((Fraction(1), aggregate.arguments),)):
         return None
@@ -344,13 +344,13 @@ def _place(
     """What the columns of an occurrence are, and the selection with the derived columns that it needs."""
     names = {old.alias: new.alias for old, new in zip(was.occurrences, inner.occurrences, strict=True)}
     own = [column for column in here.relation.columns if not column.of]
-    known: dict[str, Term | None] = {
+    terms_of: dict[str, Term | None] = {
         column.name: None if term is None else renamed(term, names)
         for column, term in zip(own, terms, strict=False)
     }
     further: dict[str, list[Column]] = {}
     for column in here.relation.columns:
-        bases = [known.get(name) for name in column.of]
+        bases = [terms_of.get(name) for name in column.of]
         owners = {base.occurrence for base in bases if isinstance(base, Attribute)}
         if not column.of or len(owners) != 1 or not all(isinstance(base, Attribute) for base in bases):
             continue
@@ -363,11 +363,11 @@ def _place(
             for name in relation.column(base.column).of or (base.column,)
         ]
         further.setdefault(owner, []).append(replace(column, of=tuple(sorted({*of}))))
-        known[column.name] = Attribute(owner, column.name)
+        terms_of[column.name] = Attribute(owner, column.name)
     occurrences = tuple(
         replace(o, relation=_with(o.relation, further.get(o.alias, []))) for o in inner.base.occurrences
     )
-    return _Replacement(here, known), replace(inner, base=replace(inner.base, occurrences=occurrences))
+    return _Replacement(here, terms_of), replace(inner, base=replace(inner.base, occurrences=occurrences))
 
 
 def _with(relation: Relation, columns: list[Column]) -> Relation:

@@ -39,8 +39,8 @@ def _of(selection: Selection) -> Selection:
 
 def _base(selection: Selection, attribute: Attribute) -> Attribute | frozenset[str]:
     """What a column is computed from; itself if it is not."""
-    known = {o.alias: o.relation for o in selection.occurrences}
-    relation = known[attribute.occurrence]
+    relations = {o.alias: o.relation for o in selection.occurrences}
+    relation = relations[attribute.occurrence]
     column = relation.column(attribute.column)
     return frozenset((attribute.occurrence, *column.of)) if column.of else attribute
 

@@ -66,7 +66,7 @@ class _Frames:
             # Rows with fewer columns are told from these: what they show is a part of it.
             kept = tuple(dict.fromkeys(p for s in self.then.shown if s.plain or not shown for p in s.outputs))
             yield Question(of_rows(self.statement, self.selections, INTEGERS, kept), "", shown)
-        plain = {number for s in self.then.shown for number in (s.values if s.plain else s.told)}
+        plain = {number for s in self.then.shown for number in (s.values if s.plain else s.distinguishable)}
         for number in sorted({number for s in self.then.shown for number in s.values}):
             yield from self._of(self.then.functions[number], number in plain)
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from streambound.query.column_types import NotANumber
 from streambound.query.model import Filter, Join, Query, Relation
+from streambound.query.operators import Shown
 from streambound.synopsis.flow import Guarded, Sought
 from streambound.synopsis.serial import plain
 
@@ -28,7 +29,7 @@ VERSION = 6
 # moved, in the tree.
 _LEFT_OUT = ("text", "offset_text", "observed", "cardinality", "within", "slide", "cumulative", "moved")
 # Fields under the names that they had in the first checkpoints.
-_WRITTEN = {(Guarded, "static"): "known", (Sought, "static"): "known"}
+_WRITTEN = {(Guarded, "static"): "known", (Sought, "static"): "known", (Shown, "distinguishable"): "told"}
 
 Rows = Iterable[Mapping[str, Any]]
 

@@ -57,7 +57,7 @@ class Accumulator(ABC):
         """Take in so many equal rows (encoded), or take them back (negative)."""
 
     @abstractmethod
-    def merge(self, other: Any) -> None:
+    def merge(self, accumulator: Any) -> None:
         """Take in all that another accumulator of the same aggregate has."""
 
     @abstractmethod
@@ -175,10 +175,10 @@ class Sums(Folding):
             totals[number] += term
 
     def fold(self, numbers: Sequence[Exact]) -> None:
-        self._totals = [one + more for one, more in zip(self._totals, numbers, strict=True)]
+        self._totals = [total + more for total, more in zip(self._totals, numbers, strict=True)]
 
     def merge(self, sums: Sums) -> None:
-        self._totals = [one + more for one, more in zip(self._totals, sums._totals, strict=True)]
+        self._totals = [total + more for total, more in zip(self._totals, sums._totals, strict=True)]
         self._endless = [number + more for number, more in zip(self._endless, sums._endless, strict=True)]
 
     def value(self) -> Any:
@@ -306,7 +306,7 @@ class Settling(Accumulator):
         self._settled.merge(settling._settled)
 
     def value(self) -> Any:
-        parts = [one for one in (self._open.value(), self._settled.chosen) if one is not None]
+        parts = [value for value in (self._open.value(), self._settled.chosen) if value is not None]
         return self._combine(parts)[-1] if parts else None
 
     def dump(self) -> Any:

@@ -54,9 +54,9 @@ class Frames(Operator):
                 self._closing.see(row)
         before, after = list[tuple[Row, int]](), list[tuple[Row, int]]()
         for key, rows in arrived.items():
-            known = self._kept.pop(key, {})
-            before += self._said(known)
-            now = {row: n for row in {**known, **rows} if (n := known.get(row, 0) + rows.get(row, 0))}
+            stored = self._kept.pop(key, {})
+            before += self._said(stored)
+            now = {row: n for row in {**stored, **rows} if (n := stored.get(row, 0) + rows.get(row, 0))}
             after += self._said(now)
             if now:
                 self._kept[key] = now
@@ -97,7 +97,7 @@ class Frames(Operator):
     def dump(self) -> Any:
         """The rows, and the time that was seen."""
         rows = [(row, count) for part in self._kept.values() for row, count in part.items()]
-        kept = [[*map(plain, row), count] for row, count in sorted(rows, key=lambda one: ordering(one[0]))]
+        kept = [[*map(plain, row), count] for row, count in sorted(rows, key=lambda pair: ordering(pair[0]))]
         return {"rows": kept, "seen": self._closing.seen}
 
     def load(self, document: Any) -> None:

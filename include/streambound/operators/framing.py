@@ -80,8 +80,8 @@ class Function:
         placing = (*SHIFTS, *ENDS)
         canonical = aggregate is None or aggregate.function in (*placing, "FIRST", "LAST", "")
         self.places = name in placing and canonical
-        known = (*RANKS, *SHARES, "NTILE")
-        if not (self.places and over.arguments) and name not in known:
+        by_place = (*RANKS, *SHARES, "NTILE")
+        if not (self.places and over.arguments) and name not in by_place:
             self.places = False
             if aggregate is None:
                 raise PlanError(f"{name} of OVER cannot be evaluated", place=over.place)
@@ -224,13 +224,13 @@ class Function:
             return lows, highs
         position, descends = self.over.order[0]
         places = [_place(row[position], -1 if descends else 1) for _, row, _ in elements]
-        known = [n for n, place in enumerate(places) if place is not None]
-        near = [places[n] for n in known]
-        for number, at in enumerate(known):
+        present = [n for n, place in enumerate(places) if place is not None]
+        near = [places[n] for n in present]
+        for number, at in enumerate(present):
             if before is not None:
-                lows[at] = known[0] + bisect_left(near, near[number] - self._length(before))
+                lows[at] = present[0] + bisect_left(near, near[number] - self._length(before))
             if after is not None:
-                highs[at] = known[0] + bisect_right(near, near[number] + self._length(after))
+                highs[at] = present[0] + bisect_right(near, near[number] + self._length(after))
         return lows, [max(low, high) for low, high in zip(lows, highs, strict=True)]
 
     def _length(self, of: int) -> int:
@@ -287,13 +287,13 @@ class Functions:
 
     def elements(self, rows: Iterable[tuple[Row, int]], order: Sequence[tuple[int, bool]]) -> list[Element]:
         """Rows in an order."""
-        known, key = list(rows), key_of(order)
-        plain_rows = [row for row, _ in known]
+        counted, key = list(rows), key_of(order)
+        plain_rows = [row for row, _ in counted]
         computed = list(zip(*(of(plain_rows) for of in self._formulas), strict=True))
         elements: list[Element] = []
-        for number, (row, count) in enumerate(known):
+        for number, (row, count) in enumerate(counted):
             elements.append((key(row), (*row, *computed[number]) if computed else row, count))
-        elements.sort(key=lambda one: one[0])
+        elements.sort(key=lambda element: element[0])
         return elements
 
     def row(self, data: Row) -> Row:

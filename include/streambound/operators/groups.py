@@ -204,7 +204,7 @@ class Groups(Operator):
         return (*key, *(group or self._empty()).values)
 
     def _answers(self, standing: Iterable[Row | None]) -> list[tuple[Row, int]]:
-        rows = self.shown([one for one in standing if one is not None])
+        rows = self.shown([row for row in standing if row is not None])
         return [(row, 1) for row in rows if row is not None]
 
     def _empty(self) -> _Group:
@@ -252,7 +252,7 @@ class Groups(Operator):
 
     def dump(self) -> Any:
         """The groups in the order of their texts, and the time that was seen."""
-        groups = sorted(self.groups.items(), key=lambda one: ordering(one[0]))
+        groups = sorted(self.groups.items(), key=lambda item: ordering(item[0]))
         rows = [
             [list(map(plain, key)), g.counts, [accumulator.dump() for accumulator in g.kept]]
             for key, g in groups
@@ -260,9 +260,9 @@ class Groups(Operator):
         kept = [
             [
                 [list(map(plain, row)), count]
-                for row, count in sorted(one.items(), key=lambda r: ordering(r[0]))
+                for row, count in sorted(item.items(), key=lambda r: ordering(r[0]))
             ]
-            for one in self.open
+            for item in self.open
         ]
         seen = [closing.seen for closing in (self.closing, *self.settling)]
         return {"groups": rows, "open": kept, "seen": seen}
@@ -293,8 +293,8 @@ def _exact(factor: Fraction) -> int | Fraction:
 
 def _total(terms: Sequence[tuple[int | Fraction, int]], share: Sequence[Any]) -> Any:
     """A sum of factors times places of a share; what is alone may be no number."""
-    (first, place), *others = terms
+    (first, place), *rest = terms
     total = share[place] if first == 1 else first * share[place]
-    for factor, at in others:
+    for factor, at in rest:
         total += factor * share[at]
     return total

@@ -136,10 +136,10 @@ class Guards(Operator):
             terms is _PASSED or guard.negated for guard, terms in zip(self._guards, asked, strict=True)
         )
 
-    def _meet(self, one: Waiting, guards: set[int], changes: dict[Row, int]) -> None:
+    def _meet(self, row: Waiting, guards: set[int], changes: dict[Row, int]) -> None:
         """Tell that a row has found matches of some guards."""
-        count = self._remove(one)
-        shown, asked = one
+        count = self._remove(row)
+        shown, asked = row
         before = self._passes(asked)
         later = tuple(_PASSED if n in guards else terms for n, terms in enumerate(asked))
         gone = any(self._guards[n].negated for n in guards)
@@ -149,9 +149,9 @@ class Guards(Operator):
         if not gone:
             self._wait((shown, later), count, changes)
 
-    def _wait(self, one: Waiting, count: int, changes: dict[Row, int]) -> None:
+    def _wait(self, row: Waiting, count: int, changes: dict[Row, int]) -> None:
         """Keep a row as far as its guards may still change their mind."""
-        shown, asked = one
+        shown, asked = row
         rest: list[Any] = []
         for guard, terms in zip(self._guards, asked, strict=True):
             left = terms if terms is _PASSED else guard.rest(terms, self._seen)
@@ -177,14 +177,14 @@ class Guards(Operator):
                     self._due.add((-1, kept), guard.outlook.next(terms, self._seen))
         self._waiting[kept] = self._waiting.get(kept, 0) + count
 
-    def _remove(self, one: Waiting) -> int:
+    def _remove(self, row: Waiting) -> int:
         if self._hardest is not None:
-            self._hardest.discard(one)
-        for guard, terms in zip(self._guards, one[1], strict=True):
+            self._hardest.discard(row)
+        for guard, terms in zip(self._guards, row[1], strict=True):
             if terms is not _PASSED:
-                guard.unfile(one, terms)
-        self._until.pop(one, None)
-        return self._waiting.pop(one)
+                guard.unfile(row, terms)
+        self._until.pop(row, None)
+        return self._waiting.pop(row)
 
     def _keep(self, number: int, terms: Terms) -> None:
         """Keep a row that a guard may find, as far as rows to come may match it."""
@@ -241,22 +241,22 @@ class _Hardest:
         self._order = Serving(tree, hard=True)
         self._groups: dict[tuple[Row, Row], dict[Waiting, None]] = {}
 
-    def _place(self, one: Waiting) -> tuple[Row, Row]:
-        return one[0], self._order.group(one[1][0])
+    def _place(self, row: Waiting) -> tuple[Row, Row]:
+        return row[0], self._order.group(row[1][0])
 
-    def add(self, one: Waiting) -> list[Waiting] | None:
+    def add(self, row: Waiting) -> list[Waiting] | None:
         """Take in a row: those that it serves for; None if another serves for it."""
-        group = self._groups.setdefault(self._place(one), {})
-        if any(self._order.serves(other[1][0], one[1][0]) for other in group):
+        group = self._groups.setdefault(self._place(row), {})
+        if any(self._order.serves(rival[1][0], row[1][0]) for rival in group):
             return None
-        served = [other for other in group if self._order.serves(one[1][0], other[1][0])]
-        group[one] = None
+        served = [rival for rival in group if self._order.serves(row[1][0], rival[1][0])]
+        group[row] = None
         return served
 
-    def discard(self, one: Waiting) -> None:
+    def discard(self, row: Waiting) -> None:
         """Drop a row."""
-        place = self._place(one)
-        self._groups[place].pop(one, None)
+        place = self._place(row)
+        self._groups[place].pop(row, None)
         if not self._groups[place]:
             del self._groups[place]
 
@@ -347,14 +347,14 @@ class _Guard:
             true_of(self.tree, asked, terms) for terms in new.by_key.get(key, ())
         )
 
-    def file(self, one: Waiting, terms: Terms) -> None:
+    def file(self, row: Waiting, terms: Terms) -> None:
         """Note that a row waits."""
-        self._waiting.setdefault(self._asked(terms), {})[one] = terms
+        self._waiting.setdefault(self._asked(terms), {})[row] = terms
 
-    def unfile(self, one: Waiting, terms: Terms) -> None:
+    def unfile(self, row: Waiting, terms: Terms) -> None:
         """Note that it does no longer."""
         key = self._asked(terms)
-        del self._waiting[key][one]
+        del self._waiting[key][row]
         if not self._waiting[key]:
             del self._waiting[key]
 
@@ -362,9 +362,9 @@ class _Guard:
         """Keep a row, unless another serves for it; whether it is kept now and was not."""
         groups = self._kept.setdefault(self._offered(terms), {})
         some = groups.setdefault(self._order.group(terms), [])
-        if any(self._order.serves(other, terms) for other in some):
+        if any(self._order.serves(kept, terms) for kept in some):
             return False
-        left = [other for other in some if not self._order.serves(terms, other)]
+        left = [kept for kept in some if not self._order.serves(terms, kept)]
         self.units += (1 + len(left) - len(some)) * max(1, len(terms))
         some[:] = [*left, terms]
         return True

@@ -41,7 +41,7 @@ class Comparison:
     right: tuple[Variable | None, Fraction | int]
 
     @property
-    def known(self) -> bool | None:
+    def truth(self) -> bool | None:
         """Whether it holds; None where that depends on what comes."""
         if self.left[0] != self.right[0]:
             return None
@@ -73,7 +73,7 @@ class _Differences:
 
     def with_(self, comparison: Comparison) -> Iterator[_Differences]:
         """The ways in which it holds as well."""
-        (one, mine), op, (other, theirs) = comparison.left, comparison.op, comparison.right
+        (first, mine), op, (second, theirs) = comparison.left, comparison.op, comparison.right
         more = theirs - mine
         if op is Op.NE:
             for strict in (Op.LT, Op.GT):
@@ -81,41 +81,41 @@ class _Differences:
             return
         made: _Differences | None = self
         if op in (Op.LT, Op.LE, Op.EQ):
-            made = made and made._added(one, other, more, op is Op.LT)
+            made = made and made._added(first, second, more, op is Op.LT)
         if op in (Op.GT, Op.GE, Op.EQ):
-            made = made and made._added(other, one, -more, op is Op.GT)
+            made = made and made._added(second, first, -more, op is Op.GT)
         if made is not None:
             yield made
 
     def _added(
-        self, one: Variable | None, other: Variable | None, most: Fraction | int, strict: bool
+        self, first: Variable | None, second: Variable | None, most: Fraction | int, strict: bool
     ) -> _Differences | None:
-        """With ``one - other <= most`` (or ``<``); None if that cannot be."""
+        """With ``first - second <= most`` (or ``<``); None if that cannot be."""
         new: _Bound = (most - self.step, 0) if strict and self.step is not None else (most, -int(strict))
-        known = self.bounds
-        if one == other:
+        bounds = self.bounds
+        if first == second:
             return self if new >= (0, 0) else None
-        if (back := known.get((other, one))) is not None and _sum(back, new) < (0, 0):
+        if (back := bounds.get((second, first))) is not None and _sum(back, new) < (0, 0):
             return None
-        if (held := known.get((one, other))) is not None and held <= new:
+        if (bound := bounds.get((first, second))) is not None and bound <= new:
             return self
-        differences, names = dict(known), {name for pair in known for name in pair} | {one, other}
+        differences, names = dict(bounds), {name for pair in bounds for name in pair} | {first, second}
         for a in names:
-            first = (0, 0) if a == one else known.get((a, one))
-            if first is None:
+            before = (0, 0) if a == first else bounds.get((a, first))
+            if before is None:
                 continue
             for b in names:
-                last = (0, 0) if b == other else known.get((other, b))
-                if last is None or a == b:
+                after = (0, 0) if b == second else bounds.get((second, b))
+                if after is None or a == b:
                     continue
-                total = _sum(_sum(first, new), last)
+                total = _sum(_sum(before, new), after)
                 if (a, b) not in differences or total < differences[a, b]:
                     differences[a, b] = total
         return _Differences(self.step, differences)
 
 
-def _sum(one: _Bound, other: _Bound) -> _Bound:
-    return one[0] + other[0], min(one[1], other[1])
+def _sum(left: _Bound, right: _Bound) -> _Bound:
+    return left[0] + right[0], min(left[1], right[1])
 
 
 def escapes(here: _Differences, covers: Sequence[Conjunction]) -> bool:
@@ -152,7 +152,7 @@ class Irredundants(Operator):
             for row, count in rows.items()
             if count
         ]
-        arrived.sort(key=lambda one: (one[0] is not None, one[0] or 0, one[1], ordering(one[2])))
+        arrived.sort(key=lambda a: (a[0] is not None, a[0] or 0, a[1], ordering(a[2])))
         changes: dict[Row, int] = {}
         for moment, number, row in arrived:
             if moment is not None and (self._seen is None or moment > self._seen):
@@ -174,11 +174,11 @@ class Irredundants(Operator):
         for own, name in enumerate(self._inputs):
             if name != number:
                 continue
-            others = [
+            candidates = [
                 [row] if slot == own else [*self._kept[n], *([row] if n == number else [])]
                 for slot, n in enumerate(self._inputs)
             ]
-            for match in product(*others):
+            for match in product(*candidates):
                 made = self._conjunction(dict(enumerate(match)))
                 if made is not None and not made:
                     yield tuple([self._shown(term, match) for term in self._made.select])
@@ -189,35 +189,35 @@ class Irredundants(Operator):
         position, _ = self._made.places[term]
         return match[self._names[term.occurrence]][position]
 
-    def _side(self, attribute: Attribute, known: Mapping[int, Row], offset: int = 0) -> Side:
+    def _side(self, attribute: Attribute, match: Mapping[int, Row], offset: int = 0) -> Side:
         slot = self._names[attribute.occurrence]
         position, shift = self._made.places[attribute]
-        if slot not in known:
+        if slot not in match:
             return (self._inputs[slot], position), shift + offset
-        value = known[slot][position]
+        value = match[slot][position]
         return None if value is None else (None, number_of(value) + shift + offset)
 
-    def _conjunction(self, known: Mapping[int, Row]) -> Conjunction | None:
+    def _conjunction(self, match: Mapping[int, Row]) -> Conjunction | None:
         """What the conditions ask of what comes, where some tuples are known; None if they cannot hold."""
         comparisons = []
         for atom in self._made.atoms:
             right: Side
             if isinstance(atom, Filter):
-                left, right = self._side(atom.attribute, known), (None, number_of(atom.constant.value))
+                left, right = self._side(atom.attribute, match), (None, number_of(atom.constant.value))
             else:
-                left, right = self._side(atom.left, known), self._side(atom.right, known, atom.offset)
+                left, right = self._side(atom.left, match), self._side(atom.right, match, atom.offset)
             if left is None or right is None:
                 return None
             made = Comparison(left, atom.op, right)
-            if made.known is False:
+            if made.truth is False:
                 return None
-            if made.known is None:
+            if made.truth is None:
                 comparisons.append(made)
         return tuple(comparisons)
 
-    def _row(self, known: Mapping[int, Row]) -> tuple[Any, ...]:
+    def _row(self, match: Mapping[int, Row]) -> tuple[Any, ...]:
         return tuple(
-            (None, number_of(term.value)) if isinstance(term, Constant) else self._side(term, known)
+            (None, number_of(term.value)) if isinstance(term, Constant) else self._side(term, match)
             for term in self._made.select
             if not isinstance(term, Constant) or term.value is not None
         )
@@ -228,15 +228,15 @@ class Irredundants(Operator):
             if name == number and (made := self._conjunction({slot: row})) is not None:
                 yield made, self._row({slot: row})
 
-    def _served(self, number: int, row: Row, others: Iterable[Row]) -> bool:
+    def _served(self, number: int, row: Row, rows: Iterable[Row]) -> bool:
         """Whether others, those to come, and the rows that there are serve wherever a tuple does."""
-        makers = [target for other in others for target in self._targets(number, other)]
+        makers = [target for serving in rows for target in self._targets(number, serving)]
         if self._inputs.count(number) > 1 and (alone := self._conjunction({})) is not None:
             makers.append((alone, self._row({})))
         for asked, shown in self._targets(number, row):
             present = {v for comparison in asked for v in comparison.variables}
             present.update(side[0] for side in shown if side is not None and side[0] is not None)
-            covers = [_also(made, other, shown) for made, other in makers]
+            covers = [_also(made, serving, shown) for made, serving in makers]
             covers += [_also((), self._given(answer), shown) for answer in self._rows]
             real = [
                 cover
@@ -287,12 +287,12 @@ class Irredundants(Operator):
         row, kept = self._aged(number, row), self._kept[number]
         if row in kept or self._served(number, row, ()):
             return
-        for other in kept:
-            first = ordering(other) < ordering(row)
-            if self._served(number, row, [other]) and (first or not self._served(number, other, [row])):
+        for kept_row in kept:
+            first = ordering(kept_row) < ordering(row)
+            if self._served(number, row, [kept_row]) and (first or not self._served(number, kept_row, [row])):
                 return
-        for other in [o for o in kept if self._served(number, o, [row])]:
-            del kept[other]
+        for kept_row in [o for o in kept if self._served(number, o, [row])]:
+            del kept[kept_row]
         kept[row] = None
         self._drop(number)
 
@@ -300,7 +300,7 @@ class Irredundants(Operator):
         """Drop the tuples that several others serve together."""
         kept = self._kept[number]
         for row in sorted(kept, key=ordering, reverse=True) if len(kept) > 2 else ():
-            if self._served(number, row, [other for other in kept if other != row]):
+            if self._served(number, row, [kept_row for kept_row in kept if kept_row != row]):
                 del kept[row]
 
     def _settle(self, again: bool) -> None:
@@ -342,9 +342,9 @@ def _also(made: Conjunction, row: Sequence[Side], shown: Sequence[Side]) -> Conj
                 return None
             continue
         equal = Comparison(mine, Op.EQ, theirs)
-        if equal.known is False:
+        if equal.truth is False:
             return None
-        if equal.known is None:
+        if equal.truth is None:
             comparisons.append(equal)
     return tuple(comparisons)
 

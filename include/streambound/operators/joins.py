@@ -149,9 +149,9 @@ class Meetings(Operator):
 
     def _meets(self, step: _Step, side: int, row: Row) -> Iterator[Row]:
         values = dict(zip(self._columns[side], row, strict=True))
-        for other, _ in self._sides.kept[step.side].having(step.mine, step.given(values)):
-            if step.holds({**values, **dict(zip(self._columns[step.side], other, strict=True))}):
-                yield other
+        for partner, _ in self._sides.kept[step.side].having(step.mine, step.given(values)):
+            if step.holds({**values, **dict(zip(self._columns[step.side], partner, strict=True))}):
+                yield partner
 
     def dump(self) -> Any:
         """The rows of each side, and how many of the other each row outside has met."""

@@ -34,13 +34,13 @@ class Projection:
         columns = [(f"o{number}", kind) for number, kind in outputs]
         columns += [(f"v{number}", kind) for number, kind in enumerate(values)]
 
-        def of(one: Shown) -> Callable[[Sequence[Row]], Iterable[Any]]:
-            if one.formula is not None:
-                return compiled(one.formula, columns, one.type)
-            place = places[f"o{one.outputs[0]}" if one.outputs else f"v{one.values[0]}"]
+        def of(column: Shown) -> Callable[[Sequence[Row]], Iterable[Any]]:
+            if column.formula is not None:
+                return compiled(column.formula, columns, column.type)
+            place = places[f"o{column.outputs[0]}" if column.outputs else f"v{column.values[0]}"]
             return lambda rows: [row[place] for row in rows]
 
-        self._shown = [of(one) for one in shown]
+        self._shown = [of(column) for column in shown]
         self._holds = None if having is None else compiled(str(having.formula), columns, BOOLEAN)
 
     def __call__(self, rows: Sequence[Row]) -> list[Row | None]:
@@ -54,4 +54,4 @@ class Projection:
         )
         if self._holds is None:
             return list(made)
-        return [row if held else None for row, held in zip(made, self._holds(rows), strict=True)]
+        return [row if passes else None for row, passes in zip(made, self._holds(rows), strict=True)]

@@ -99,9 +99,9 @@ class Sessions(Operator):
         self, key: Row, arrived: Mapping[Row, int], before: list[Row], after: list[Row]
     ) -> list[_Session]:
         """The sessions of a key with rows of which some are taken back: what is kept are rows."""
-        known = self._rows.pop(key, {})
-        before += [self._values(key, session) for session in self._swept((), known)]
-        rows = {row: n for row in {**known, **arrived} if (n := known.get(row, 0) + arrived.get(row, 0))}
+        stored = self._rows.pop(key, {})
+        before += [self._values(key, session) for session in self._swept((), stored)]
+        rows = {row: n for row in {**stored, **arrived} if (n := stored.get(row, 0) + arrived.get(row, 0))}
         sessions = self._swept((), rows)
         after += [self._values(key, session) for session in sessions]
         if rows:
@@ -112,12 +112,12 @@ class Sessions(Operator):
         self, key: Row, arrived: Mapping[Row, int], before: list[Row], after: list[Row]
     ) -> list[_Session]:
         """The sessions of a key with rows that only come."""
-        known_sessions = self._open.get(key, [])
-        near = self._near(known_sessions, arrived)
+        sessions_before = self._open.get(key, [])
+        near = self._near(sessions_before, arrived)
         before += [self._values(key, session) for session in near]
-        others = {id(session) for session in known_sessions}.difference(map(id, near))
-        sessions = self._open[key] = self._swept(known_sessions, arrived)
-        after += [self._values(key, session) for session in sessions if id(session) not in others]
+        unchanged = {id(session) for session in sessions_before}.difference(map(id, near))
+        sessions = self._open[key] = self._swept(sessions_before, arrived)
+        after += [self._values(key, session) for session in sessions if id(session) not in unchanged]
         return sessions
 
     def _near(self, sessions: Sequence[_Session], arrived: Iterable[Row]) -> list[_Session]:
@@ -130,9 +130,9 @@ class Sessions(Operator):
             if low - session.last < self._gap and session.first - high < self._gap
         ]
 
-    def _swept(self, known_sessions: Iterable[_Session], rows: Mapping[Row, int]) -> list[_Session]:
+    def _swept(self, sessions_before: Iterable[_Session], rows: Mapping[Row, int]) -> list[_Session]:
         """Sessions in order of time, of others and of rows."""
-        parts: list[tuple[Any, _Session | None, Row]] = [(item.first, item, ()) for item in known_sessions]
+        parts: list[tuple[Any, _Session | None, Row]] = [(item.first, item, ()) for item in sessions_before]
         parts += [(row[self._time], None, row) for row in rows]
         sessions: list[_Session] = []
         for time, session, row in sorted(parts, key=lambda part: part[0]):
@@ -222,10 +222,10 @@ class Sessions(Operator):
                 list(map(plain, key)),
                 [[s.first, s.last, [item.dump() for item in s.kept]] for s in of_key],
             ]
-            for key, of_key in sorted(self._open.items(), key=lambda one: ordering(one[0]))
+            for key, of_key in sorted(self._open.items(), key=lambda item: ordering(item[0]))
         ]
         rows = [(row, count) for counts in self._rows.values() for row, count in counts.items()]
-        kept = [[*map(plain, row), count] for row, count in sorted(rows, key=lambda one: ordering(one[0]))]
+        kept = [[*map(plain, row), count] for row, count in sorted(rows, key=lambda item: ordering(item[0]))]
         return {"sessions": sessions, "rows": kept, "seen": self._closing.seen}
 
     def load(self, document: Any) -> None:

@@ -291,6 +291,6 @@ class TimedFrames(Operator):
             part = lane.part(key)
             for past, kept in zip(part.pasts, pasts, strict=True):
                 past.load(kept)
-            known = [(decoded(row), count) for *row, count in rows]
-            lane.add(part, self._functions.elements(known, lane.order))
+            counted = [(decoded(row), count) for *row, count in rows]
+            lane.add(part, self._functions.elements(counted, lane.order))
             self._settle(number, key)

@@ -68,7 +68,7 @@ class LastVersions(Operator):
         touched = dict.fromkeys(self._put(row, count) for row, count in tuples.items())
         changes: dict[Row, int] = {}
         for row, count in rows.items():
-            for version, number in self._found(row).items():
+            for version, number in self._joined(row).items():
                 whole = (*row, *version)
                 if self._test(whole):
                     shown = tuple([whole[p] for p in self._operation.shown])
@@ -101,7 +101,7 @@ class LastVersions(Operator):
         if versions.add(moment, shown, count):
             self._stored += len(shown) + 2
 
-    def _found(self, row: Row) -> dict[Row, int]:
+    def _joined(self, row: Row) -> dict[Row, int]:
         """What is joined with a row: tuples of one time, or NULLs where there are none."""
         operation = self._operation
         at, asked = row[operation.left], self._asks(row)

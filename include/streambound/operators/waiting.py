@@ -134,7 +134,7 @@ class NextVersions(Operator):
     def dump(self) -> Any:
         """What it keeps: see ``Operator``."""
         rows = [(row, count) for waiting in self._waiting.values() for row, count in waiting.items()]
-        kept = [[*map(plain, row), count] for row, count in sorted(rows, key=lambda one: ordering(one[0]))]
+        kept = [[*map(plain, row), count] for row, count in sorted(rows, key=lambda pair: ordering(pair[0]))]
         return {"seen": self._seen, "waiting": kept}
 
     def load(self, document: Any) -> None:

@@ -132,7 +132,7 @@ class Shown:
     values: tuple[int, ...] = ()
     plain: bool = True
     # The values that are not shown as they are, and of which different ones can be told all the same.
-    told: tuple[int, ...] = ()
+    distinguishable: tuple[int, ...] = ()
     place: Place = field(compare=False, default=Place(1, 1))
     formula: str | None = None
 
