@@ -78,13 +78,13 @@ def _base_of(selection: Selection, attribute: Term) -> Attribute | None:
 
 def _alike(selection: Selection, join: Join) -> bool:
     """Whether a comparison of one function of two columns holds where these are equal."""
-    one, other = (_function(selection, end) for end in join.attributes)
-    later = [_LATER.fullmatch(text.removeprefix("(").removesuffix(")")) for text in (one, other)]
-    if one == other:
+    left, right = (_function(selection, end) for end in join.attributes)
+    later = [_LATER.fullmatch(text.removeprefix("(").removesuffix(")")) for text in (left, right)]
+    if left == right:
         return join.op in (Op.LE, Op.EQ, Op.GE) and not join.offset
-    if later[1] is not None and f"({later[1][1]})" == one:
+    if later[1] is not None and f"({later[1][1]})" == left:
         return join.op in (Op.LT, Op.LE) and not join.offset
-    return later[0] is not None and f"({later[0][1]})" == other and join.op in (Op.GT, Op.GE)
+    return later[0] is not None and f"({later[0][1]})" == right and join.op in (Op.GT, Op.GE)
 
 
 def _function(selection: Selection, attribute: Attribute) -> str:

@@ -139,10 +139,10 @@ def _is_unquoted(node: yaml.Node, form: re.Pattern[str]) -> bool:
 
 def _expanded(node: yaml.Node, sizes: dict[int, int]) -> int:
     """The values below a node, with those of aliases wherever they are said."""
-    if (known := sizes.get(id(node))) is not None:
-        if not known:
+    if (size := sizes.get(id(node))) is not None:
+        if not size:
             raise _unmade(node, "an alias for what it is itself a part of")
-        return known
+        return size
     sizes[id(node)], nodes = 0, 1
     if isinstance(node, yaml.CollectionNode):
         parts = (
@@ -261,8 +261,8 @@ def catalog_of_text(text: str, source: str) -> Catalog:
 
 def _listing(keys: list[Any]) -> str:
     """The keys of a mapping as a message names them."""
-    told = sorted(key if isinstance(key, str) else shown(key) for key in keys)
-    return f"the keys {', '.join(told)}" if told else "no keys"
+    names = sorted(key if isinstance(key, str) else shown(key) for key in keys)
+    return f"the keys {', '.join(names)}" if names else "no keys"
 
 
 def read_text(path: Path) -> str:
@@ -461,9 +461,11 @@ def _timestamp(name: str, types: dict[str, Type], declared: Any, short: bool) ->
 def _refuse_unknown(name: str, key: str, unknown: list[Any], types: dict[str, Type]) -> None:
     """Refuse names of no column."""
     if unknown:
-        told = ", ".join(c if isinstance(c, str) else shown(c) for c in unknown)
+        listed = ", ".join(c if isinstance(c, str) else shown(c) for c in unknown)
         raise CatalogError(
-            f"stream {name}: {key} names {told}", accepted=", ".join(types), fix=meant(str(unknown[0]), types)
+            f"stream {name}: {key} names {listed}",
+            accepted=", ".join(types),
+            fix=meant(str(unknown[0]), types),
         )
 
 

@@ -87,8 +87,8 @@ def bounds_clock(condition: exp.Expr, stamps: Iterable[tuple[str, str]] | None) 
     if type(condition) not in _ORDERS:
         return False
     columns = list(condition.find_all(exp.Column))
-    others = {(column.table, column.name) for column in columns if column.table != CLOCK.name}
-    return len(columns) == 2 and len(others) == 1 and (stamps is None or others <= set(stamps))
+    bounding = {(column.table, column.name) for column in columns if column.table != CLOCK.name}
+    return len(columns) == 2 and len(bounding) == 1 and (stamps is None or bounding <= set(stamps))
 
 
 def clocked(

@@ -26,7 +26,7 @@ _UNITS = {
 }
 # The days that a number of months may have: of twelve, and of each beside them.
 _MONTHS = {"MONTH": 1, "MON": 1, "QUARTER": 3, "YEAR": 12, "YR": 12}
-_TWELVE, _ONE = (365, 366), (28, 31)
+_YEAR_DAYS, _MONTH_DAYS = (365, 366), (28, 31)
 _SHORT = {
     **{
         "US": "MICROSECOND",
@@ -122,18 +122,16 @@ def plain(condition: exp.Expr, dialect: str, relaxed: list[exp.Expr], negated: b
 def band(left: Sequence[exp.Expr], right: Sequence[exp.Expr], before: int, after: int) -> Iterable[exp.Expr]:
     """That the latest of ``right`` is at most so long before the latest of ``left``, or after it."""
     for node in left:
-        yield _any(
-            [exp.GTE(this=other_node.copy(), expression=_moved(node, -before)) for other_node in right]
-        )
-    for other in right:
-        yield _any([exp.LTE(this=other.copy(), expression=_moved(item, after)) for item in left])
+        yield _any([exp.GTE(this=later.copy(), expression=_moved(node, -before)) for later in right])
+    for later in right:
+        yield _any([exp.LTE(this=later.copy(), expression=_moved(item, after)) for item in left])
 
 
 def _any(parts: Sequence[exp.Expr]) -> exp.Expr:
-    first, *others = parts
-    for node in others:
+    first, *rest = parts
+    for node in rest:
         first = exp.Or(this=first, expression=node)
-    return exp.Paren(this=first) if others else first
+    return exp.Paren(this=first) if rest else first
 
 
 def microseconds(node: exp.Expr) -> int | None:
@@ -143,10 +141,10 @@ def microseconds(node: exp.Expr) -> int | None:
         inner = microseconds(node.this)
         return None if inner is None else -inner
     if isinstance(node, (exp.Add, exp.Sub)):
-        number, other = microseconds(node.this), microseconds(node.expression)
-        if number is None or other is None:
+        left, right = microseconds(node.this), microseconds(node.expression)
+        if left is None or right is None:
             return None
-        return number + other if isinstance(node, exp.Add) else number - other
+        return left + right if isinstance(node, exp.Add) else left - right
     if (
         isinstance(node, exp.Cast)
         and node.to.this == exp.DType.INTERVAL
@@ -170,12 +168,12 @@ def _length(text: str, unit: str | None) -> int | None:
     if match := _CLOCK.fullmatch(text.strip()):
         return _of_clock(match, unit)
     if unit is not None:
-        known = _unit(unit)
+        canonical = _unit(unit)
         try:
             amount = Fraction(text.strip())
         except (ValueError, ZeroDivisionError):
             return None
-        whole = amount * _UNITS[known] if known else Fraction(1, 2)
+        whole = amount * _UNITS[canonical] if canonical else Fraction(1, 2)
         return int(whole) if whole.denominator == 1 and abs(whole) < 10**18 else None
     total, end = 0, 0
     while end < len(text) and (match := _PART.match(text, end)):
@@ -231,8 +229,10 @@ def _placed(made: exp.Expr, node: exp.Expr) -> exp.Expr:
 def _comparison(condition: exp.Expr, dialect: str, relaxed: list[exp.Expr], negated: bool) -> exp.Expr:
     op: type[exp.Expr] = type(condition)
     left, right = condition.this, condition.expression
-    for node, other_node, kind in ((left, right, op), (right, left, _MIRRORED[op])):
-        if (made := _of_number(node, other_node, kind, condition, dialect, relaxed, negated)) is not None:
+    for left_node, right_node, kind in ((left, right, op), (right, left, _MIRRORED[op])):
+        if (
+            made := _of_number(left_node, right_node, kind, condition, dialect, relaxed, negated)
+        ) is not None:
             return _placed(made, condition)
     if _readable(left) and _readable(right):
         return condition
@@ -247,12 +247,12 @@ def _comparison(condition: exp.Expr, dialect: str, relaxed: list[exp.Expr], nega
     if whole.months:
         return _within_months(condition, whole, relaxed, negated)
     if len(whole.plus) == len(whole.minus) == 1 and not (whole.ticks and whole.microseconds):
-        node, other_node = whole.plus[0], whole.minus[0]
-        moved = _moved(other_node, -whole.microseconds)
+        left_node, right_node = whole.plus[0], whole.minus[0]
+        moved = _moved(right_node, -whole.microseconds)
         if whole.ticks:
             kind = exp.Sub if whole.ticks > 0 else exp.Add
-            moved = kind(this=other_node.copy(), expression=exp.Literal.number(abs(whole.ticks)))
-        return _placed(op(this=node.copy(), expression=moved), condition)
+            moved = kind(this=right_node.copy(), expression=exp.Literal.number(abs(whole.ticks)))
+        return _placed(op(this=left_node.copy(), expression=moved), condition)
     return condition
 
 
@@ -279,7 +279,8 @@ def _lengths_of(months: int) -> tuple[int, int]:
     """The least and the greatest length of a number of months."""
     years, rest = divmod(abs(months), 12)
     least, most = (
-        (years * many + rest * each) * _UNITS["DAY"] for many, each in zip(_TWELVE, _ONE, strict=True)
+        (years * many + rest * each) * _UNITS["DAY"]
+        for many, each in zip(_YEAR_DAYS, _MONTH_DAYS, strict=True)
     )
     return (least, most) if months >= 0 else (-most, -least)
 
@@ -366,12 +367,12 @@ def _later(node: exp.Expr) -> _Linear | None:
     """``DATEADD(minute, 5, ts)`` and ``TIMESTAMPADD``."""
     if not isinstance(node, (exp.DateAdd, exp.TimestampAdd, exp.DateSub, exp.TimestampSub)):
         return (
-            _later(known_node)
-            if isinstance(node, exp.Anonymous) and (known_node := _as_difference(node))
+            _later(difference)
+            if isinstance(node, exp.Anonymous) and (difference := _as_difference(node))
             else None
         )
     unit = node.args.get("unit")
-    known_unit = None if unit is None else _unit(unit.name or unit.sql())
+    canonical = None if unit is None else _unit(unit.name or unit.sql())
     amount = _whole(node.expression)
     inner = _linear(node.this)
     sign = -1 if isinstance(node, (exp.DateSub, exp.TimestampSub)) else 1
@@ -379,9 +380,9 @@ def _later(node: exp.Expr) -> _Linear | None:
         return None
     if unit is not None and (name := (unit.name or unit.sql()).upper().removesuffix("S")) in _MONTHS:
         return inner.added(_Linear(months=amount * _MONTHS[name]), sign)
-    if known_unit is None:
+    if canonical is None:
         return None
-    return inner.added(_Linear(microseconds=amount * _UNITS[known_unit]), sign)
+    return inner.added(_Linear(microseconds=amount * _UNITS[canonical]), sign)
 
 
 def _as_difference(node: exp.Anonymous) -> exp.Expr | None:
@@ -411,7 +412,7 @@ def _whole(node: exp.Expr) -> int | None:
 
 
 def _of_number(
-    one: exp.Expr,
+    difference: exp.Expr,
     node: exp.Expr,
     op: type[exp.Expr],
     whole: exp.Expr,
@@ -421,32 +422,32 @@ def _of_number(
 ) -> exp.Expr | None:
     """A difference in units compared with a whole number; None of anything else."""
     number = _whole(node) if isinstance(node, (exp.Literal, exp.Neg, exp.Paren)) else None
-    one = one.unnest()
+    difference = difference.unnest()
     if number is None:
         return None
-    if isinstance(one, exp.Abs):
-        return _absolute(one, number, op, whole, dialect, relaxed, negated)
-    if isinstance(one, exp.Extract) and one.this.name.upper() == "EPOCH":
-        inner = _linear(one.expression)
+    if isinstance(difference, exp.Abs):
+        return _absolute(difference, number, op, whole, dialect, relaxed, negated)
+    if isinstance(difference, exp.Extract) and difference.this.name.upper() == "EPOCH":
+        inner = _linear(difference.expression)
         if inner is None or not len(inner.plus) == len(inner.minus) == 1:
             return None
         return op(
             this=inner.plus[0].copy(), expression=_moved(inner.minus[0], number * 10**6 - inner.microseconds)
         )
-    if isinstance(one, exp.Anonymous):
-        one = _as_difference(one) or one
-    if not isinstance(one, (exp.TimestampDiff, exp.DateDiff, exp.DatetimeDiff)):
+    if isinstance(difference, exp.Anonymous):
+        difference = _as_difference(difference) or difference
+    if not isinstance(difference, (exp.TimestampDiff, exp.DateDiff, exp.DatetimeDiff)):
         return None
-    unit = one.args.get("unit")
+    unit = difference.args.get("unit")
     name = "" if unit is None else (unit.name or unit.sql()).upper()
-    known, months = _unit(name), _MONTHS.get(name.removesuffix("S"), 0)
-    later, earlier = (_linear(_moment(side)) for side in (one.this, one.expression))
-    if not (known or months) or later is None or earlier is None:
+    canonical, months = _unit(name), _MONTHS.get(name.removesuffix("S"), 0)
+    later, earlier = (_linear(_moment(side)) for side in (difference.this, difference.expression))
+    if not (canonical or months) or later is None or earlier is None:
         return None
     distance = later.added(earlier, -1)
     if not len(distance.plus) == len(distance.minus) == 1 or distance.months or (months and negated):
         return None
-    boundaries = isinstance(one, exp.DateDiff) and dialect in _BOUNDARIES
+    boundaries = isinstance(difference, exp.DateDiff) and dialect in _BOUNDARIES
     distances = _distances(number, op, boundaries)
     if distances is None:
         return None
@@ -454,7 +455,7 @@ def _of_number(
         relaxed.append(whole)
     made = []
     for kind, units in distances:
-        low, high = _lengths_of(units * months) if known is None else (units * _UNITS[known],) * 2
+        low, high = _lengths_of(units * months) if canonical is None else (units * _UNITS[canonical],) * 2
         length = (high if kind in (exp.LT, exp.LTE) else low) - distance.microseconds
         made.append(kind(this=distance.plus[0].copy(), expression=_moved(distance.minus[0], length)))
     return _all(made)
@@ -521,7 +522,7 @@ def _near(condition: exp.Anonymous) -> exp.Expr:
 
 
 def _all(parts: Sequence[exp.Expr]) -> exp.Expr:
-    first, *others = parts
-    for node in others:
+    first, *rest = parts
+    for node in rest:
         first = exp.And(this=first, expression=node)
-    return exp.Paren(this=first) if others else first
+    return exp.Paren(this=first) if rest else first

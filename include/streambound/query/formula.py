@@ -120,13 +120,13 @@ def holds(formula: Formula, true: Callable[[Atom], bool]) -> bool:
     return true(formula)
 
 
-def assumed(formula: Formula, known: Callable[[Atom], bool | None]) -> Formula:
+def assumed(formula: Formula, truth_of: Callable[[Atom], bool | None]) -> Formula:
     """The formula that is left where the truth of some atoms is known (None: not known)."""
     if isinstance(formula, AllOf):
-        return all_of(assumed(part, known) for part in formula.parts)
+        return all_of(assumed(part, truth_of) for part in formula.parts)
     if isinstance(formula, AnyOf):
-        return any_of(assumed(part, known) for part in formula.parts)
-    truth = known(formula)
+        return any_of(assumed(part, truth_of) for part in formula.parts)
+    truth = truth_of(formula)
     return formula if truth is None else ALWAYS if truth else NOWHERE
 
 

@@ -50,9 +50,9 @@ def history_of(stream: str, body: Any) -> History | None:
 
 
 def _table(stream: str, body: Mapping[str, Any], key: str | None) -> History:
-    if others := sorted(set(body) & {"path", "format"}):
+    if excluded := sorted(set(body) & {"path", "format"}):
         raise CatalogError(
-            f"stream {stream}: its history has a table and also {', '.join(others)}",
+            f"stream {stream}: its history has a table and also {', '.join(excluded)}",
             accepted="either path, with a format or nothing, or table",
         )
     table = body["table"]

@@ -241,16 +241,16 @@ class Relation:
         Raises:
             UnsupportedError: of one name they are computed differently, as in different dialects.
         """
-        known = {column.name: column for column in self.columns}
+        by_name = {column.name: column for column in self.columns}
         for column in relation.computed:
-            mine = known.setdefault(column.name, column)
+            mine = by_name.setdefault(column.name, column)
             if (mine.formula, mine.type) != (column.formula, column.type):
                 both = f"{mine.formula} in one query and {column.formula} in another"
                 raise UnsupportedError(
                     f"{self.name}.{column.name} is {both}",
                     fix="evaluate queries of different dialects apart",
                 )
-        return self if len(known) == len(self.columns) else replace(self, columns=tuple(known.values()))
+        return self if len(by_name) == len(self.columns) else replace(self, columns=tuple(by_name.values()))
 
     def stored(self, names: Iterable[str]) -> tuple[str, ...]:
         """The columns of its rows that some columns are, or are computed from; each once."""

@@ -107,9 +107,9 @@ def _of_sum(polynomial: Polynomial | None, kind: Callable[[int], Type], kinds: l
     )
     scale = 0
     for factor, factors in terms:
-        if any(one.family is not Family.NUMBER or one.step is None for one in factors):
+        if any(kind.family is not Family.NUMBER or kind.step is None for kind in factors):
             return _DOUBLE
-        step = Fraction(1, factor.denominator) * prod((one.step or 1 for one in factors), start=Fraction(1))
+        step = Fraction(1, factor.denominator) * prod((kind.step or 1 for kind in factors), start=Fraction(1))
         digits = next((n for n in range(DIGITS + 1) if (step * 10**n).denominator == 1), None)
         if digits is None:
             return _DOUBLE

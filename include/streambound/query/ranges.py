@@ -206,17 +206,17 @@ def _arithmetic(node: exp.Expr, left: Range, right: Range) -> Range:
     return _numbers(min(corners), max(corners), values, left, right)
 
 
-def _remainder(one: Range, by: Range, signed: bool) -> Range:
+def _remainder(dividend: Range, by: Range, signed: bool) -> Range:
     """The sign is that of what is divided, in each of the dialects; PMOD's is that of the divisor."""
-    nullable = one.nullable or by.nullable or by.values is None or 0 in by.values
+    nullable = dividend.nullable or by.nullable or by.values is None or 0 in by.values
     if by.values is None or len(by.values) != 1 or by.values == (0,) or not isinstance(by.values[0], int):
-        return Range(nullable=nullable, whole=one.whole and by.whole)
+        return Range(nullable=nullable, whole=dividend.whole and by.whole)
     divisor = abs(by.values[0])
-    if not one.whole:
+    if not dividend.whole:
         # The remainder of NaN is NaN, which is beyond all bounds.
         return Range(nullable=nullable)
-    below = 0 if not signed or (one.low is not None and one.low >= 0) else 1 - divisor
-    above = 0 if signed and one.high is not None and one.high <= 0 else divisor - 1
+    below = 0 if not signed or (dividend.low is not None and dividend.low >= 0) else 1 - divisor
+    above = 0 if signed and dividend.high is not None and dividend.high <= 0 else divisor - 1
     if not signed and by.values[0] < 0:
         below, above = 1 - divisor, divisor - 1
     return Range(below, above, None, True, nullable)
@@ -228,11 +228,11 @@ def _case(node: exp.Expr, of: Callable[[exp.Expr], Range]) -> Range:
     else:
         branches = [*(item.args.get("true") for item in node.args.get("ifs") or []), node.args.get("default")]
     missing = branches[-1] is None or isinstance(branches[-1], exp.Null)
-    known = [b for b in branches if b is not None and not isinstance(b, exp.Null)]
+    values = [b for b in branches if b is not None and not isinstance(b, exp.Null)]
     missing = missing or any(isinstance(b, exp.Null) for b in branches)
-    if not known:
+    if not values:
         return ANYTHING
-    parts = [of(branch) for branch in known]
+    parts = [of(branch) for branch in values]
     return _union(parts, missing or any(part.nullable for part in parts))
 
 

@@ -52,8 +52,8 @@ class Ring:
 
     def put(self, weights: MutableMapping[Key, Weight], key: Key, weight: Weight) -> None:
         """Add a weight to that of a key."""
-        held = weights.get(key)
-        weights[key] = weight if held is None else self.add(held, weight)
+        before = weights.get(key)
+        weights[key] = weight if before is None else self.add(before, weight)
 
     def total(self, weighted: Iterable[tuple[Key, Weight]]) -> dict[Key, Weight]:
         """The weight of each key: all that is given for it, added up."""
@@ -63,12 +63,12 @@ class Ring:
         return weights
 
 
-def _either(number: Weight, other: Weight) -> Weight:
-    return 1 if number or other else 0
+def _either(left: Weight, right: Weight) -> Weight:
+    return 1 if left or right else 0
 
 
-def _both(number: Weight, other: Weight) -> Weight:
-    return 1 if number and other else 0
+def _both(left: Weight, right: Weight) -> Weight:
+    return 1 if left and right else 0
 
 
 # A row holds as often as it has matches (SELECT), or it holds at all (DISTINCT, UNION), where not 0 is true.

@@ -178,8 +178,8 @@ class Scope:
             raise QueryError(
                 f"{name} is not a unit of time",
                 place=place_of(unit, self.sql),
-                accepted=", ".join(f"{known}S" for known in MICROSECONDS),
-                fix=meant(name, (form for known in MICROSECONDS for form in (known, f"{known}S"))),
+                accepted=", ".join(f"{unit}S" for unit in MICROSECONDS),
+                fix=meant(name, (form for unit in MICROSECONDS for form in (unit, f"{unit}S"))),
             )
 
     def _ticks(self, node: exp.Expr) -> int | None:
@@ -216,13 +216,13 @@ class Scope:
             if column.name.lower() == node.name.lower()
         ]
         if not attributes:
-            known = sorted(c.name for o in owners for c in o.relation.columns)
+            columns = sorted(c.name for o in owners for c in o.relation.columns)
             whose = (
                 f"{owners[0].relation.name} has no column" if node.table else "no stream in FROM has a column"
             )
-            likely = known if node.table else [*known, *_WORDS]
+            likely = columns if node.table else [*columns, *_WORDS]
             fix = meant(node.name, likely)
-            raise unknown_column(f"{whose} {node.name}", node.name, place, known, fix)
+            raise unknown_column(f"{whose} {node.name}", node.name, place, columns, fix)
         if len(attributes) > 1:
             raise QueryError(
                 f"the column {node.name} is ambiguous",
@@ -240,13 +240,13 @@ class Scope:
             if alias.upper() == FILES:
                 what = f"the pseudo-column {FILES}"
                 raise named(what, f"{what} is not supported yet", place)
-            known = [o.alias for o in self.occurrences]
+            aliases = [o.alias for o in self.occurrences]
             renamed = [o.alias for o in self.occurrences if o.relation.name.lower() == alias.lower()]
             raise QueryError(
                 f"unknown stream or alias {alias}",
                 place=place,
-                accepted=", ".join(known),
-                fix=f"write {renamed[0]}, as FROM calls it" if renamed else meant(alias, known),
+                accepted=", ".join(aliases),
+                fix=f"write {renamed[0]}, as FROM calls it" if renamed else meant(alias, aliases),
             )
         return owners
 

@@ -60,10 +60,10 @@ def live_of(
         options=_options(f"stream {stream}: options of live", described.get("options")),
         value=_payload(stream, described.get("value")),
         columns=_columns(stream, described.get("columns"), types),
-        epoch=_one_of(stream, "epoch", described.get("epoch"), EPOCHS),
+        epoch=_choice_of(stream, "epoch", described.get("epoch"), EPOCHS),
         lateness=_lateness(stream, described.get("lateness", allowed), timestamp, types),
-        late=_one_of(stream, "late", described.get("late"), (REFUSE, DROP)) or REFUSE,
-        malformed=_one_of(stream, "malformed", described.get("malformed"), (REFUSE, DROP)) or REFUSE,
+        late=_choice_of(stream, "late", described.get("late"), (REFUSE, DROP)) or REFUSE,
+        malformed=_choice_of(stream, "malformed", described.get("malformed"), (REFUSE, DROP)) or REFUSE,
     )
 
 
@@ -87,9 +87,9 @@ def _options(where: str, body: Any) -> tuple[tuple[str, str], ...]:
     options = []
     for name, value in body.items():
         if not isinstance(name, str) or not isinstance(value, (str, int, float)):
-            told = shown(name) if not isinstance(name, str) else f"{name} with {shown(value)}"
+            option = shown(name) if not isinstance(name, str) else f"{name} with {shown(value)}"
             raise CatalogError(
-                f"{where}: found {told}", accepted="names with a text, a number, true or false"
+                f"{where}: found {option}", accepted="names with a text, a number, true or false"
             )
         options.append((name, str(value).lower() if isinstance(value, bool) else str(value)))
     return tuple(options)
@@ -136,7 +136,7 @@ def _columns(stream: str, body: Any, types: Mapping[str, Type]) -> tuple[tuple[s
     return tuple(columns.items())
 
 
-def _one_of(stream: str, key: str, value: Any, accepted: Collection[str]) -> str | None:
+def _choice_of(stream: str, key: str, value: Any, accepted: Collection[str]) -> str | None:
     if value is not None and value not in accepted:
         raise CatalogError(
             f"stream {stream}: {key} of live is {shown(value)}",

@@ -142,7 +142,7 @@ class Block:
         """Name and type of each answer column; the types are those of the first selection."""
         shown = self.selections[0].shown if self.then is None else self.then.shown
         if self.then is not None or shown:
-            return tuple((one.name, one.type) for one in shown)
+            return tuple((column.name, column.type) for column in shown)
         return self.selections[0].base.outputs
 
     @property
@@ -219,8 +219,8 @@ class Statement:
         """
         relations: dict[str, Relation] = {}
         for relation in (o.relation for o in self.occurrences if o.relation != CLOCK):
-            for one in (relation,) if relation.fed is None else relation.fed.scanned:
-                relations[one.name] = relations[one.name].with_computed(one) if one.name in relations else one
+            for r in (relation,) if relation.fed is None else relation.fed.scanned:
+                relations[r.name] = relations[r.name].with_computed(r) if r.name in relations else r
         return tuple(relations.values())
 
     @property

@@ -152,8 +152,8 @@ def syntax_error(
 
 def _stopped(stream: Sequence[Token], error: ParseError) -> int:
     """The token where the parser stopped; the last one if it told none."""
-    told = (error.errors or [{}])[0]
-    where = told.get("line"), told.get("col")
+    report = (error.errors or [{}])[0]
+    where = report.get("line"), report.get("col")
     return next((i for i, token in enumerate(stream) if (token.line, token.col) == where), len(stream) - 1)
 
 

@@ -96,8 +96,8 @@ def fix_of(text: str) -> str:
         return _FIXES["timestamp_ns"]
     if _DECIMAL.fullmatch(name):
         return f"write decimal(p,s) with p from 1 to {MOST_DIGITS} and s from 0 to p"
-    if known := [fix for names, fix in _FIXES.items() if name in names.split()]:
-        return known[0]
+    if fixes := [fix for names, fix in _FIXES.items() if name in names.split()]:
+        return fixes[0]
     near = alike(name, _NAMES, 0.8)
     return f"write {_NAMES[near[0]]}" if near else _ELSE
 
@@ -120,6 +120,6 @@ def type_named(written: str) -> str:
         return text
     if _ANY_MOMENT.fullmatch(text):
         return "timestamp"
-    if (known := _MEANT.get(text.lower())) is not None:
-        return known
+    if (meant := _MEANT.get(text.lower())) is not None:
+        return meant
     return text if nested(text) else f"object({text})"

@@ -300,8 +300,8 @@ def _written(node: exp.TimeToStr) -> tuple[exp.Expr, int] | None:
 
 
 def _parts_in_order(
-    stamp: exp.Expr, letters: list[str], known: tuple[str, ...]
+    stamp: exp.Expr, letters: list[str], expected: tuple[str, ...]
 ) -> tuple[exp.Expr, int] | None:
-    if not letters or tuple(letters) != known[: len(letters)]:
+    if not letters or tuple(letters) != expected[: len(letters)]:
         return None
     return stamp, _UNITS[_FINEST[len(letters) - 1]]

@@ -49,19 +49,19 @@ def _sum(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:
         left, right = right, left
     if isinstance(right, exp.Interval):
         return moved_by(of(left), right, kind)
-    typed, other_typed = of(left), of(right)
-    if kind is exp.Sub and typed.family is other_typed.family and typed.type in (TIMESTAMP, DATE):
-        if typed.type == DATE == other_typed.type:
+    mine, theirs = of(left), of(right)
+    if kind is exp.Sub and mine.family is theirs.family and mine.type in (TIMESTAMP, DATE):
+        if mine.type == DATE == theirs.type:
             # Days in some dialects, and an interval in others.
             return None
-        return Typed(binary(kind, as_micros(typed), as_micros(other_typed)), LENGTH)
-    if kind is exp.Add and typed.type == LENGTH and other_typed.type == TIMESTAMP:
-        typed, other_typed = other_typed, typed
-    if typed.type == TIMESTAMP and other_typed.type == LENGTH:
-        return Typed(as_moment(binary(kind, as_micros(typed), other_typed.node)), TIMESTAMP)
-    if typed.type == LENGTH == other_typed.type:
-        return Typed(binary(kind, typed.node, other_typed.node), LENGTH)
-    return _arithmetic(kind, typed, other_typed)
+        return Typed(binary(kind, as_micros(mine), as_micros(theirs)), LENGTH)
+    if kind is exp.Add and mine.type == LENGTH and theirs.type == TIMESTAMP:
+        mine, theirs = theirs, mine
+    if mine.type == TIMESTAMP and theirs.type == LENGTH:
+        return Typed(as_moment(binary(kind, as_micros(mine), theirs.node)), TIMESTAMP)
+    if mine.type == LENGTH == theirs.type:
+        return Typed(binary(kind, mine.node, theirs.node), LENGTH)
+    return _arithmetic(kind, mine, theirs)
 
 
 def _arithmetic(kind: type[exp.Binary], left: Typed, right: Typed) -> Typed | None:
@@ -90,10 +90,10 @@ def _product(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:
 
 
 def _quotient(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:
-    typed, other_typed = of(node.this), of(node.expression)
-    if not all(side.number or side.null for side in (typed, other_typed)):
+    numerator, denominator = of(node.this), of(node.expression)
+    if not all(side.number or side.null for side in (numerator, denominator)):
         return None
-    left, right = cast(typed.node, "DOUBLE"), cast(other_typed.node, "DOUBLE")
+    left, right = cast(numerator.node, "DOUBLE"), cast(denominator.node, "DOUBLE")
     zero = exp.EQ(this=right.copy(), expression=cast(numeral(0), "DOUBLE"))
     return Typed(case_when(zero, exp.Null(), binary(exp.Div, left, right)), DOUBLE)
 

@@ -16,7 +16,7 @@ from streambound.query.computing.typed import (
     call,
     case_when,
     cast,
-    of_one_type,
+    of_common_type,
 )
 
 _COMPARED: tuple[type[exp.Binary], ...] = (exp.LT, exp.LTE, exp.GT, exp.GTE, exp.EQ, exp.NEQ)
@@ -60,11 +60,11 @@ def _is(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:
 def _in(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:
     if node.args.get("query") or not node.expressions or node.args.get("unnest") or node.args.get("field"):
         return None
-    same = of_one_type([of(node.this), *map(of, node.expressions)])
+    same = of_common_type([of(node.this), *map(of, node.expressions)])
     if same is None:
         return None
-    first, *others = (part.node.copy() for part in same)
-    return Typed(exp.Paren(this=exp.In(this=first, expressions=others)), BOOLEAN)
+    first, *rest = (part.node.copy() for part in same)
+    return Typed(exp.Paren(this=exp.In(this=first, expressions=rest)), BOOLEAN)
 
 
 def _between(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:
@@ -90,7 +90,7 @@ def _case(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:
         conditions.append(cast(condition.node, "BOOLEAN"))
         values.append(of(left.args["true"]))
     right = node.args.get("default") if isinstance(node, exp.Case) else node.args.get("false")
-    same = of_one_type([*values, Typed(exp.Null(), NULL) if right is None else of(right)])
+    same = of_common_type([*values, Typed(exp.Null(), NULL) if right is None else of(right)])
     if same is None:
         return None
     made = exp.case()
@@ -100,7 +100,7 @@ def _case(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:
 
 
 def _coalesce(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:
-    same = of_one_type([of(part) for part in (node.this, *node.expressions)])
+    same = of_common_type([of(part) for part in (node.this, *node.expressions)])
     return None if same is None else Typed(call("COALESCE", *(p.node for p in same)), same[0].type)
 
 

@@ -47,7 +47,7 @@ def _strings(name: str, result: Type) -> Callable[[exp.Expr, Translation, Column
             return None
         if isinstance(node, exp.Trim) and len(given) > 1:
             return None
-        parts = [of(one) for one in given]
+        parts = [of(argument) for argument in given]
         if not all(part.type == STRING or part.null for part in parts):
             return None
         made = call(name, *(cast(part.node, "VARCHAR") for part in parts))
@@ -73,8 +73,8 @@ def _concatenated(node: exp.Expr, of: Translation, columns: Columns) -> Typed | 
     texts = [text_of(part) for part in parts]
     if not texts or any(text is None for text in texts):
         return None
-    made, *others = (text for text in texts if text is not None)
-    for right in others:
+    made, *rest = (text for text in texts if text is not None)
+    for right in rest:
         made = binary(exp.DPipe, made, right)
     return Typed(made, STRING)
 
@@ -112,7 +112,7 @@ def _left_or_right(node: exp.Expr, of: Translation, columns: Columns) -> Typed |
 
 def _replaced(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:
     given = [node.this, node.expression, node.args.get("replacement")]
-    parts = [of(one) for one in given if one is not None]
+    parts = [of(argument) for argument in given if argument is not None]
     if len(parts) < 3 or any(part.type != STRING for part in parts):
         return None
     return Typed(call("REPLACE", *(part.node for part in parts)), STRING)

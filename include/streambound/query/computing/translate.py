@@ -65,13 +65,13 @@ def formula_of(
     names = {column.name: kinds(column.name) for column in made.find_all(exp.Column)}
     if None in names.values():
         raise NotComputed(node)
-    known = {name: kind for name, kind in names.items() if kind is not None}
+    typed = {name: kind for name, kind in names.items() if kind is not None}
     try:
-        expected = result or type_of(text, known)
+        expected = result or type_of(text, typed)
         if expected is None:
             raise NotComputed(node)
         expression(
-            text, {name: (exp.column(name, quoted=True), kind) for name, kind in known.items()}, expected
+            text, {name: (exp.column(name, quoted=True), kind) for name, kind in typed.items()}, expected
         )
     except (SqlglotError, RecursionError):
         raise NotComputed(node) from None
@@ -104,8 +104,8 @@ def type_of(formula: str, kinds: Mapping[str, Type]) -> Type | None:
     Raises:
         NotComputed: it has what is not computed.
     """
-    known = {name: (exp.column(name, quoted=True), kind) for name, kind in kinds.items()}
-    computed = _translated(parse_one(formula, dialect="spark"), known).type
+    typed = {name: (exp.column(name, quoted=True), kind) for name, kind in kinds.items()}
+    computed = _translated(parse_one(formula, dialect="spark"), typed).type
     return None if computed in (NULL, LENGTH) else computed
 
 

@@ -115,33 +115,32 @@ def as_moment(micros: exp.Expr) -> exp.Expr:
     return call("MAKE_TIMESTAMP", cast(micros, "BIGINT"))
 
 
-def alike(typed: Typed, other_typed: Typed) -> tuple[Typed, Typed] | None:
+def alike(mine: Typed, theirs: Typed) -> tuple[Typed, Typed] | None:
     """Two values as those of one type; None if there is none that all dialects agree on."""
-    for left, right in ((typed, other_typed), (other_typed, typed)):
+    for left, right in ((mine, theirs), (theirs, mine)):
         literal = isinstance(left.node, exp.Literal) and left.node.is_string
         if literal and right.type in (DATE, TIMESTAMP):
             cast_literal = typed_literal(left.node.name, right.type)
             if cast_literal is None:
                 return None
-            return (cast_literal, right) if left is typed else (right, cast_literal)
-    if typed.null:
-        return Typed(cast(exp.Null(), engine_type(other_typed.type)), other_typed.type), other_typed
-    if other_typed.null:
-        return typed, Typed(cast(exp.Null(), engine_type(typed.type)), typed.type)
-    if {typed.type, other_typed.type} == {DATE, TIMESTAMP}:
+            return (cast_literal, right) if left is mine else (right, cast_literal)
+    if mine.null:
+        return Typed(cast(exp.Null(), engine_type(theirs.type)), theirs.type), theirs
+    if theirs.null:
+        return mine, Typed(cast(exp.Null(), engine_type(mine.type)), mine.type)
+    if {mine.type, theirs.type} == {DATE, TIMESTAMP}:
         sides = [
-            s if s.type == TIMESTAMP else Typed(cast(s.node, "TIMESTAMP"), TIMESTAMP)
-            for s in (typed, other_typed)
+            s if s.type == TIMESTAMP else Typed(cast(s.node, "TIMESTAMP"), TIMESTAMP) for s in (mine, theirs)
         ]
         return sides[0], sides[1]
-    if typed.family is not other_typed.family:
+    if mine.family is not theirs.family:
         return None
-    if typed.number and typed.type != other_typed.type:
-        dense = typed.type.step is None or other_typed.type.step is None
-        kind = DOUBLE if dense else decimal_type(max(scale_of(typed.type), scale_of(other_typed.type)))
-        sides = [Typed(cast(side.node, engine_type(kind)), kind) for side in (typed, other_typed)]
+    if mine.number and mine.type != theirs.type:
+        dense = mine.type.step is None or theirs.type.step is None
+        kind = DOUBLE if dense else decimal_type(max(scale_of(mine.type), scale_of(theirs.type)))
+        sides = [Typed(cast(side.node, engine_type(kind)), kind) for side in (mine, theirs)]
         return sides[0], sides[1]
-    return typed, other_typed
+    return mine, theirs
 
 
 def typed_literal(text: str, kind: Type) -> Typed | None:
@@ -154,7 +153,7 @@ def typed_literal(text: str, kind: Type) -> Typed | None:
     return Typed(as_moment(numeral(int(value or 0))), TIMESTAMP)
 
 
-def of_one_type(parts: list[Typed]) -> list[Typed] | None:
+def of_common_type(parts: list[Typed]) -> list[Typed] | None:
     """Values as those of one type."""
     kind = parts[0]
     for part in parts[1:]:

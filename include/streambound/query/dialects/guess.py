@@ -67,12 +67,12 @@ def language(dialect: str) -> Language:
     Raises:
         QueryError: there is none.
     """
-    known_language = LANGUAGES.get(str(dialect).strip().lower())
-    if known_language is None:
+    named = LANGUAGES.get(str(dialect).strip().lower())
+    if named is None:
         raise QueryError(
             f"the dialect is {dialect}", accepted=", ".join(LANGUAGES), fix=meant(str(dialect), LANGUAGES)
         )
-    return known_language
+    return named
 
 
 def language_of(

@@ -204,7 +204,7 @@ def _product(node: exp.Expr, owner: Owner) -> list[Monomial] | None:
         left, right = polynomial(node.this, owner), polynomial(node.expression, owner)
         if left is None or right is None:
             return None
-        return [(a * b, (*nodes, *other_nodes)) for a, nodes in left for b, other_nodes in right]
+        return [(a * b, (*left_nodes, *right_nodes)) for a, left_nodes in left for b, right_nodes in right]
     if isinstance(node, exp.Cast) and node.to.this in exp.DataType.NUMERIC_TYPES:
         terms = polynomial(node.this, owner)
         return None if terms is None else list(terms)

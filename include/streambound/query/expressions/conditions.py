@@ -13,7 +13,7 @@ from streambound.errors import QueryError, UnsupportedError, alike, meant
 from streambound.query.column_types import Family
 from streambound.query.dialects.grammar import span_of
 from streambound.query.expressions.derived import Expressions
-from streambound.query.expressions.exactness import HELD, beside, dense, exactly, in_doubles
+from streambound.query.expressions.exactness import COMPARABLE, beside, dense, exactly, in_doubles
 from streambound.query.expressions.linear import Sum, expression, linear
 from streambound.query.formula import ALWAYS, Formula, all_of, any_of, false
 from streambound.query.model import (
@@ -194,10 +194,10 @@ def _as_values_alike(node: exp.Binary, scope: Expressions, alike: bool) -> Formu
     both = exp.And(this=null(left), expression=null(right))
     plain: exp.Expr = exp.Or(this=exp.EQ(this=left.copy(), expression=right.copy()), expression=both)
     if not alike:
-        one = exp.And(this=exp.Not(this=null(left)), expression=null(right))
-        other = exp.And(this=null(left), expression=exp.Not(this=null(right)))
+        right_null = exp.And(this=exp.Not(this=null(left)), expression=null(right))
+        left_null = exp.And(this=null(left), expression=exp.Not(this=null(right)))
         unlike = exp.NEQ(this=left.copy(), expression=right.copy())
-        plain = exp.Or(this=unlike, expression=exp.Or(this=one, expression=other))
+        plain = exp.Or(this=unlike, expression=exp.Or(this=right_null, expression=left_null))
     if (span := span_of(node)) is not None:
         for part in plain.walk():
             part.meta.setdefault("span", span)
@@ -294,9 +294,9 @@ def _compared(op: Op, first: Attribute, second: Attribute, whole: exp.Expr, scop
     """A comparison of derived columns of two tuples."""
     first, second = _as_values(first, second, scope)
     if scope.type_of(first).family is not scope.type_of(second).family:
-        one, other = (scope.type_of(a).family.value for a in (first, second))
+        left, right = (scope.type_of(a).family.value for a in (first, second))
         raise UnsupportedError(
-            f"a comparison of {first} (a {one}) with {second} (a {other}) is not supported yet",
+            f"a comparison of {first} (a {left}) with {second} (a {right}) is not supported yet",
             place=place_of(whole, scope.sql),
         )
     return Join(first, op, second, place_of(whole, scope.sql))
@@ -304,9 +304,9 @@ def _compared(op: Op, first: Attribute, second: Attribute, whole: exp.Expr, scop
 
 def _within(op: Op, left: exp.Expr, right: exp.Expr, whole: exp.Expr, scope: Expressions) -> Formula:
     """A comparison within one tuple: with a constant a filter on a column, else a boolean column."""
-    for node, other_node, kind in ((left, right, op), (right, left, op.mirrored)):
-        constant = scope.constant(_folded_number(other_node))
-        if constant is None or scope.attributes(other_node):
+    for node, bound, kind in ((left, right, op), (right, left, op.mirrored)):
+        constant = scope.constant(_folded_number(bound))
+        if constant is None or scope.attributes(bound):
             continue
         subject = scope.typed(node, None if constant.value is None else constant.type.family)
         assert isinstance(subject, Attribute)
@@ -315,7 +315,7 @@ def _within(op: Op, left: exp.Expr, right: exp.Expr, whole: exp.Expr, scope: Exp
         family = scope.type_of(subject).family
         moment = family in (Family.DATE, Family.TIMESTAMP) and constant.type.family is Family.STRING
         if family is constant.type.family or moment:
-            made = _beside(subject, constant, other_node, scope)
+            made = _beside(subject, constant, bound, scope)
             return Filter(subject, kind, made, place_of(whole, scope.sql))
         break
     attribute, value = scope.holds(op, left, right)
@@ -335,9 +335,9 @@ def _of_sum(op: Op, summed: Sum, owners: list[str], whole: exp.Expr, scope: Expr
             return None
         apart.setdefault(of.pop(), []).append((node, factor))
     if len(apart) == 1:
-        ((node, factor), *others) = next(iter(apart.values()))
+        ((node, factor), *rest) = next(iter(apart.values()))
         column = scope.term(node) if isinstance(node, exp.Column) else None
-        if others or not isinstance(column, Attribute) or not _stepped(column, scope) or summed.timed:
+        if rest or not isinstance(column, Attribute) or not _stepped(column, scope) or summed.timed:
             return None
         value = -summed.constant / factor
         kind = op if factor > 0 else op.mirrored
@@ -439,15 +439,15 @@ def _refuse_inexact(terms: Sequence[Term], whole: exp.Expr, scope: Expressions) 
         raise QueryError(
             f"Spark SQL rounds {' or '.join(said)} to compare them: together they have too many digits",
             place=place,
-            accepted=HELD,
+            accepted=COMPARABLE,
             fix="declare fewer digits in the stream catalog, or write a number with fewer",
         )
-    term = next(t for t, held in columns.items() if not in_doubles(held))
+    term = next(t for t, kind in columns.items() if not in_doubles(kind))
     kind = columns[term].type.name
     raise QueryError(
         f"Spark SQL compares {' and '.join(said)} as doubles, and not every {kind} is one",
         place=place,
-        accepted=HELD,
+        accepted=COMPARABLE,
         fix=_fix(term, kind, scope),
     )
 
@@ -496,41 +496,40 @@ def _by_promise(
     are decided within n, so verdicts are the same. Second times that are equal are columns that are, and
     their timestamps are near each other.
     """
-    (attribute, before), (other_attribute, after) = left, right
+    (attribute, before), (partner, after) = left, right
     if (
-        not (isinstance(attribute, Attribute) and isinstance(other_attribute, Attribute))
-        or attribute.occurrence == other_attribute.occurrence
+        not (isinstance(attribute, Attribute) and isinstance(partner, Attribute))
+        or attribute.occurrence == partner.occurrence
     ):
         return None
-    lengths = [scope.column(a).within for a in (attribute, other_attribute)]
-    stamps = [scope.owner(a).relation.timestamp for a in (attribute, other_attribute)]
+    lengths = [scope.column(a).within for a in (attribute, partner)]
+    stamps = [scope.owner(a).relation.timestamp for a in (attribute, partner)]
     timed = [
-        scope.is_timestamp(a) or n is not None
-        for a, n in zip((attribute, other_attribute), lengths, strict=True)
+        scope.is_timestamp(a) or n is not None for a, n in zip((attribute, partner), lengths, strict=True)
     ]
     if lengths == [None, None] or not all(timed) or stamps[0] is None or stamps[1] is None:
         return None
     both = None not in lengths
     if op is Op.NE or (op is Op.EQ and not both):
         raise UnsupportedError(
-            f"{attribute} is compared with {other_attribute}, a second time, by {op.value}",
+            f"{attribute} is compared with {partner}, a second time, by {op.value}",
             place=place_of(whole, scope.sql),
             accepted="<, <=, > and >=, and BETWEEN: what is promised of it decides these",
         )
     first, second = (
         Attribute(attribute.occurrence, stamps[0]),
-        Attribute(other_attribute.occurrence, stamps[1]),
+        Attribute(partner.occurrence, stamps[1]),
     )
     least, most = (before, after), [by + (n or 0) for by, n in zip((before, after), lengths, strict=True)]
     upward = _shifted(Op.LE, (first, least[0]), (second, most[1]), whole, scope)
     if op is Op.EQ:
         downward = _shifted(Op.GE, (first, most[0]), (second, least[1]), whole, scope)
-        return all_of([Join(attribute, op, other_attribute, place_of(whole, scope.sql)), upward, downward])
+        return all_of([Join(attribute, op, partner, place_of(whole, scope.sql)), upward, downward])
     early = op in (Op.LT, Op.LE)
     ends = ((first, least[0]), (second, most[1])) if early else ((first, most[0]), (second, least[1]))
     made = _shifted(op, *ends, whole, scope)
     assert isinstance(made, Join)
-    below = ((attribute.occurrence, not early), (other_attribute.occurrence, early))
+    below = ((attribute.occurrence, not early), (partner.occurrence, early))
     return replace(made, follows=tuple(b for b, n in zip(below, lengths, strict=True) if n is not None))
 
 
@@ -552,10 +551,10 @@ def _folded(op: Op, first: Constant, second: Constant, whole: exp.Expr, scope: E
         return _decided(False, whole, scope)
     if first.type.family is not second.type.family:
         second = scope.coerce(second, first.type, whole)
-    one, other = first.value, second.value
+    left, right = first.value, second.value
     if DOUBLE in (first.type, second.type):
-        one, other = scope.as_double(first, whole).value, scope.as_double(second, whole).value
-    return _decided(op.holds(one, other), whole, scope)
+        left, right = scope.as_double(first, whole).value, scope.as_double(second, whole).value
+    return _decided(op.holds(left, right), whole, scope)
 
 
 def _membership(node: exp.In, scope: Expressions, positive: bool) -> Formula:
@@ -584,14 +583,14 @@ def _membership(node: exp.In, scope: Expressions, positive: bool) -> Formula:
         _beside(subject, term, item, scope) for term, item in zip(constants, node.expressions, strict=True)
     )
     _refuse_mismatch(subject, values[0], node, scope)
-    known_constants = tuple(dict.fromkeys(value for value in values if value.value is not None))
-    if not known_constants or (not positive and any(v.value is None for v in values)):
+    listed = tuple(dict.fromkeys(value for value in values if value.value is not None))
+    if not listed or (not positive and any(v.value is None for v in values)):
         # NULL in a list makes NOT IN never true.
         return Never(node.sql(dialect="spark"), place, (subject,))
-    member = Membership(subject, known_constants, place)
+    member = Membership(subject, listed, place)
     if not positive:
         return all_of(false(member))
     if scope.column(subject).within is None:
         return member
-    latest = max(known_constants, key=operator.attrgetter("value"))
+    latest = max(listed, key=operator.attrgetter("value"))
     return all_of([member, _with_promise(Filter(subject, Op.LE, latest, place), scope)])

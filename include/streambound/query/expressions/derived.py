@@ -136,8 +136,8 @@ class Expressions(Scope):
                 if name.lower() != node.name.lower():
                     continue
                 # What is computed may be so from any of the others.
-                others = [c.name for c in relation.columns] if kind.startswith("computed(") else []
-                made = Column(name, STRING, of=(name, *others), assumed=True)
+                siblings = [c.name for c in relation.columns] if kind.startswith("computed(") else []
+                made = Column(name, STRING, of=(name, *siblings), assumed=True)
                 self.made.setdefault(relation.name, {})[name] = made
                 return Attribute(owner.alias, name)
         return super().attribute(node)
@@ -301,8 +301,8 @@ class Expressions(Scope):
 
     def _column(self, name: str, node: exp.Expr, of: tuple[Attribute, ...], family: Family | None) -> Column:
         bounds = range_of(node, self._column_meant)
-        known_type = self.kind(node)
-        kind = known_type if known_type is not None else _BY_TYPE.get(family, STRING) if family else STRING
+        inferred = self.kind(node)
+        kind = inferred if inferred is not None else _BY_TYPE.get(family, STRING) if family else STRING
         domain = None
         if kind.family is Family.NUMBER:
             kind = INTEGER if bounds.whole else DOUBLE
@@ -312,7 +312,7 @@ class Expressions(Scope):
         columns = [self.column(attribute) for attribute in of]
         width = self._width(node)
         if width is not None:
-            domain, kind = None, known_type or kind
+            domain, kind = None, inferred or kind
         slide, cumulative = overlapping(node)
         formula, computed = self._formula(node, of[0], kind)
         kind = INTEGER if kind is DOUBLE and computed == INTEGER else kind
@@ -323,7 +323,7 @@ class Expressions(Scope):
             bounds.nullable,
             tuple(sorted(set(self._bases(node)))),
             takes_every_value(node, kind, columns),
-            width is None and (known_type is None or has_unknown(node)),
+            width is None and (inferred is None or has_unknown(node)),
             width,
             # As many values as the arguments have together, whatever the function is.
             cardinality=prod(c.cardinality or 0 for c in columns) or None if columns else None,
@@ -389,8 +389,8 @@ class Expressions(Scope):
             return None if meant_column is None else meant_column.type
 
         def of(column: exp.Column) -> Type | None:
-            known_column = self._column_meant(column)
-            return None if known_column is None else known_column.type
+            meant = self._column_meant(column)
+            return None if meant is None else meant.type
 
         return kind_of(node, of)
 
@@ -441,10 +441,10 @@ def aligned(blocks: tuple[Block, ...], sql: str) -> tuple[Block, ...]:
     selections = [selection for block in blocks for selection in block.selections]
     bases = [base for s in selections for base in (s.base, *(guard.base for guard in s.guards))]
     for occurrence in (o for base in bases for o in base.occurrences):
-        known = columns.setdefault(occurrence.relation.name, {})
+        by_name = columns.setdefault(occurrence.relation.name, {})
         for column in occurrence.relation.columns:
-            if column.of and known.setdefault(column.name, column) != column:
-                kinds = f"a {known[column.name].type.name} and a {column.type.name}"
+            if column.of and by_name.setdefault(column.name, column) != column:
+                kinds = f"a {by_name[column.name].type.name} and a {column.type.name}"
                 what = f"{column.name} is used as {kinds}"
                 raise UnsupportedError(what, place=occurrence.place, text=sql)
     if not any(columns.values()):

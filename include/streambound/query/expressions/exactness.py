@@ -16,9 +16,9 @@ from streambound.query.model import Column, Constant, Domain
 from streambound.query.type_names import MOST_DIGITS
 
 # Decimals of so many digits are told apart, and ordered alike, by the doubles next to them.
-TOLD_APART = 15
-HELD = (
-    f"beside a double: int, decimal(p,0) of at most {TOLD_APART} digits, or a declared domain of doubles;"
+EXACT_DIGITS = 15
+COMPARABLE = (
+    f"beside a double: int, decimal(p,0) of at most {EXACT_DIGITS} digits, or a declared domain of doubles;"
     f" else at most {MOST_DIGITS} digits before and after the point together"
 )
 # What Spark takes an integer for beside a decimal.
@@ -59,7 +59,7 @@ def in_doubles(term: Column | Constant) -> bool:
         return all(map(_is_double, domain.values))
     if kind.step != 1:
         return False
-    narrow = kind.name != "bigint" if kind.name in INTEGERS else digits_of(kind.name)[0] <= TOLD_APART
+    narrow = kind.name != "bigint" if kind.name in INTEGERS else digits_of(kind.name)[0] <= EXACT_DIGITS
     ends = (domain.minimum, domain.maximum)
     return narrow or all(end is not None and abs(end) <= DOUBLES for end in ends)
 
@@ -89,12 +89,12 @@ def beside(column: Column, value: float) -> Value | None:
     """
     if in_doubles(column) or (column.type.step == 1 and abs(value) < DOUBLES):
         return _int_or_fraction(Fraction(value))
-    if column.type.name in INTEGERS or digits_of(column.type.name)[0] > TOLD_APART:
+    if column.type.name in INTEGERS or digits_of(column.type.name)[0] > EXACT_DIGITS:
         return None
     shortest = Decimal(repr(value))
     return (
         _int_or_fraction(Fraction(shortest))
-        if len(shortest.normalize().as_tuple().digits) <= TOLD_APART
+        if len(shortest.normalize().as_tuple().digits) <= EXACT_DIGITS
         else None
     )
 

@@ -68,7 +68,7 @@ def independent(statement: Statement) -> bool:
         columns = _valued(mentioned)
         derived = [column for column in columns if column.of]
         bases = [base for column in columns for base in column.of or (column.name,)]
-        nested = any(one.startswith(f"{other}.") for one in bases for other in bases)
+        nested = any(child.startswith(f"{parent}.") for child in bases for parent in bases)
         if derived and (nested or len(bases) != len(set(bases)) or not all(c.onto for c in derived)):
             return False
         # An application timestamp is never free: tuples come in its order.
@@ -133,8 +133,8 @@ def _apart(statement: Statement, relation: Relation, columns: Sequence[Column]) 
     while rest:
         group, grown = [rest.pop(0)], True
         while grown:
-            near = [one for one in rest if any(_depend(one, other_column) for other_column in group)]
-            rest, grown = [one for one in rest if one not in near], bool(near)
+            near = [column for column in rest if any(_depend(column, member) for member in group)]
+            rest, grown = [column for column in rest if column not in near], bool(near)
             group += near
         if len(group) == 1 and group[0].onto and relation.timestamp not in group[0].of:
             yield group[0].name
@@ -143,8 +143,8 @@ def _apart(statement: Statement, relation: Relation, columns: Sequence[Column]) 
         elif all(not column.of for column in group):
             yield from (column.name for column in group)
         else:
-            free = [one for one in group if one.onto and relation.timestamp not in one.of]
-            yield from (one.name for one in sorted(free, key=lambda one: len(one.of))[:1])
+            free = [column for column in group if column.onto and relation.timestamp not in column.of]
+            yield from (column.name for column in sorted(free, key=lambda column: len(column.of))[:1])
 
 
 def _depend(left: Column, right: Column) -> bool:
@@ -170,12 +170,12 @@ def _without_fibres(statement: Statement) -> Statement:
             bases = {Attribute(atom.attribute.occurrence, name) for name in base.column(atom.attribute).of}
             alone = (
                 sum(
-                    one.attribute.occurrence == atom.attribute.occurrence
+                    fibre.attribute.occurrence == atom.attribute.occurrence
                     and bool(
                         bases
-                        & {Attribute(one.attribute.occurrence, n) for n in base.column(one.attribute).of}
+                        & {Attribute(fibre.attribute.occurrence, n) for n in base.column(fibre.attribute).of}
                     )
-                    for one in fibres
+                    for fibre in fibres
                 )
                 == 1
             )

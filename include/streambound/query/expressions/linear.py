@@ -22,13 +22,13 @@ class Sum:
     constant: Fraction = Fraction(0)
     timed: bool = False
 
-    def plus(self, other_sum: Sum, sign: int = 1) -> Sum:
+    def plus(self, addend: Sum, sign: int = 1) -> Sum:
         """The sum of two, or their difference; what cancels out is left with the factor 0."""
         by_text = {text: (node, factor) for text, node, factor in self.terms}
-        for text, node, factor in other_sum.terms:
+        for text, node, factor in addend.terms:
             by_text[text] = (node, by_text.get(text, (node, Fraction(0)))[1] + sign * factor)
         terms = tuple((text, node, factor) for text, (node, factor) in by_text.items())
-        return Sum(terms, self.constant + sign * other_sum.constant, self.timed or other_sum.timed)
+        return Sum(terms, self.constant + sign * addend.constant, self.timed or addend.timed)
 
     def times(self, factor: Fraction) -> Sum:
         """The sum with each factor multiplied."""
@@ -49,10 +49,10 @@ def linear(node: exp.Expr) -> Sum:
     if isinstance(node, (exp.Add, exp.Sub)):
         return linear(node.this).plus(linear(node.expression), 1 if isinstance(node, exp.Add) else -1)
     if isinstance(node, exp.Mul):
-        for item, other in ((node.this, node.expression), (node.expression, node.this)):
-            by = linear(item)
+        for by_node, factor_node in ((node.this, node.expression), (node.expression, node.this)):
+            by = linear(by_node)
             if not by.terms and not by.timed and by.constant:
-                return linear(other).times(by.constant)
+                return linear(factor_node).times(by.constant)
     text = node.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE, comments=False)
     return Sum(((text, node, Fraction(1)),))
 

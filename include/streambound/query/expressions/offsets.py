@@ -50,31 +50,39 @@ def without_offsets(
     # What no shift explains has a column of its own, on the right.
     moved = {attribute: _shifted(attribute, -by, scope) for attribute, by in shifts.items() if by}
 
-    def atom(one: Atom) -> Formula:
-        if isinstance(one, Join) and not scope.is_timestamp(one.left):
-            if one in fit:
+    def atom(condition: Atom) -> Formula:
+        if isinstance(condition, Join) and not scope.is_timestamp(condition.left):
+            if condition in fit:
                 return replace(
-                    one,
-                    left=moved.get(one.left, one.left),
-                    right=moved.get(one.right, one.right),
+                    condition,
+                    left=moved.get(condition.left, condition.left),
+                    right=moved.get(condition.right, condition.right),
                     offset=0,
                     offset_text="",
                 )
-            by = one.offset + shifts[one.right] - shifts[one.left]
-            right = _shifted(one.right, by - shifts[one.right], scope)
-            return replace(one, left=moved.get(one.left, one.left), right=right, offset=0, offset_text="")
-        if isinstance(one, Filter) and one.attribute in moved:
+            by = condition.offset + shifts[condition.right] - shifts[condition.left]
+            right = _shifted(condition.right, by - shifts[condition.right], scope)
             return replace(
-                one, attribute=moved[one.attribute], constant=_less(one.constant, shifts[one.attribute])
+                condition,
+                left=moved.get(condition.left, condition.left),
+                right=right,
+                offset=0,
+                offset_text="",
             )
-        if isinstance(one, Membership) and one.attribute in moved:
-            values = tuple(_less(value, shifts[one.attribute]) for value in one.values)
-            return replace(one, attribute=moved[one.attribute], values=values)
-        if isinstance(one, NullTest) and one.attribute in moved:
-            return replace(one, attribute=moved[one.attribute])
-        if isinstance(one, Never):
-            return replace(one, attributes=tuple(moved.get(a, a) for a in one.attributes))
-        return one
+        if isinstance(condition, Filter) and condition.attribute in moved:
+            return replace(
+                condition,
+                attribute=moved[condition.attribute],
+                constant=_less(condition.constant, shifts[condition.attribute]),
+            )
+        if isinstance(condition, Membership) and condition.attribute in moved:
+            values = tuple(_less(value, shifts[condition.attribute]) for value in condition.values)
+            return replace(condition, attribute=moved[condition.attribute], values=values)
+        if isinstance(condition, NullTest) and condition.attribute in moved:
+            return replace(condition, attribute=moved[condition.attribute])
+        if isinstance(condition, Never):
+            return replace(condition, attributes=tuple(moved.get(a, a) for a in condition.attributes))
+        return condition
 
     shown = (
         replace(o, term=moved[o.term], moved=o.moved - shifts[o.term])

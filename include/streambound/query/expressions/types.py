@@ -50,16 +50,10 @@ def kind_of(node: exp.Expr, of: Callable[[exp.Column], Type | None]) -> Type | N
 
     root = exp.Paren(this=node.copy())
     for column in list(root.find_all(exp.Column)):
-        known_type = of(column)
-        if known_type is not None:
-            dtype = (
-                exp.DType.BIGINT if known_type.step == 1 else _TYPES.get(known_type.family, exp.DType.VARCHAR)
-            )
-            dtype = (
-                dtype
-                if known_type.family is Family.NUMBER
-                else _TYPES.get(known_type.family, exp.DType.VARCHAR)
-            )
+        kind = of(column)
+        if kind is not None:
+            dtype = exp.DType.BIGINT if kind.step == 1 else _TYPES.get(kind.family, exp.DType.VARCHAR)
+            dtype = dtype if kind.family is Family.NUMBER else _TYPES.get(kind.family, exp.DType.VARCHAR)
             column.replace(exp.Cast(this=exp.Null(), to=exp.DataType(this=dtype)))
     try:
         made = annotate_types(root, dialect="spark").this
@@ -114,9 +108,9 @@ def takes_every_value(node: exp.Expr, kind: Type, columns: list[Column]) -> bool
     if isinstance(node, exp.Like) and isinstance(node.expression, exp.Literal):
         return bool(node.expression.name.strip("%"))
     if isinstance(node, exp.Mod) or is_pmod(node):
-        one, divisor = node.expressions if is_pmod(node) else (node.this, node.expression)
+        dividend, divisor = node.expressions if is_pmod(node) else (node.this, node.expression)
         counted = isinstance(divisor, exp.Literal) and divisor.name.strip("0").isdigit()
-        return whole and counted and isinstance(one, exp.Column)
+        return whole and counted and isinstance(dividend, exp.Column)
     if isinstance(node, exp.Cast):
         inner = node.this
         while isinstance(inner, exp.Paren):

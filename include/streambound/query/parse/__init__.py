@@ -77,11 +77,11 @@ def read(
     text = read_script(sql, catalog, name, dialect)
     try:
         asked = text.chosen(query)
-        tree, known_catalog, unevaluated = text.written_out(asked)
+        tree, full_catalog, unevaluated = text.written_out(asked)
         made_blocks = (
-            blocks_of_rows(tree, sql, known_catalog, name)
+            blocks_of_rows(tree, sql, full_catalog, name)
             if isinstance(tree, tuple)
-            else blocks_of(tree, sql, known_catalog, name)
+            else blocks_of(tree, sql, full_catalog, name)
         )
         blocks = aligned(made_blocks, sql)
         made = Statement(
@@ -108,7 +108,7 @@ def read(
         if plain is not None and (not alone or more or text.language.name != "spark"):
             bare = plain.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE)
             made = replace(made, bare=bare, views=_views_of(plain, asked.views, text.language))
-        return Read(made, known_catalog, text.language.name, text.guessed, asked.span)
+        return Read(made, full_catalog, text.language.name, text.guessed, asked.span)
     except StreamboundError as error:
         raise _about(error, sql, name) from None
     except RecursionError:
@@ -246,9 +246,9 @@ def names_read(
             for table in tree.find_all(exp.Table):
                 dotted = ".".join(part.name for part in table.parts)
                 named = None if dotted.lower() in own else catalog.query(dotted)
-                one = catalog.find(dotted) or named
-                if one is not None:
-                    names[one.name] = None
+                relation = catalog.find(dotted) or named
+                if relation is not None:
+                    names[relation.name] = None
     return tuple(sorted(names))
 
 

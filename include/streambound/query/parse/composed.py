@@ -32,7 +32,7 @@ def _correlated(condition: exp.Expr) -> bool:
     )
 
 
-def as_one(
+def composed(
     inliner: Inliner, select: exp.Select, names: Names, items: Items, where: list[exp.Expr]
 ) -> tuple[Rows, ...] | None:
     """A SELECT over groups or ranks alone, as one with them: its WHERE is their HAVING, or their rank.

@@ -201,9 +201,9 @@ def _equal(condition: exp.Expr, outer: object) -> tuple[exp.Expr, exp.Expr] | No
 
 def _shown(select: exp.Select, alias: str, node: exp.Expr) -> exp.Expr:
     """A column of a sub-query by a name that it then has."""
-    known = [item for item in select.expressions if isinstance(item, exp.Alias) and item.this == node]
-    name = known[0].alias if known else f"_{alias}_{len(select.expressions)}"
-    if not known:
+    shown = [item for item in select.expressions if isinstance(item, exp.Alias) and item.this == node]
+    name = shown[0].alias if shown else f"_{alias}_{len(select.expressions)}"
+    if not shown:
         select.append("expressions", exp.Alias(this=node.copy(), alias=exp.to_identifier(name, quoted=True)))
     made = exp.column(exp.to_identifier(name, quoted=True), table=exp.to_identifier(alias, quoted=True))
     return at_place(made, node) if span_of(node) else made

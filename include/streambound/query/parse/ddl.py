@@ -140,7 +140,7 @@ def _alike(table: DeclaredTable, original: DeclaredTable) -> DeclaredTable:
 
 
 def _body_named(bodies: Mapping[str, dict[str, Any]], name: str) -> dict[str, Any] | None:
-    return next((body for known, body in bodies.items() if known.lower() == name.lower()), None)
+    return next((body for key, body in bodies.items() if key.lower() == name.lower()), None)
 
 
 def _body(table: DeclaredTable, language: Language, like: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -195,7 +195,7 @@ def _body(table: DeclaredTable, language: Language, like: Mapping[str, Any]) -> 
 
 
 def _spelt(columns: Mapping[str, str], name: str) -> str:
-    return next((known for known in columns if known.lower() == name.lower()), name)
+    return next((column for column in columns if column.lower() == name.lower()), name)
 
 
 def _type(column: DeclaredColumn, table: DeclaredTable) -> str | None:
@@ -284,36 +284,36 @@ def _fits(script: Column, catalog: Column, relation: Relation) -> bool:
 
 
 def _completed(script: Relation, catalog: Relation) -> Relation:
-    known = {column.name.lower(): column for column in catalog.columns}
+    in_catalog = {column.name.lower(): column for column in catalog.columns}
     for column in script.columns:
-        if (other_column := known.get(column.name.lower())) is not None and not _fits(
-            column, other_column, catalog
+        if (declared := in_catalog.get(column.name.lower())) is not None and not _fits(
+            column, declared, catalog
         ):
             raise CatalogError(
                 f"stream {catalog.name}, column {column.name}: the script declares it {column.type.name},"
-                f" the catalog {other_column.type.name}",
+                f" the catalog {declared.type.name}",
                 fix="give it one type in both",
             )
     columns = [
         replace(
             column,
-            domain=other_column.domain,
-            nullable=column.nullable and other_column.nullable,
-            observed=other_column.observed,
-            cardinality=other_column.cardinality,
-            within=other_column.within,
+            domain=declared.domain,
+            nullable=column.nullable and declared.nullable,
+            observed=declared.observed,
+            cardinality=declared.cardinality,
+            within=declared.within,
         )
-        if (other_column := known.pop(column.name.lower(), None)) is not None
+        if (declared := in_catalog.pop(column.name.lower(), None)) is not None
         else column
         for column in script.columns
     ]
-    here = {column.name.lower(): column.name for column in (*columns, *known.values())}
+    here = {column.name.lower(): column.name for column in (*columns, *in_catalog.values())}
     stamp = catalog.timestamp or script.timestamp
     return replace(
         catalog,
         name=script.name,
         kind=script.kind if catalog.kind is Kind.STREAM else catalog.kind,
-        columns=(*columns, *known.values()),
+        columns=(*columns, *in_catalog.values()),
         timestamp=None if stamp is None else here.get(stamp.lower(), stamp),
         allowed_lateness=catalog.allowed_lateness or script.allowed_lateness,
         primary_key=catalog.primary_key or script.primary_key,

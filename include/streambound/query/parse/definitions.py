@@ -100,13 +100,13 @@ class Standing:
     def _drop(self, name: list[Token]) -> None:
         key = ".".join(self.language.folded(t.text, t.token_type is TokenType.IDENTIFIER) for t in name)
         last = name[-1].text.lower()
-        known = [item for item in self._now if item.rsplit(".", 1)[-1].lower() == last]
-        if key not in known and len(known) != 1:
-            if known:
+        matching = [item for item in self._now if item.rsplit(".", 1)[-1].lower() == last]
+        if key not in matching and len(matching) != 1:
+            if matching:
                 self.unclear.setdefault(last, "is dropped, and which one is not known")
             return
-        del self._now[key if key in known else known[0]]
-        if len(known) == 1:
+        del self._now[key if key in matching else matching[0]]
+        if len(matching) == 1:
             self._dropped.add(last)
         self._dependents(last)
 

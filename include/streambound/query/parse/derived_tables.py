@@ -168,8 +168,8 @@ def _with_time(block: Block) -> Block:
     else:
         return block
     times = _times_among(block, keys)
-    known = {position for shown in block.then.shown if shown.plain for position in shown.outputs}
-    if not times or known & {*times}:
+    plainly_shown = {position for shown in block.then.shown if shown.plain for position in shown.outputs}
+    if not times or plainly_shown & {*times}:
         return block
     base = block.selections[0].base
     kind = base.type_of(base.select[times[0]].term)

@@ -57,7 +57,7 @@ def on_keys(select: exp.Select, names: Names, items: Items) -> tuple[exp.Select,
     keys, sets = _grouping_sets(select.args.get("group"), names, items)
     if clause is None or sets != [None]:
         return select, []
-    known = {names.canonical(key) for key in keys if isinstance(key, exp.Column)}
+    key_columns = {names.canonical(key) for key in keys if isinstance(key, exp.Column)}
     by_name = {key: item for _, key, item in items}
 
     def meant(part: exp.Expr) -> exp.Expr:
@@ -70,7 +70,7 @@ def on_keys(select: exp.Select, names: Names, items: Items) -> tuple[exp.Select,
         made = exp.Paren(this=condition.copy()).transform(meant).this
         columns = [column for column in made.find_all(exp.Column) if not is_word(column)]
         more = any(isinstance(part, (exp.Query, exp.Window)) or is_aggregate(part) for part in made.walk())
-        mine = columns and all(names.knows(c) and names.canonical(c) in known for c in columns)
+        mine = columns and all(names.knows(c) and names.canonical(c) in key_columns for c in columns)
         if mine and not more:
             early.append(made)
         else:
@@ -120,7 +120,7 @@ def _grouping_sets(
                 if masks is not None
                 else [units[:n] for n in range(len(units) + 1)]
             )
-            chosen = [frozenset().union(*one) for one in picked]
+            chosen = [frozenset().union(*numbers) for numbers in picked]
         sets = [numbers | more for numbers in sets for more in chosen]
     return keys, list(dict.fromkeys(sets)) if given else [None]
 
@@ -208,13 +208,13 @@ class _Group:
         shown = tuple(Item(name, key, self._of(node)) for name, key, node in self._items)
         having = self._having()
         gap = max((window.size for window in self._sessions), default=None)
-        longest = max((one.longest for one in self._sessions if one.longest is not None), default=None)
-        stamps = {self._asked.output(one.stamp or self._names.stamp(one.node)) for one in self._sessions}
+        longest = max((w.longest for w in self._sessions if w.longest is not None), default=None)
+        stamps = {self._asked.output(w.stamp or self._names.stamp(w.node)) for w in self._sessions}
         if len(stamps) > 1:
             self._names.inliner.refuse("sessions of several timestamps", self._sessions[1].node)
         moment = next(iter(stamps), None)
         operator = Grouping(count, tuple(self._aggregates), (), having, gap, longest, moment=moment)
-        over = {n: self._asked.over[one] for one, n in self._aggregates.items() if one in self._asked.over}
+        over = {n: self._asked.over[a] for a, n in self._aggregates.items() if a in self._asked.over}
         computed = any(number >= KEYS for numbers in self._keys.values() for number in numbers)
         by = tuple(self._by) if computed else ()
         return self._asked.outputs, Done(operator, shown, self._condition, over, by)
@@ -246,7 +246,7 @@ class _Group:
         """An expression over outputs and aggregates, by their numbers."""
         key = self._names.canonical(node)
         if key in self._keys:
-            return _one_or_tuple([output(number) for number in self._keys[key]])
+            return _single_or_tuple([output(number) for number in self._keys[key]])
         if key in self._left_out:
             return exp.Null()
         if (part := self._of_window(node)) is not None:
@@ -343,9 +343,9 @@ class _Group:
                 raise error
         return self._aggregate_number(self._asked.aggregate(call))
 
-    def _aggregate_number(self, one: Aggregate) -> int:
-        return self._aggregates.setdefault(one, len(self._aggregates))
+    def _aggregate_number(self, aggregate: Aggregate) -> int:
+        return self._aggregates.setdefault(aggregate, len(self._aggregates))
 
 
-def _one_or_tuple(nodes: list[exp.Expr]) -> exp.Expr:
+def _single_or_tuple(nodes: list[exp.Expr]) -> exp.Expr:
     return nodes[0] if len(nodes) == 1 else exp.Tuple(expressions=nodes)

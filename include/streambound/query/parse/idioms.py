@@ -91,7 +91,7 @@ def with_elements(select: exp.Select) -> exp.Select:
         return made
 
     shown = [item.transform(of) for item in select.expressions]
-    if all(output == other for output, other in zip(shown, select.expressions, strict=True)):
+    if all(mine == theirs for mine, theirs in zip(shown, select.expressions, strict=True)):
         return select
     made = select.copy()
     made.meta.update(select.meta)
@@ -99,7 +99,7 @@ def with_elements(select: exp.Select) -> exp.Select:
     return made
 
 
-def with_top_one(select: exp.Select) -> exp.Select:
+def with_top_row(select: exp.Select) -> exp.Select:
     """Azure's ``TopOne() OVER (ORDER BY ...)`` of a group as an aggregate: a row of it."""
 
     def of(node: exp.Expr) -> exp.Expr:

@@ -26,7 +26,7 @@ from streambound.query.dialects.grammar import WITHIN, is_system_time
 from streambound.query.dialects.languages import Language
 from streambound.query.expressions import blockers
 from streambound.query.model import Column, Relation
-from streambound.query.parse.composed import as_one, with_frames, with_frames_of_groups
+from streambound.query.parse.composed import composed, with_frames, with_frames_of_groups
 from streambound.query.parse.correlated import without_laterals, without_scalars
 from streambound.query.parse.derived_tables import fed_relation
 from streambound.query.parse.first_rows import first_in_time, first_of_each, limited, without_ranks
@@ -36,7 +36,7 @@ from streambound.query.parse.idioms import (
     with_elements,
     with_fields,
     with_matches,
-    with_top_one,
+    with_top_row,
 )
 from streambound.query.parse.names import Items, Names
 from streambound.query.parse.parts import (
@@ -191,7 +191,7 @@ class Inliner:
         clause = node.args.get("with_")
         if clause is None:
             return around
-        known = dict(around)
+        visible = dict(around)
         names = {self.key(cte.args["alias"].this) for cte in clause.expressions if cte.args.get("alias")}
         defined = set[str]()
         for cte in clause.expressions:
@@ -205,12 +205,12 @@ class Inliner:
                 )
             defined.add(key)
             named = {self.key(table.this) for table in cte.this.find_all(exp.Table) if plainly_named(table)}
-            if clause.args.get("recursive") and named & (names - set(known) | {key}):
+            if clause.args.get("recursive") and named & (names - set(visible) | {key}):
                 self.refuse("WITH RECURSIVE", clause)
-                known[key] = View(exp.Null())
+                visible[key] = View(exp.Null())
                 continue
-            known[key] = View(cte.this, tuple(cte.args["alias"].args.get("columns") or ()), dict(known))
-        return known
+            visible[key] = View(cte.this, tuple(cte.args["alias"].args.get("columns") or ()), dict(visible))
+        return visible
 
     def _set_operation(
         self, node: exp.SetOperation, around: Mapping[str, View], taken: set[str], hint: str | None
@@ -258,7 +258,7 @@ class Inliner:
         if from_ is None:
             return self._without_from(select)
         joins = [exp.Join(this=from_.this), *(select.args.get("joins") or [])]
-        laterals = [exp.Join(this=one) for one in select.args.get("laterals") or []]
+        laterals = [exp.Join(this=lateral) for lateral in select.args.get("laterals") or []]
         joins = [*unnested([*joins, *laterals])]
 
         def columns(table: exp.Expr) -> list[str] | None:
@@ -293,10 +293,10 @@ class Inliner:
                 names.within.append((join.this, len(names.sources)))
         self._refuse_twins(names)
         if self.language.name == "azure":
-            select = self._with_system_time(with_top_one(of_snapshot(select)), names)
+            select = self._with_system_time(with_top_row(of_snapshot(select)), names)
         where = [] if select.args.get("where") is None else [select.args["where"].this]
         where = [node for condition in where for node in conjuncts(condition)]
-        firsts = [one for one in where if is_first(one)]
+        firsts = [conjunct for conjunct in where if is_first(conjunct)]
         if firsts:
             return first_in_time(self, select, names, where, firsts)
         select = with_elements(select)
@@ -354,7 +354,7 @@ class Inliner:
             if isinstance(given, exp.Expr):
                 made.set(name, given.transform(of))
             elif isinstance(given, list) and name != "joins":
-                made.set(name, [one.transform(of) if isinstance(one, exp.Expr) else one for one in given])
+                made.set(name, [item.transform(of) if isinstance(item, exp.Expr) else item for item in given])
         return made
 
     def _without_from(self, select: exp.Select) -> tuple[Rows, ...]:
@@ -399,7 +399,7 @@ class Inliner:
     ) -> tuple[Rows, ...]:
         distinct = select.args.get("distinct")
         items = names.items(select)
-        if not grouped and not framed and (merged := as_one(self, select, names, items, where)) is not None:
+        if not grouped and not framed and (merged := composed(self, select, names, items, where)) is not None:
             return merged
         where = without_ranks(names, where)
         # What is told of several rows depends on how often each is there.
@@ -426,7 +426,7 @@ class Inliner:
                 Rows(False, self.parts(names, outputs, where), done)
                 for outputs, done in grouping(select, names, items)
             ]
-            rows = tuple(one for one in made if one.parts)
+            rows = tuple(part_rows for part_rows in made if part_rows.parts)
         elif framed or select.args.get("qualify") is not None:
             rows = with_frames(self, select, names, items, where)
         elif distinct is not None and distinct.args.get("on") is not None:
@@ -479,8 +479,8 @@ class Inliner:
                     tree = exp.Paren(this=item.copy())
                     tree.meta.update(item.meta)
                     return_to = [c for c in tree.find_all(exp.Column) if c == column]
-                    for one in return_to:
-                        one.replace(at_place(node, one))
+                    for reference in return_to:
+                        reference.replace(at_place(node, reference))
             earlier[key] = tree
             made.append(tree)
         return made
@@ -563,7 +563,7 @@ class Inliner:
         """Have the rows of a relation come in the order of a column, perhaps one that it has not."""
         columns = relation.columns if column in relation.columns else (*relation.columns, column)
         made = replace(relation, columns=columns, timestamp=column.name)
-        relations = (made if one.name == relation.name else one for one in self.catalog.relations)
+        relations = (made if r.name == relation.name else r for r in self.catalog.relations)
         self.catalog, self.ordered = replace(self.catalog, relations=tuple(relations)), True
 
     def relation_of(self, table: exp.Table) -> Relation:

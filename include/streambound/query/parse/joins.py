@@ -37,10 +37,10 @@ class Joined:
 
 def alternatives(names: Names, parts: Sequence[Part]) -> Iterator[Joined]:
     """The ways in which rows of a FROM clause come about: one without outer joins."""
-    first, *others = parts
+    first, *rest = parts
     rows = [Joined([first], first.tables, first.conditions, first.partners, first.latest)]
     group: list[Part] = []
-    for number, part in enumerate(others, start=1):
+    for number, part in enumerate(rest, start=1):
         group.append(part)
         if names.sides[number] == GROUPED:
             continue
@@ -52,15 +52,15 @@ def alternatives(names: Names, parts: Sequence[Part]) -> Iterator[Joined]:
 def _joined(names: Names, number: int, row: Joined, group: list[Part], alone: bool) -> Iterator[Joined]:
     side, node = names.sides[number], names.sources[number].node
     sides, part = [*row.sides, *group], _together(group)
-    later = [_nothing(one) for one in names_rest(names, number)]
+    later = [_nothing(part) for part in names_rest(names, number)]
     substitution = Substitution(names, [*sides, *later])
     if side.startswith("ASOF"):
         yield _as_of(names, number, row, part, substitution)
         return
     on = [names.condition(substitution.of(condition)) for condition in names.ons[number]]
     first = number + 1 - len(group)
-    on += [one for member in range(first, number + 1) for one in names.using(member, sides)]
-    on += [one for member in range(first, number + 1) for one in names.near(member, sides)]
+    on += [condition for member in range(first, number + 1) for condition in names.using(member, sides)]
+    on += [condition for member in range(first, number + 1) for condition in names.near(member, sides)]
     if len(group) > 1:
         inner_ons = (on_ for member in range(first, number) for on_ in names.ons[member])
         on += [names.condition(substitution.of(condition)) for condition in inner_ons]
@@ -134,16 +134,16 @@ def _as_of(names: Names, number: int, row: Joined, part: Part, substitution: Sub
             accepted="ON with the keys, and with the times: r.k = l.k AND r.ts <= l.ts",
         )
     for condition in names.ons[number]:
-        for one in conjuncts(substitution.of(condition)):
-            left, right = _sides(one, mine)
+        for conjunct in conjuncts(substitution.of(condition)):
+            left, right = _sides(conjunct, mine)
             if left is None or right is None:
-                rest.append(names.condition(one))
-            elif isinstance(one, exp.EQ) and not names.is_time(right):
+                rest.append(names.condition(conjunct))
+            elif isinstance(conjunct, exp.EQ) and not names.is_time(right):
                 keys.append((left, right))
             elif names.is_time(right):
-                times.append((left, right, _mirrored(one, mine), one))
+                times.append((left, right, _mirrored(conjunct, mine), conjunct))
             else:
-                rest.append(names.condition(one))
+                rest.append(names.condition(conjunct))
     if stamp is not None:
         of = substitution.of(stamp.expression)
         over = {column.table for column in of.find_all(exp.Column)}
@@ -220,11 +220,11 @@ def _mirrored(node: exp.Expr, mine: set[str]) -> type[exp.Expr]:
 def sought_after(partners: Sequence[Partners]) -> list[Partners] | None:
     """Partners without those that a row with a missing side cannot have; None if it must have one of them."""
     kept = []
-    for one in partners:
-        conditions = without_nulls(one.conditions)
+    for partner in partners:
+        conditions = without_nulls(partner.conditions)
         if conditions is not None:
-            kept.append(replace(one, conditions=tuple(conditions)))
-        elif not one.negated:
+            kept.append(replace(partner, conditions=tuple(conditions)))
+        elif not partner.negated:
             return None
     return kept
 
@@ -286,7 +286,7 @@ def without_missing(node: exp.Expr) -> exp.Expr:
             return _null()
         if not isinstance(part, exp.Coalesce):
             return part
-        kept = [one for one in (part.this, *part.expressions) if not _nothing_in(one)]
+        kept = [item for item in (part.this, *part.expressions) if not _nothing_in(item)]
         if len(kept) == 1 + len(part.expressions):
             return part
         fewer = kept[0] if kept else _null()

@@ -244,7 +244,7 @@ class Names:
         if at is None:
             return frozenset()
         node = self.sources[at[0]].parts[0].columns[at[1]].value
-        return frozenset(f"{at[0]}.{one.table}" for one in node.find_all(exp.Column) if not is_word(one))
+        return frozenset(f"{at[0]}.{c.table}" for c in node.find_all(exp.Column) if not is_word(c))
 
     def computed(self, column: exp.Column) -> exp.Expr:
         """What a sub-query computes a column of."""
@@ -265,13 +265,13 @@ class Names:
         for base in part.columns[at[1]].value.find_all(exp.Column):
             if is_word(base):
                 continue
-            known = [n for n, item in enumerate(part.columns) if item.value == base]
-            if not known:
+            numbers = [n for n, item in enumerate(part.columns) if item.value == base]
+            if not numbers:
                 part = replace(part, columns=(*part.columns, Item("", "#base", base.copy())))
                 blocks = (replace(source.blocks[0], parts=(part,)),)
                 source = self.sources[at[0]] = replace(source, blocks=blocks)
-                known = [len(part.columns) - 1]
-            yield _numbered(at[0], known[0], column)
+                numbers = [len(part.columns) - 1]
+            yield _numbered(at[0], numbers[0], column)
 
     def stamp(self, node: exp.Expr) -> exp.Expr:
         """The application timestamp that windows are of where none is named: that of the first source.
@@ -329,9 +329,9 @@ class Names:
         """Whether a column is computed of an application timestamp, or of a bucket of one."""
         at = self.resolve(column) if self.knows(column) else None
         return at is not None and any(
-            self._names_time(part, one, buckets=True)
+            self._names_time(part, c, buckets=True)
             for part in self.sources[at[0]].parts
-            for one in part.columns[at[1]].value.find_all(exp.Column)
+            for c in part.columns[at[1]].value.find_all(exp.Column)
         )
 
     def _names_time(self, part: Part, column: exp.Column, buckets: bool) -> bool:
@@ -428,7 +428,7 @@ class Names:
             named = [window for window in windows if window.session == called[0].session]
             return None if not named else (named[0], called[1])
         if (window := called_window(node)) is not None:
-            same = [one for one in windows if one.size == window.size and one.session == window.session]
+            same = [w for w in windows if w.size == window.size and w.session == window.session]
             return (same[0], False) if same else None
         return None
 
@@ -442,9 +442,9 @@ class Names:
         """What WITHIN says of the timestamps of a join's sides: that of several rows is their latest."""
         sides: list[list[exp.Expr]] = []
         for parts in (left, [right]):
-            tables = [one for part in parts for one in part.tables]
-            stamps = [(one, self.inliner.relation_of(one).timestamp) for one in tables]
-            sides.append([column_of(one.args["alias"].name, stamp) for one, stamp in stamps if stamp])
+            tables = [table for part in parts for table in part.tables]
+            stamps = [(table, self.inliner.relation_of(table).timestamp) for table in tables]
+            sides.append([column_of(table.args["alias"].name, stamp) for table, stamp in stamps if stamp])
             if not sides[-1]:
                 raise QueryError(
                     f"WITHIN needs the timestamp of {tables[-1].name}",
@@ -494,11 +494,11 @@ class Names:
 
     def aliased(self, node: exp.Expr, items: Items) -> exp.Expr:
         """An expression with the names that SELECT gives resolved."""
-        known = {key: item for _, key, item in items}
+        aliases = {key: item for _, key, item in items}
 
         def of(part: exp.Expr) -> exp.Expr:
             if isinstance(part, exp.Column) and not part.args.get("table") and not self.knows(part):
-                return known.get(self.inliner.key(part.this), part).copy()
+                return aliases.get(self.inliner.key(part.this), part).copy()
             return part
 
         return exp.Paren(this=node.copy()).transform(of)
@@ -552,21 +552,21 @@ class Names:
     def _unknown(self, node: exp.Expr, name: str) -> QueryError:
         if name.upper() in PSEUDO.get(self.inliner.language.name, ()):
             return blockers.blocker(f"the pseudo-column {name.upper()}", node, self.inliner.text)
-        known = sorted({c.name for source in self.sources for c in source.names or ()})
+        columns = sorted({c.name for source in self.sources for c in source.names or ()})
         place = place_of(node, self.inliner.text)
         return unknown_column(
-            f"no stream in FROM has a column {name}", name, place, known, meant(name, known)
+            f"no stream in FROM has a column {name}", name, place, columns, meant(name, columns)
         )
 
     def _unknown_owner(self, owner: exp.Expr) -> QueryError:
         if owner.name.upper() in PSEUDO.get(self.inliner.language.name, ()):
             return blockers.blocker(f"the pseudo-column {owner.name.upper()}", owner, self.inliner.text)
-        known = [source.key for source in self.sources if not source.key.startswith("#")]
+        keys = [source.key for source in self.sources if not source.key.startswith("#")]
         return QueryError(
             f"unknown stream or alias {owner.name}",
             place=place_of(owner, self.inliner.text),
-            accepted=", ".join(known),
-            fix=meant(owner.name, known),
+            accepted=", ".join(keys),
+            fix=meant(owner.name, keys),
         )
 
     def resolve(self, column: exp.Column) -> tuple[int, int] | None:

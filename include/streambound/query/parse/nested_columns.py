@@ -66,8 +66,8 @@ def with_paths(
     def of(view: View) -> View:
         if id(view) not in done:
             around = None if view.around is None else {key: of(item) for key, item in view.around.items()}
-            known = view.around if view.around is not None else views
-            made = _with_paths(view.tree, catalog, known, columns, True)
+            visible = view.around if view.around is not None else views
+            made = _with_paths(view.tree, catalog, visible, columns, True)
             done[id(view)] = replace(view, tree=made, around=around)
         return done[id(view)]
 
@@ -100,7 +100,9 @@ def _with_paths(
         while select is not None:
             scopes.append(_tables(select, catalog, hidden))
             select = select.find_ancestor(exp.Select)
-        owner = next((one for tables in scopes if (one := _column(_path(node), tables)) is not None), None)
+        owner = next(
+            (owned for tables in scopes if (owned := _column(_path(node), tables)) is not None), None
+        )
         if owner is not None:
             alias, relation, column = owner
             columns.setdefault(relation.name, {})[column.name] = column
@@ -169,16 +171,16 @@ def _column(path: list[exp.Identifier], tables: dict[str, Relation]) -> tuple[st
 
 
 def _leaf(relation: Relation, names: list[str]) -> Column | None:
-    path, known, kind = [], dict(relation.opaque), ""
+    path, kinds, kind = [], dict(relation.opaque), ""
     if len(names) < 2:
         return None
     for name in names:
-        alike = [item for item in known if item.lower() == name.lower()]
+        alike = [item for item in kinds if item.lower() == name.lower()]
         if not alike:
             return None
         path.append(alike[0])
-        kind = known[alike[0]]
-        known = fields(kind)
+        kind = kinds[alike[0]]
+        kinds = fields(kind)
     plain = canonical(kind)
     return None if plain is None else Column(".".join(path), parse_type(plain))
 

@@ -223,14 +223,14 @@ def unnested(joins: Iterable[exp.Join]) -> Iterator[exp.Join]:
 def _grouped(join: exp.Join, inner: list[exp.Join]) -> Iterator[exp.Join]:
     """An outer join with a join in parentheses."""
     within = list(unnested(inner))
-    for one in within[:-1]:
-        one.meta[GROUPED] = True
-        yield one
+    for member in within[:-1]:
+        member.meta[GROUPED] = True
+        yield member
     last = within[-1]
     parts = {key: value for key, value in join.args.items() if key not in ("this", "on")}
-    ons = [one.args["on"].copy() for one in (last, join) if one.args.get("on") is not None]
+    ons = [member.args["on"].copy() for member in (last, join) if member.args.get("on") is not None]
     made = _beside(join, last.this, parts)
-    made.meta[NESTED] = any(one.args.get("side") or one.args.get("method") for one in within[1:])
+    made.meta[NESTED] = any(member.args.get("side") or member.args.get("method") for member in within[1:])
     if ons:
         made.set(
             "on",
@@ -344,24 +344,24 @@ def with_names(part: Part, renamed: Mapping[str, str]) -> Part:
                 owner.set("this", renamed[owner.name])
         return made
 
-    def table(one: exp.Table) -> exp.Table:
-        made = one.copy()
+    def table(node: exp.Table) -> exp.Table:
+        made = node.copy()
         name = made.args["alias"].this
         name.set("this", renamed.get(name.name, name.name))
         return made
 
-    def partners(one: Partners) -> Partners:
-        return replace(one, conditions=tuple(map(of, one.conditions)))
+    def partners(guard: Partners) -> Partners:
+        return replace(guard, conditions=tuple(map(of, guard.conditions)))
 
-    def latest(one: Latest) -> Latest:
+    def latest(lookup: Latest) -> Latest:
         return replace(
-            one,
-            alias=renamed.get(one.alias, one.alias),
-            keys=tuple((of(left), of(right)) for left, right in one.keys),
-            left=of(one.left),
-            right=of(one.right),
-            tolerance=None if one.tolerance is None else of(one.tolerance),
-            conditions=tuple(map(of, one.conditions)),
+            lookup,
+            alias=renamed.get(lookup.alias, lookup.alias),
+            keys=tuple((of(left), of(right)) for left, right in lookup.keys),
+            left=of(lookup.left),
+            right=of(lookup.right),
+            tolerance=None if lookup.tolerance is None else of(lookup.tolerance),
+            conditions=tuple(map(of, lookup.conditions)),
         )
 
     return Part(
@@ -382,8 +382,8 @@ def statement_tree(blocks: tuple[Rows, ...]) -> exp.Expr:
 def _joined(trees: list[exp.Expr], distinct: bool) -> exp.Expr:
     if len(trees) > 1:
         trees = [exp.Subquery(this=tree) if isinstance(tree, exp.Union) else tree for tree in trees]
-    first, *others = trees
-    for node in others:
+    first, *rest = trees
+    for node in rest:
         first = exp.Union(this=first, expression=node, distinct=distinct)
     return first
 
@@ -398,11 +398,11 @@ def select_tree(part: Part, distinct: bool) -> exp.Select:
             if named or not column.name
             else exp.Alias(this=column.value.copy(), alias=exp.to_identifier(column.name, quoted=True))
         )
-    first, *others = part.tables
+    first, *rest = part.tables
     made = exp.Select(
         expressions=outputs,
         from_=exp.From(this=first.copy()),
-        joins=[exp.Join(this=table.copy()) for table in others],
+        joins=[exp.Join(this=table.copy()) for table in rest],
     )
     if distinct:
         made.set("distinct", exp.Distinct())

@@ -80,14 +80,14 @@ class Script:
         named = [asked for asked in self.queries if name is None or asked.name == name]
         if len(named) == 1:
             return named[0]
-        known = ", ".join(asked.name for asked in self.queries)
+        names = ", ".join(asked.name for asked in self.queries)
         if name is not None:
-            raise QueryError(f"there is no query {name} in the text", accepted=known)
+            raise QueryError(f"there is no query {name} in the text", accepted=names)
         place = token_place(self.sql, self._second()) if len(named) > 1 else None
         raise QueryError(
             f"found {len(self.queries)} statements" if self.queries else "found 0 statements",
             place=place,
-            accepted="one query" if not known else f"one query; the text has {known}",
+            accepted="one query" if not names else f"one query; the text has {names}",
             fix=_SEVERAL if self.queries else "write a SELECT statement",
         )
 
@@ -106,13 +106,13 @@ class Script:
             # It is given the name of who asks.
             raise copy(asked.error)
         assert asked.tree is not None
-        read, views, known_catalog = with_paths(asked.tree, self.catalog, asked.views)
-        inliner = Inliner(self.sql, known_catalog, self.language, views, self.unlisted, self._inlined)
+        read, views, full_catalog = with_paths(asked.tree, self.catalog, asked.views)
+        inliner = Inliner(self.sql, full_catalog, self.language, views, self.unlisted, self._inlined)
         tree = inliner.written_out(read)
         catalog = inliner.catalog
         if inliner.clock:
             catalog = replace(catalog, relations=(*catalog.relations, CLOCK))
-        if known_catalog is not self.catalog:
+        if full_catalog is not self.catalog:
             return tree, catalog, _NESTED
         windows = (
             window
@@ -165,54 +165,72 @@ def script(sql: str, catalog: Catalog, dialect: str | None) -> Script:
     read = statements(token_list, sql, language)
     if language.name == "spark":
         read = _from_elsewhere(read, catalog)
-    written = [one for one in read if isinstance(one, Written)]
-    trees = [one.tree for one in written if isinstance(one.tree, exp.Query)]
+    written = [statement for statement in read if isinstance(statement, Written)]
+    trees = [statement.tree for statement in written if isinstance(statement.tree, exp.Query)]
     standing = Standing(language)
     states: dict[int, State] = {}
     ignored: set[int] = set()
-    for one in read:
-        if isinstance(one, ParseError):
-            standing.not_understood(_part_of(split, one))
+    for statement in read:
+        if isinstance(statement, ParseError):
+            standing.not_understood(_part_of(split, statement))
         else:
-            _note_statement(standing, states, ignored, one, tokens_of(one, token_list))
-    tables_of = [one for one in _tables(written) if id(one) not in ignored]
-    own = {one.name.name.lower() for one in written if one.name is not None and one.table is not None}
+            _note_statement(standing, states, ignored, statement, tokens_of(statement, token_list))
+    tables_of = [statement for statement in _tables(written) if id(statement) not in ignored]
+    own = {
+        statement.name.name.lower()
+        for statement in written
+        if statement.name is not None and statement.table is not None
+    }
     script_tables, wrong = declared(tables_of, trees, language)
-    known_catalog = completed(catalog, script_tables, own, wrong)
+    full_catalog = completed(catalog, script_tables, own, wrong)
     _placed(wrong, tables_of, sql)
-    known_catalog = with_stamps(known_catalog, trees)
+    full_catalog = with_stamps(full_catalog, trees)
     queries: list[Asked] = []
-    for number, one in enumerate(read, start=1):
-        if isinstance(one, ParseError):
-            error = _not_understood(sql, split, one, known_catalog, language)
-            mine = _part_of(split, one)
+    for number, statement in enumerate(read, start=1):
+        if isinstance(statement, ParseError):
+            error = _not_understood(sql, split, statement, full_catalog, language)
+            mine = _part_of(split, statement)
             span = (mine[0].start, mine[-1].end + 1)
             queries.append(Asked(_unused(f"statement {number}", queries), None, error, span=span))
             continue
-        if one.tree is None and one.table is not None:
+        if statement.tree is None and statement.table is not None:
             continue
         if len(read) > 1 and (
-            one.kind == "other" or isinstance(one.tree, (exp.DML, exp.DDL, exp.Command, exp.Cache))
+            statement.kind == "other"
+            or isinstance(statement.tree, (exp.DML, exp.DDL, exp.Command, exp.Cache))
         ):
             continue
-        tree, span = one.tree, (one.first.start, one.last.end + 1)
+        tree, span = statement.tree, (statement.first.start, statement.last.end + 1)
         if tree is None:
-            queries.append(Asked(_unused(one.kind, queries), None, _refused(sql, one), span=span))
+            queries.append(Asked(_unused(statement.kind, queries), None, _refused(sql, statement), span=span))
             continue
-        if one.table is not None and one.name is not None and _reads_source(tree) and one.table.columns:
+        if (
+            statement.table is not None
+            and statement.name is not None
+            and _reads_source(tree)
+            and statement.table.columns
+        ):
             # A table of what lies in files: it has the columns that are declared.
-            tree = exp.Select(expressions=[exp.Star()], from_=exp.From(this=one.name.copy()))
-        views = standing.views(states[id(one)])
-        refusal = standing.refusal(tree, states[id(one)], views, sql, wrong)
-        name = ".".join(part.name for part in one.name.parts) if one.name is not None else f"query {number}"
-        wrapped = one.kind != "select"
-        queries.append(Asked(_unused(name, queries), tree, refusal, views, _columns(one), span, wrapped))
+            tree = exp.Select(expressions=[exp.Star()], from_=exp.From(this=statement.name.copy()))
+        views = standing.views(states[id(statement)])
+        refusal = standing.refusal(tree, states[id(statement)], views, sql, wrong)
+        name = (
+            ".".join(part.name for part in statement.name.parts)
+            if statement.name is not None
+            else f"query {number}"
+        )
+        wrapped = statement.kind != "select"
+        queries.append(
+            Asked(_unused(name, queries), tree, refusal, views, _columns(statement), span, wrapped)
+        )
     if language.name == "spark" and len(read) == 1 and not queries and written:
-        (one,) = written
-        queries.append(Asked("query", one.tree, None if one.tree is not None else _refused(sql, one)))
-    tables = {one.name.name.lower() for one in _tables(written) if one.name is not None}
-    unlisted = frozenset(name for name in tables if known_catalog.find(name) is None)
-    return Script(sql, language, guessed, tuple(queries), known_catalog, unlisted, catalog)
+        (statement,) = written
+        queries.append(
+            Asked("query", statement.tree, None if statement.tree is not None else _refused(sql, statement))
+        )
+    tables = {statement.name.name.lower() for statement in _tables(written) if statement.name is not None}
+    unlisted = frozenset(name for name in tables if full_catalog.find(name) is None)
+    return Script(sql, language, guessed, tuple(queries), full_catalog, unlisted, catalog)
 
 
 def _from_elsewhere(read: list[Written | ParseError], catalog: Catalog) -> list[Written | ParseError]:
@@ -240,10 +258,10 @@ def _from_elsewhere(read: list[Written | ParseError], catalog: Catalog) -> list[
             return written
         source = exp.Anonymous(this=_READERS[0], expressions=[exp.Literal.string(table.name)])
         made = exp.Select(expressions=written.tree.expressions, from_=exp.From(this=exp.Table(this=source)))
-        others = [key for key, value in written.tree.args.items() if value and key not in made.args]
-        return replace(written, tree=made) if not others and _reads_source(made) else written
+        further = [key for key, value in written.tree.args.items() if value and key not in made.args]
+        return replace(written, tree=made) if not further and _reads_source(made) else written
 
-    return [of(one) for one in read]
+    return [of(statement) for statement in read]
 
 
 def _note_statement(
@@ -287,11 +305,11 @@ def _placed(wrong: Wrong, tables: list[Written], sql: str) -> None:
 def _tables(written: list[Written]) -> list[Written]:
     """What declares a table of rows from elsewhere."""
     return [
-        one
-        for one in written
-        if one.table is not None
-        and one.table.kind != "sink"
-        and (one.tree is None or _reads_source(one.tree))
+        statement
+        for statement in written
+        if statement.table is not None
+        and statement.table.kind != "sink"
+        and (statement.tree is None or _reads_source(statement.tree))
     ]
 
 
@@ -302,8 +320,8 @@ def _reads_source(tree: exp.Expr) -> bool:
     table = tree.args["from_"].this
     call = table.this if isinstance(table, exp.Table) else None
     name = str(call.this).upper() if isinstance(call, exp.Anonymous) else ""
-    others = [key for key, value in tree.args.items() if value and key not in ("expressions", "from_")]
-    return name in _READERS and isinstance(tree.expressions[0], exp.Star) and not others
+    further = [key for key, value in tree.args.items() if value and key not in ("expressions", "from_")]
+    return name in _READERS and isinstance(tree.expressions[0], exp.Star) and not further
 
 
 def _unused(name: str, queries: list[Asked]) -> str:
@@ -325,8 +343,8 @@ def _refused(sql: str, written: Written) -> UnsupportedError:
 
 def _part_of(split: list[list[Token]], error: ParseError) -> list[Token]:
     """The statement that an error is in."""
-    told = (error.errors or [{}])[0]
-    where = told.get("line"), told.get("col")
+    report = (error.errors or [{}])[0]
+    where = report.get("line"), report.get("col")
     return next((part for part in split if any((t.line, t.col) == where for t in part)), split[-1])
 
 

@@ -68,7 +68,7 @@ def selection(
     """
     _refuse_select_clauses(select, sql)
     occurrences, ons = _from(select, sql, catalog)
-    further = [tuple(_occurrence(table, sql, catalog) for table in one.tables) for one in partners]
+    further = [tuple(_occurrence(table, sql, catalog) for table in partner.tables) for partner in partners]
     scope = Expressions(sql, (*occurrences, *(o for group in further for o in group)))
     where = select.args.get("where")
     missing: list[UnsupportedError] = []
@@ -84,23 +84,21 @@ def selection(
                     missing.append(error)
         return all_of(formulas)
 
-    conditions = [read([*ons, *([where.this] if where else [])]), *(read(one.conditions) for one in partners)]
-    conditions += [read(one.conditions) for one in latest]
-    as_of = tuple(_as_of(one, scope) for one in latest)
+    conditions = [read([*ons, *([where.this] if where else [])]), *(read(p.conditions) for p in partners)]
+    conditions += [read(join.conditions) for join in latest]
+    as_of = tuple(_as_of(join, scope) for join in latest)
     outputs = _outputs(select, scope, missing, done)
     if missing:
         raise together(missing)
     conditions, outputs = without_offsets(conditions, outputs, scope, done)
     shown = () if done else _computed(select, outputs, scope)
-    known_occurrences = with_columns(scope)
+    with_computed = with_columns(scope)
     ring = INTEGERS if select.args.get("distinct") is None else BOOLEANS
-    base = Query(name, sql, ring, outputs, known_occurrences[: len(occurrences)], ())
+    base = Query(name, sql, ring, outputs, with_computed[: len(occurrences)], ())
     guards, start = [], len(occurrences)
-    for one, inner, condition in zip(partners, further, conditions[1 : len(partners) + 1], strict=True):
-        own = replace(
-            base, ring=BOOLEANS, select=(), occurrences=known_occurrences[start : start + len(inner)]
-        )
-        guards.append(Guard(own, condition, one.negated, one.outer, place_of(one.node, sql)))
+    for partner, inner, condition in zip(partners, further, conditions[1 : len(partners) + 1], strict=True):
+        own = replace(base, ring=BOOLEANS, select=(), occurrences=with_computed[start : start + len(inner)])
+        guards.append(Guard(own, condition, partner.negated, partner.outer, place_of(partner.node, sql)))
         start += len(inner)
     asked = zip(as_of, conditions[len(partners) + 1 :], strict=True)
     return Selection(base, conditions[0], tuple(guards), tuple(replace(a, where=c) for a, c in asked), shown)

@@ -70,7 +70,7 @@ def partners_of(
                     accepted="a sub-query of one column",
                 )
             left, right = outer.of(member), there.columns[0].value
-            conditions.append(_one_of(inliner, left, right.copy(), negated))
+            conditions.append(_any_of(inliner, left, right.copy(), negated))
         made.append(Partners(there.tables, tuple(conditions), negated, False, condition))
     return made
 
@@ -95,12 +95,12 @@ def _in_time(inliner: Inliner, part: Part) -> Part:
     items = tuple(Item(f"{t}.{name}", f"{t}.{name}", c.copy()) for (t, name), c in asked.items())
     items = items or (Item("one", "one", exp.Literal.number(1)),)
     fed = inliner.fed((Rows(False, (Part(part.tables, local, items),)),), "in_time").parts[0]
-    known = {key: item.value for key, item in zip(asked, fed.columns, strict=False)}
+    values = {key: item.value for key, item in zip(asked, fed.columns, strict=False)}
 
     def of(node: exp.Expr) -> exp.Expr:
         root = exp.Paren(this=node.copy())
         for column in list(root.find_all(exp.Column)):
-            if (value := known.get((column.table, column.name))) is not None:
+            if (value := values.get((column.table, column.name))) is not None:
                 column.replace(at_place(value, column))
         made: exp.Expr = root.this
         made.pop()
@@ -123,7 +123,7 @@ def _reads_around(rows: Rows) -> bool:
     return False
 
 
-def _one_of(inliner: Inliner, left: exp.Expr, right: exp.Expr, negated: bool) -> exp.Expr:
+def _any_of(inliner: Inliner, left: exp.Expr, right: exp.Expr, negated: bool) -> exp.Expr:
     """That a value is one of a sub-query's; of NOT IN also that it cannot be told, for NULL."""
     same: exp.Expr = exp.EQ(this=left, expression=right)
     if not negated:

@@ -53,7 +53,7 @@ class Sources:
     ) -> None:
         self._inliner, self._unlisted, self._reader = inliner, unlisted, reader
         # Queries of other texts that are being put in place of their names.
-        self._others: list[NamedQuery] = []
+        self._entered: list[NamedQuery] = []
 
     def source(
         self, table: exp.Expr, around: Mapping[str, View], taken: set[str], hint: str | None
@@ -200,11 +200,11 @@ class Sources:
         self, named_query: NamedQuery, table: exp.Table, taken: set[str], hint: str | None
     ) -> tuple[Rows, ...]:
         """A query of another text, as if all of it stood where it is named."""
-        if named_query in self._others:
+        if named_query in self._entered:
             self._inliner.refuse("a query that reads itself", table)
             return ()
         place, before = place_of(table, self._inliner.text), len(self._inliner.refused)
-        self._others.append(named_query)
+        self._entered.append(named_query)
         try:
             script = self._reader(named_query)
             if script.language is not self._inliner.language:
@@ -229,7 +229,7 @@ class Sources:
                 fix=error.fix or f"streambound check says more of {named_query.name}",
             ) from None
         finally:
-            self._others.pop()
+            self._entered.pop()
             for missing in self._inliner.refused[before:]:
                 if not missing.message.startswith("in the query "):
                     missing.message = f"in the query {named_query.name}: {missing.message}"
@@ -237,7 +237,7 @@ class Sources:
     def _declare(self, catalog: Catalog, trees: Iterable[exp.Expr]) -> None:
         """Take over the relations that a query of another text reads, as that text knows them."""
         names = {table.name for tree in trees for table in tree.find_all(exp.Table)}
-        for relation in {one for name in names if (one := catalog.find(name)) is not None}:
+        for relation in {stored for name in names if (stored := catalog.find(name)) is not None}:
             here = self._inliner.catalog.find(relation.name)
             if here is None:
                 self._inliner.declare(relation)

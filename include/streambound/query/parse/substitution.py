@@ -125,5 +125,5 @@ class Substitution:
             made = at_place(value, column)
             made.set("this", END if column.name.lower() in ("end", "window_end") else START)
             return made
-        known = isinstance(value, exp.Null) or stands_for(value, "value") is not None
-        return at_place(value, column) if known or self.scope.is_window(value) else None
+        direct = isinstance(value, exp.Null) or stands_for(value, "value") is not None
+        return at_place(value, column) if direct or self.scope.is_window(value) else None

@@ -16,7 +16,7 @@ from streambound.query.column_types import NULL, Family, Type, common_type
 from streambound.query.computing.translate import formula_of
 from streambound.query.computing.typed import NotComputed
 from streambound.query.dialects.tokens import token_place, tokens
-from streambound.query.expressions.exactness import HELD, exactly
+from streambound.query.expressions.exactness import COMPARABLE, exactly
 from streambound.query.expressions.types import type_of_expression
 from streambound.query.model import Column, Constant, Output, Query
 from streambound.query.operators import KEYS, Aggregate, Framing, Grouping, Operator, Ranking, Shown
@@ -81,25 +81,25 @@ def blocks_of_rows(rows: tuple[Rows, ...], sql: str, catalog: Catalog, name: str
     """
     made = []
     missing: list[UnsupportedError] = []
-    for one in rows:
+    for item in rows:
         try:
             selections = tuple(
                 selection(
-                    select_tree(part, one.distinct),
+                    select_tree(part, item.distinct),
                     sql,
                     catalog,
                     name,
                     part.partners,
                     part.latest,
-                    one.done is not None,
+                    item.done is not None,
                 )
-                for part in one.parts
+                for part in item.parts
             )
         except UnsupportedError as error:
             missing.append(error)
             continue
-        ring = BOOLEANS if one.distinct else INTEGERS
-        then = None if one.done is None else _finished(one.done, selections[0].base)
+        ring = BOOLEANS if item.distinct else INTEGERS
+        then = None if item.done is None else _finished(item.done, selections[0].base)
         made.append(Block(ring, selections, then))
     if missing:
         raise together(missing)
@@ -132,12 +132,12 @@ def _of_equal_width(blocks: tuple[Block, ...], sql: str) -> tuple[Block, ...]:
             first, less = own[0], widths[item] - len(own)
             nothing = Constant(None, "NULL", narrow.base.type_of(first.term))
             own += [replace(first, name=f"{first.name}_{n}", term=nothing, moved=0) for n in range(less)]
-            made += [replace(one, within=True) for one in own] if widths[item] > 1 else own
+            made += [replace(column, within=True) for column in own] if widths[item] > 1 else own
         base = replace(narrow.base, select=tuple(made))
         return replace(narrow, base=base, shown=_shown_at(narrow, places))
 
     return tuple(
-        replace(block, selections=_of_one_type([of(s) for s in block.selections]))
+        replace(block, selections=_of_common_type([of(s) for s in block.selections]))
         if block.then is None
         else block
         for block in blocks
@@ -164,23 +164,23 @@ def _shown_at(selection: Selection, places: Sequence[int]) -> tuple[Shown, ...]:
     return tuple(map(of, shown))
 
 
-def _of_one_type(selections: Sequence[Selection]) -> tuple[Selection, ...]:
+def _of_common_type(selections: Sequence[Selection]) -> tuple[Selection, ...]:
     """Selections whose columns are of one type each, where that is without rounding; else not computed."""
-    made = [list(one.shown) for one in selections]
+    made = [list(s.shown) for s in selections]
     for number in range(len(made[0])):
         kinds = [shown[number].type for shown in made]
         kind: Type | None = kinds[0]
-        for other in kinds[1:]:
-            kind = None if kind is None else common_type(kind, other)
-        rounded = len({one.step for one in kinds if one != NULL}) > 1 and (kind is None or kind.step is None)
+        for further in kinds[1:]:
+            kind = None if kind is None else common_type(kind, further)
+        rounded = len({k.step for k in kinds if k != NULL}) > 1 and (kind is None or kind.step is None)
         for shown in made:
-            one = shown[number]
+            column = shown[number]
             shown[number] = (
-                replace(one, plain=False, formula=None)
+                replace(column, plain=False, formula=None)
                 if kind is None or rounded
-                else replace(one, type=kind)
+                else replace(column, type=kind)
             )
-    return tuple(replace(one, shown=tuple(shown)) for one, shown in zip(selections, made, strict=True))
+    return tuple(replace(s, shown=tuple(shown)) for s, shown in zip(selections, made, strict=True))
 
 
 def _finished(done: Done, base: Query) -> Operator:
@@ -268,11 +268,11 @@ def _formula(node: exp.Expr, done: Done, base: Query, kind: Type) -> tuple[str |
 
     root = exp.Paren(this=node.copy())
     for column in list(root.find_all(exp.Column)):
-        number, other = stands_for(column, "output"), stands_for(column, "value")
-        if number is None and other is None:
+        output, value = stands_for(column, "output"), stands_for(column, "value")
+        if output is None and value is None:
             # Of a query around, or a word.
             return None, kind
-        column.replace(exp.column(f"v{other}" if number is None else f"o{number}"))
+        column.replace(exp.column(f"v{value}" if output is None else f"o{output}"))
     try:
         return formula_of(root.this, of, None if kind.family is Family.NUMBER else kind)
     except NotComputed:
@@ -376,9 +376,9 @@ def outputs(blocks: tuple[Block, ...]) -> tuple[tuple[str, Type], ...]:
     """
     if not all(block.plain for block in blocks):
         return _common(blocks)
-    first, *others = (s.base for block in blocks for s in block.selections)
+    first, *rest = (s.base for block in blocks for s in block.selections)
     columns = list(first.outputs)
-    for query in others:
+    for query in rest:
         place = query.select[0].place if query.select else Place(1, 1)
         if len(query.select) != len(columns):
             raise QueryError(
@@ -403,19 +403,19 @@ def outputs(blocks: tuple[Block, ...]) -> tuple[tuple[str, Type], ...]:
 
 
 def _common(blocks: tuple[Block, ...]) -> tuple[tuple[str, Type], ...]:
-    first, *others = (block.outputs for block in blocks)
+    first, *rest = (block.outputs for block in blocks)
     types = list(first)
-    for block, other in zip(blocks[1:], others, strict=True):
+    for block, columns in zip(blocks[1:], rest, strict=True):
         place = block.selections[0].base.occurrences[0].place
-        if len(other) != len(types):
+        if len(columns) != len(types):
             raise QueryError(
-                f"UNION of {len(types)} and {len(other)} columns",
+                f"UNION of {len(types)} and {len(columns)} columns",
                 place=place,
                 accepted="the same number of columns in each SELECT",
             )
         types = [
             (name, common_type(kind, theirs) or kind)
-            for (name, kind), (_, theirs) in zip(types, other, strict=True)
+            for (name, kind), (_, theirs) in zip(types, columns, strict=True)
         ]
     return tuple(types)
 
@@ -431,7 +431,7 @@ def _refuse_rounded(blocks: tuple[Block, ...], number: int, kind: Type) -> None:
     groups = merged if kind.step is None else [tuple(s for block in blocks for s in block.selections)]
     for selections in groups:
         terms: list[Column | Constant] = []
-        for query in (one.base for one in selections):
+        for query in (s.base for s in selections):
             output = query.select[number]
             terms.append(_term(query, output))
             if not exactly(*terms):
@@ -439,7 +439,7 @@ def _refuse_rounded(blocks: tuple[Block, ...], number: int, kind: Type) -> None:
                     f"Spark SQL rounds numbers of column {number + 1} of the UNION to {kind.name}, and then"
                     " drops duplicates",
                     place=output.place,
-                    accepted=HELD,
+                    accepted=COMPARABLE,
                     fix="declare the columns of one type in the stream catalog (double reads decimals and"
                     " integers as well), or write a constant as a double: 0.1e0",
                 )

@@ -59,8 +59,8 @@ def framing(select: exp.Select, names: Names, items: Items) -> tuple[list[exp.Ex
         return rebuilt(node, of)
 
     shown = tuple(Item(name, key, of(node)) for name, key, node in items)
-    numbers = {n: one.aggregate for n, one in enumerate(functions) if one.aggregate is not None}
-    over = {n: asked.over[one] for n, one in numbers.items() if one in asked.over}
+    numbers = {n: over.aggregate for n, over in enumerate(functions) if over.aggregate is not None}
+    over = {n: asked.over[aggregate] for n, aggregate in numbers.items() if aggregate in asked.over}
     return asked.outputs, Done(Framing(tuple(functions), ()), shown, over=over)
 
 
@@ -81,7 +81,7 @@ def _over(node: exp.Window, asked: Asked, clauses: dict[str, exp.Window]) -> Ove
     if spec is node:
         partition = list(node.args.get("partition_by") or [])
     clause = node.args.get("order") or spec.args.get("order")
-    order = ordering([(one, one.this) for one in (clause.expressions if clause else [])], asked)
+    order = ordering([(term, term.this) for term in (clause.expressions if clause else [])], asked)
     keys = tuple(n for key in partition for n in asked.spread(_windowed(key, asked.names)))
     inner = node.this
     passes_over = False
@@ -96,8 +96,8 @@ def _over(node: exp.Window, asked: Asked, clauses: dict[str, exp.Window]) -> Ove
     made = None if called_ is None else asked.aggregate(called_)
     if made is None:
         given = [inner.this] if isinstance(inner.this, exp.Expr) else list(inner.expressions)[:1]
-        read = (one for one in given if not isinstance(one, exp.Literal))
-        arguments = tuple(n for one in read for n in asked.spread(one, different=False))
+        read = (term for term in given if not isinstance(term, exp.Literal))
+        arguments = tuple(n for term in read for n in asked.spread(term, different=False))
         if arguments:
             made = Aggregate(
                 Kind.ANY,
@@ -131,8 +131,8 @@ def ordering(given: Sequence[tuple[exp.Expr, exp.Expr]], asked: Asked) -> tuple[
     NULL is first where the order ascends; where it is to be at the other end, that it is NULL comes before.
     """
     made = []
-    for one, node in given:
-        descends, first = bool(one.args.get("desc")), one.args.get("nulls_first")
+    for term, node in given:
+        descends, first = bool(term.args.get("desc")), term.args.get("nulls_first")
         if first is not None and bool(first) is descends and asked.names.nullable(node):
             made.append((asked.output(exp.Is(this=node.copy(), expression=exp.Null())), bool(first)))
         made.append((asked.output(node), descends))
