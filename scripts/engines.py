@@ -77,13 +77,13 @@ def _answer(line: CorpusLine, name: str) -> tuple[str, str, str]:
 
 
 def _growth(found: OnEngine) -> str:
-    mode = f" ({found.mode})" if found.mode and found.held else ""
-    return (found.growth.words if found.held else "nothing") + mode
+    mode = f" ({found.mode})" if found.mode and found.operators else ""
+    return (found.growth.words if found.operators else "nothing") + mode
 
 
 def _by(found: OnEngine) -> str:
     """The operators that decide how it grows."""
-    decisive = [one for one in found.held if one.growth is found.growth]
+    decisive = [one for one in found.operators if one.growth is found.growth]
     told = []
     for one in decisive:
         what = one.what if one.growth in (Growth.REFUSED, Growth.UNKNOWN) else ""

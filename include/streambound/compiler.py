@@ -31,7 +31,7 @@ from streambound.query.expressions.independence import assumptions, derives, ind
 from streambound.query.model import Attribute, Kind, NullTest, Query
 from streambound.query.parse import read
 from streambound.query.statement import Statement
-from streambound.storage.partitions import one_key
+from streambound.storage.partitions import shared_partition_key
 from streambound.synopsis.flow import Node, formula_of, units_of
 from streambound.synopsis.flow_planner import flow
 from streambound.synopsis.planner import AnyPlan
@@ -483,7 +483,7 @@ def _reason_json(reason: Reason, projection: str | None) -> dict[str, Any]:
 
 def _refused(statement: Statement) -> str | None:
     try:
-        one_key(statement)
+        shared_partition_key(statement)
     except DataError as error:
         return f"{error.message}; {error.fix}"
     return None

@@ -141,29 +141,29 @@ class ProjectError(StreamboundError):
 class QueryError(StreamboundError):
     """The SQL cannot be read, names something unknown, or mixes types.
 
-    ``unknown`` is the name of a column that is not known, as it is written; ``others`` are what else is wrong
-    with the same query, where that was looked for.
+    ``unknown`` is the name of a column that is not known, as it is written; ``further`` are what else is
+    wrong with the same query, where that was looked for.
     """
 
     code = "invalid-query"
     unknown: str | None = None
-    others: tuple[QueryError, ...] = ()
+    further: tuple[QueryError, ...] = ()
 
 
 class UnsupportedError(QueryError):
     """Valid SQL that this version does not decide; named with its place.
 
-    ``construct`` is its name alone; ``others`` are what else the same query has that is not decided.
+    ``construct`` is its name alone; ``further`` are what else the same query has that is not decided.
     """
 
     code = "unsupported-sql"
     construct: str | None = None
-    others: tuple[UnsupportedError, ...] = ()
+    further: tuple[UnsupportedError, ...] = ()
 
     @property
     def blockers(self) -> tuple[UnsupportedError, ...]:
         """All that is missing, in the order of the text."""
-        return (self, *self.others)
+        return (self, *self.further)
 
     def one_line(self) -> str:
         """The error as one line; of several constructs each."""
@@ -171,13 +171,13 @@ class UnsupportedError(QueryError):
             f"{unsupported_error.place}: {unsupported_error.message}"
             if unsupported_error.place
             else unsupported_error.message
-            for unsupported_error in self.others
+            for unsupported_error in self.further
         )
         return "; ".join((super().one_line(), *further))
 
     def __str__(self) -> str:
         lines = [super().__str__()]
-        for unsupported_error in self.others:
+        for unsupported_error in self.further:
             lines.append(
                 f"  and {unsupported_error.place}: {unsupported_error.message}"
                 if unsupported_error.place
@@ -212,9 +212,9 @@ def together(unsupported_errors: Iterable[UnsupportedError]) -> UnsupportedError
         for e in unsupported_error.blockers
     }
     first, *rest = sorted(flat.values(), key=lambda e: (e.place.line, e.place.column) if e.place else (0, 0))
-    first.others = tuple(rest)
+    first.further = tuple(rest)
     for error in rest:
-        error.others = ()
+        error.further = ()
     return first
 
 

@@ -66,14 +66,14 @@ def test_a_night_is_read_back_also_one_that_an_earlier_release_wrote() -> None:
     sizes = (replace(USUAL[0], estimate=Accuracy(5, 10, 9.5, 0.5)), *USUAL[1:])
     found = replace(night(*sizes), models=models, drifts=(Fit("S", "shares", -1.0, -2.0),))
     body = json.loads(json.dumps(found.to_json()))
-    assert Night.of_json(body) == found and found.known_models == models
+    assert Night.of_json(body) == found and found.models_used == models
     del body["models"]
     for size in body["sizes"]:
         del size["estimate"], size["why"], size["ahead"]
     older = Night.of_json(body)
-    assert older.sizes == USUAL and older.models is None and older.known_models is None
+    assert older.sizes == USUAL and older.models is None and older.models_used is None
     chosen = replace(USUAL[1], choice=SelectedPolicy("prob", models=models))
-    assert replace(older, sizes=(USUAL[0], chosen)).known_models == models
+    assert replace(older, sizes=(USUAL[0], chosen)).models_used == models
 
 
 @given(

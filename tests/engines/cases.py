@@ -46,5 +46,5 @@ def told(found: OnEngine) -> list[tuple[str, str, str]]:
     """Each operator, what is kept of it, and how that grows."""
     return [
         (one.operator.kind.value, "" if one.rule is None else one.rule.keeps.name, one.growth.value)
-        for one in found.held
+        for one in found.operators
     ]

@@ -70,4 +70,4 @@ def test_what_filters_leave(rows: duckdb.DuckDBPyConnection, condition: str) -> 
 )
 def test_what_reaches_a_join(condition: str, growth: str) -> None:
     found = on("flink", f"SELECT S.A FROM S JOIN T ON S.A = T.D WHERE {condition}", "flink")
-    assert [one.growth.value for one in found.held] == [growth]
+    assert [one.growth.value for one in found.operators] == [growth]

@@ -215,7 +215,7 @@ def test_traps_are_told(sql: str, note: str) -> None:
     ],
 )
 def test_columns_are_called_as_people_write_them(sql: str, text: str) -> None:
-    (one,) = on("flink", sql, "flink").held
+    (one,) = on("flink", sql, "flink").operators
     assert text in one.operator.text
     assert "moved by" not in str(one.operator)
 
@@ -232,4 +232,6 @@ def test_what_is_not_modelled_is_told_by_name() -> None:
         " PATTERN (X+ Y) DEFINE X AS X.B > 1, Y AS Y.B < 1)"
     )
     found = on("flink", sql, "flink")
-    assert [(one.what, one.growth.value) for one in found.held] == [("not modelled: row pattern", "unknown")]
+    assert [(one.what, one.growth.value) for one in found.operators] == [
+        ("not modelled: row pattern", "unknown")
+    ]

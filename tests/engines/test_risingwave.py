@@ -77,5 +77,5 @@ def test_what_is_kept(sql: str, expected: list[tuple[str, str, str]]) -> None:
 
 
 def test_its_own_error_is_told() -> None:
-    (found,) = on("risingwave", "SELECT S.id FROM S JOIN T ON S.B < T.E", "risingwave").held
+    (found,) = on("risingwave", "SELECT S.id FROM S JOIN T ON S.B < T.E", "risingwave").operators
     assert found.what == "refused: Not supported: streaming nested-loop join"

@@ -145,7 +145,7 @@ def test_what_is_refused_is_what_spark_refuses(name: str, streams: Streams) -> N
     sql, late = QUERIES[name], name == "no equality"
     streams.show(rows=late)
     for mode, found in in_every_mode("spark", sql).items():
-        errors = [held.rule.error for held in found.held if held.rule is not None and held.rule.error]
+        errors = [held.rule.error for held in found.operators if held.rule is not None and held.rule.error]
         raised = _raised(streams, sql, mode, wait=late)
         assert (raised is None) == (not errors), (mode, raised, errors)
         assert raised is None or any(raised in error for error in errors), (mode, raised, errors)
@@ -175,7 +175,9 @@ def test_random_statements_are_refused_where_spark_refuses_them(streams: Streams
                 frame = frame.withWatermark(one.timestamp, "0 seconds")
             frame.createOrReplaceTempView(one.name)
         for mode, found in in_every_mode("spark", line.sql, catalog=line.catalog).items():
-            errors = [held.rule.error for held in found.held if held.rule is not None and held.rule.error]
+            errors = [
+                held.rule.error for held in found.operators if held.rule is not None and held.rule.error
+            ]
             raised = _raised(streams, line.sql, mode, wait=False)
             # What comes with the first batch only does not come without rows.
             early = [error for error in errors if "STREAM_FAILED" not in error]
@@ -267,7 +269,7 @@ def test_a_dataframe_is_refused_where_spark_refuses_it(name: str, growth: Growth
     try:
         streams.start(frame, str(found.mode).split()[-1]).stop()
     except PySparkException as error:
-        (told,) = (held.what for held in found.held)
+        (told,) = (held.what for held in found.operators)
         assert f"{type(error).__name__} {error.getCondition()}" in told
     else:
         assert growth is not Growth.REFUSED

@@ -30,9 +30,9 @@ def test_every_statement_has_an_answer(name: str, seed: int) -> None:
     assert line.catalog is not None
     found = state_of(parsed(line.sql, line.catalog, dialect="spark").statement, engine(name))
     assert json.loads(json.dumps(found.to_json()))["growth"] == found.growth.value
-    assert found.growth is worst(one.growth for one in found.held)
+    assert found.growth is worst(one.growth for one in found.operators)
     # What refuses says why, and no number of entries is told of what grows.
-    for one in found.held:
+    for one in found.operators:
         assert one.rule is None or (one.rule.keeps is Keeps.REFUSED) == bool(one.rule.error)
         assert one.most is None or one.growth is Growth.CONSTANT
 
@@ -103,7 +103,7 @@ def test_an_order_of_all_answers_is_what_an_engine_may_refuse(order: str, growth
     other = check(sql, catalog, dialect="flink", engine="materialize").engine
     assert other is not None and other.growth is Growth.CONSTANT
     if growth is Growth.REFUSED:
-        (sort,) = found.held
+        (sort,) = found.operators
         assert str(sort.operator.place) == "line 1, column 21"
 
 

@@ -26,7 +26,7 @@ from streambound.evaluation.events import encode_static
 from streambound.evaluation.onepass import one_pass
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
-from streambound.spark.live.folders import at_one_time, folder_of
+from streambound.spark.live.folders import folder_of, simultaneous_files_fix
 from streambound.synopsis.plan import Plan
 
 MIXES = [(), ("int",), ("double", "int"), ("string", "boolean"), ("decimal(3,1)", "date", "int")]
@@ -158,10 +158,10 @@ def test_a_late_file_among_files_of_one_time_is_told_what_to_leave_out(tmp_path:
         (tmp_path / "S" / f"{number}.parquet").touch()
         os.utime(tmp_path / "S" / f"{number}.parquet", ns=(nanoseconds, nanoseconds))
     folders = [folder_of(relation)]
-    fix = at_one_time(folders, "1.parquet")
+    fix = simultaneous_files_fix(folders, "1.parquet")
     assert fix is not None and fix.startswith("leave out --files") and "2 files of the stream" in fix
-    assert at_one_time(folders, "2.parquet") is None
-    assert at_one_time(folders, "gone.parquet") is None
+    assert simultaneous_files_fix(folders, "2.parquet") is None
+    assert simultaneous_files_fix(folders, "gone.parquet") is None
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:

@@ -36,16 +36,16 @@ def restore(folder: Path, parts: Sequence[str] = ()) -> Manifest:
         StorageError: a disk, the object storage or the database refuses.
     """
     manifest = read_manifest(folder)
-    held = [part for part in PARTS if manifest.of(part)]
+    present = [part for part in PARTS if manifest.of(part)]
     for part in parts:
-        if part not in held:
+        if part not in present:
             raise DataError(
                 f"the backup has no {part}",
                 subject=str(folder),
-                accepted=", ".join(held),
+                accepted=", ".join(present),
                 fix="name another part",
             )
-    chosen = [part for part in held if part in parts or not parts]
+    chosen = [part for part in present if part in parts or not parts]
     require_sound(folder, manifest, chosen)
     missing = [part for part in chosen if not _is_there(part, manifest)]
     for part in missing:

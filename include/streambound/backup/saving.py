@@ -43,8 +43,8 @@ def save(folder: Path, parts: Sequence[str] = PARTS, tell: Tell = lambda line: N
         draft.parent.mkdir(parents=True, exist_ok=True)
         # All answers are in it: nobody else's business.
         draft.mkdir(mode=0o700)
-        with ExitStack() as held:
-            _hold_runs(held, settings.answers_root(), tell)
+        with ExitStack() as locks:
+            _hold_runs(locks, settings.answers_root(), tell)
             for part in parts:
                 entries = _results(draft / part) if part == "results" else tree_of(part).copied(draft / part)
                 files |= {f"{part}/{path}": entry for path, entry in entries.items()}
@@ -78,14 +78,14 @@ def _require_free(folder: Path, parts: Sequence[str]) -> None:
             )
 
 
-def _hold_runs(held: ExitStack, folder: Path, tell: Tell) -> None:
+def _hold_runs(locks: ExitStack, folder: Path, tell: Tell) -> None:
     """Hold the answers of all queries; none while another is waited for, since runs hold several, too."""
     names = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir()) if folder.is_dir() else []
     while True:
         with ExitStack() as attempt:
             busy = next((name for name in names if not _taken(attempt, folder / name / LOCK)), None)
             if busy is None:
-                held.enter_context(attempt.pop_all())
+                locks.enter_context(attempt.pop_all())
                 return
         tell(f"{busy}: a run is evaluating it; waiting for its end")
         with alone(folder / busy, lambda: None):

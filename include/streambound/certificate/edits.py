@@ -187,10 +187,10 @@ def _both(keys: list[Edit], windows: list[Edit]) -> Iterator[Edit]:
     for key, edit in product(keys, windows if len(windows) == 1 else ()):
         words = f"{key.words}; {edit.words}"
         replaces = (*key.replaces, *edit.replaces)
-        yield Edit(Change.KEY, words, _one_after_another(key, edit), replaces, added=edit.added)
+        yield Edit(Change.KEY, words, _both_edits(key, edit), replaces, added=edit.added)
 
 
-def _one_after_another(first: Edit, second: Edit) -> Callable[[Draft], Draft]:
+def _both_edits(first: Edit, second: Edit) -> Callable[[Draft], Draft]:
     return lambda draft: second.apply(first.apply(draft))
 
 

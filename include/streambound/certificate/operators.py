@@ -129,7 +129,7 @@ class _Maker:
             try:
                 for make in self._plans(query, size):
                     sample = make(tried)
-                    if sample is None or not self._told_apart(sample):
+                    if sample is None or not self._distinguished(sample):
                         continue
                     any_failed = True
                     whole = sample if size == tried else make(size)
@@ -145,7 +145,7 @@ class _Maker:
         except SearchLimit:
             return []
 
-    def _told_apart(self, sample: Witness) -> bool:
+    def _distinguished(self, sample: Witness) -> bool:
         try:
             return holds(self.statement, sample, self.evaluator)
         except (DataError, UnsupportedError):

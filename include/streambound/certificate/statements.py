@@ -126,13 +126,13 @@ def _failed(query: Query, here: str, there: str) -> Iterator[tuple[Atom, ...]]:
 
 
 def _narrowed(part: Part, parts: tuple[Part, ...]) -> Iterator[Query]:
-    apart = _other_rows(part, parts)
+    apart = _own_rows(part, parts)
     if apart != part.query:
         yield apart
     yield from _alone(replace(part, query=apart), parts)
 
 
-def _other_rows(part: Part, parts: tuple[Part, ...]) -> Query:
+def _own_rows(part: Part, parts: tuple[Part, ...]) -> Query:
     """The part without the rows that the constants of other parts' SELECT lists give."""
     query = part.query
     unlike = [

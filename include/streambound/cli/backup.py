@@ -35,17 +35,17 @@ def _backup(options: argparse.Namespace) -> int:
 
     parts = [part for part in PARTS if part in options.only or not options.only]
     manifest = save(options.folder, parts, partial(print, file=sys.stderr, flush=True))
-    return _told(manifest, f"backup written to {options.folder}")
+    return _printed(manifest, f"backup written to {options.folder}")
 
 
 def _restore(options: argparse.Namespace) -> int:
     from streambound.backup.restoring import restore
 
     manifest = restore(options.folder, options.only)
-    return _told(manifest, f"restored from the backup of {manifest.made}")
+    return _printed(manifest, f"restored from the backup of {manifest.made}")
 
 
-def _told(manifest: Manifest, last: str) -> int:
+def _printed(manifest: Manifest, last: str) -> int:
     print("\n".join(_lines(manifest)))
     print(last)
     return 0

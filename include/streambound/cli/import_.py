@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 FILES = ("parquet", "orc", "delta")
 SCHEMAS = ("avro", "jsonschema", "protobuf")
-OTHERS = ("iceberg", "registry", "spark", "dbt")
+TOOLS = ("iceberg", "registry", "spark", "dbt")
 
 
 def add_parser(commands: Any) -> None:
@@ -28,7 +28,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "source",
         metavar="SOURCE",
-        help=f"{', '.join((*FILES, *SCHEMAS, *OTHERS))}; or a script's dialect: flink, ksql, spark-sql, ...",
+        help=f"{', '.join((*FILES, *SCHEMAS, *TOOLS))}; or a script's dialect: flink, ksql, spark-sql, ...",
     )
     parser.add_argument(
         "place", metavar="WHERE", help="file or folder; a registry's address; a table of Spark's"

@@ -93,7 +93,7 @@ class _Selection:
 
     sql: str
     selection: Selection
-    others: tuple[Selection, ...]
+    unmatched: tuple[Selection, ...]
     block: Block
     infers: bool
     used: frozenset[str] | None
@@ -106,14 +106,14 @@ class _Selection:
     def domains(self) -> dict[str, Domains]:
         """Those of each occurrence, by its alias."""
         return {
-            o.alias: Domains.of(self.selection, self.others, self.infers, o.alias)
+            o.alias: Domains.of(self.selection, self.unmatched, self.infers, o.alias)
             for o in self.base.occurrences
         }
 
     @cached_property
     def outer(self) -> frozenset[str]:
         """The occurrences whose rows may be missing."""
-        return frozenset(o.alias for s in self.others for g in s.guards for o in g.base.occurrences)
+        return frozenset(o.alias for s in self.unmatched for g in s.guards for o in g.base.occurrences)
 
     @cached_property
     def conditions(self) -> tuple[Formula, ...]:
@@ -304,13 +304,13 @@ class _Selection:
         statics = {o.alias for o in self.base.occurrences if o.relation.kind is Relations.STATIC}
         kept = Fact.OUTER in made and bool(statics & {*names, alias} - self.outer)
         made |= {Fact.STATIC_KEPT} if static and kept else set()
-        made |= {Fact.SCALAR} if any(self._one_row(name) for name in (*names, alias)) else set()
+        made |= {Fact.SCALAR} if any(self._single_row(name) for name in (*names, alias)) else set()
         looked_up = static and self._looked_up(occurrence)
         text = " AND ".join(_said(self.base, item) for item in on) or f"of {' and '.join((*names, alias))}"
         place = on[0].place if on and not hasattr(on[0], "parts") else occurrence.place
         return Operator(Kind.LOOKUP if looked_up else Kind.JOIN, text, sides, frozenset(made), place)
 
-    def _one_row(self, alias: str) -> bool:
+    def _single_row(self, alias: str) -> bool:
         fed = self.base.occurrence(alias).relation.fed
         if fed is None or len(fed.blocks) != 1:
             return False

@@ -11,8 +11,8 @@ from streambound.engines.model import INFERRED, MEASURED, Engine, Fact, Keeps, K
 _MEASURED = Source(MEASURED, "PySpark 4.3.0, local[2], Trigger.AvailableNow; docs/engines.md")
 _WATERMARK = "the watermark passes"
 # What Spark 4.3 has no other name for yet.
-_OTHER = "AnalysisException _LEGACY_ERROR_TEMP_3102"
-_CORRECTNESS = _OTHER + ": possible 'correctness' issue due to global watermark"
+_LEGACY_ERROR = "AnalysisException _LEGACY_ERROR_TEMP_3102"
+_CORRECTNESS = _LEGACY_ERROR + ": possible 'correctness' issue due to global watermark"
 _ORDERED = "AnalysisException NON_TIME_WINDOW_NOT_SUPPORTED_IN_STREAMING"
 _NO_EQUALITY = (
     "StreamingQueryException STREAM_FAILED: Stream-stream join without equality predicate is not supported"
@@ -50,7 +50,7 @@ RULES = (
         Keeps.REFUSED,
         _MEASURED,
         Fact.STATIC_KEPT,
-        error=_OTHER + ": outer join with a streaming DataFrame/Dataset on the right and a static"
+        error=_LEGACY_ERROR + ": outer join with a streaming DataFrame/Dataset on the right and a static"
         " DataFrame/Dataset on the left is not supported",
     ),
     _of(Kind.JOIN, Keeps.NOTHING, _MEASURED, Fact.STATIC),
@@ -59,7 +59,7 @@ RULES = (
         Keeps.REFUSED,
         _MEASURED,
         Fact.COMPLETE,
-        error=_OTHER
+        error=_LEGACY_ERROR
         + ": join between two streaming DataFrames/Datasets is not supported in Complete output mode",
     ),
     _of(Kind.JOIN, Keeps.REFUSED, _MEASURED, Fact.ABOVE_AGGREGATE, Fact.UPDATE, error=_CORRECTNESS),
@@ -78,7 +78,8 @@ RULES = (
         _MEASURED,
         Fact.OUTER,
         Fact.UPDATE,
-        error=_OTHER + ": outer join is not supported in Update output mode, only in Append output mode",
+        error=_LEGACY_ERROR
+        + ": outer join is not supported in Update output mode, only in Append output mode",
     ),
     _of(
         Kind.JOIN,
@@ -86,7 +87,7 @@ RULES = (
         _MEASURED,
         Fact.OUTER,
         unless={Fact.RANGE},
-        error=_OTHER
+        error=_LEGACY_ERROR
         + ": outer join is not supported without a watermark in the join keys, or a watermark on the"
         " nullable side and an appropriate range condition",
     ),
@@ -131,7 +132,7 @@ RULES = (
         Kind.SEMI,
         Keeps.REFUSED,
         _MEASURED,
-        error=_OTHER
+        error=_LEGACY_ERROR
         + ": LeftSemi join is not supported without a watermark in the join keys, or a watermark on"
         " the nullable side and an appropriate range condition",
     ),
@@ -139,7 +140,8 @@ RULES = (
         Kind.ANTI,
         Keeps.REFUSED,
         _MEASURED,
-        error=_OTHER + ": LeftAnti joins with a streaming DataFrame/Dataset on the right are not supported",
+        error=_LEGACY_ERROR
+        + ": LeftAnti joins with a streaming DataFrame/Dataset on the right are not supported",
     ),
     # Groups.
     _of(
@@ -155,7 +157,7 @@ RULES = (
         Keeps.REFUSED,
         _MEASURED,
         Fact.VALUES,
-        error=_OTHER + ": Distinct aggregations are not supported on streaming DataFrames/Datasets",
+        error=_LEGACY_ERROR + ": Distinct aggregations are not supported on streaming DataFrames/Datasets",
         note="approx_count_distinct keeps a sketch of fixed size in place of all values",
     ),
     *(
@@ -250,14 +252,15 @@ RULES = (
         _MEASURED,
         Fact.LIMIT,
         Fact.UNORDERED,
-        error=_OTHER + ": Limits are not supported on streaming DataFrames/Datasets in Update output mode",
+        error=_LEGACY_ERROR
+        + ": Limits are not supported on streaming DataFrames/Datasets in Update output mode",
     ),
     _of(
         Kind.TOP,
         Keeps.REFUSED,
         _MEASURED,
         Fact.LIMIT,
-        error=_OTHER
+        error=_LEGACY_ERROR
         + ": Sorting is not supported on streaming DataFrames/Datasets, unless it is on aggregated"
         " DataFrame/Dataset in Complete output mode",
     ),
@@ -267,7 +270,7 @@ RULES = (
         Kind.SORT,
         Keeps.REFUSED,
         _MEASURED,
-        error=_OTHER
+        error=_LEGACY_ERROR
         + ": Sorting is not supported on streaming DataFrames/Datasets, unless it is on aggregated"
         " DataFrame/Dataset in Complete output mode",
     ),

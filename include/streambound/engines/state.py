@@ -132,7 +132,7 @@ class OnEngine:
     """What an engine keeps of a query as it is written; ``mode`` is how answers are written."""
 
     engine: Engine
-    held: tuple[OperatorState, ...]
+    operators: tuple[OperatorState, ...]
     mode: str | None = None
     # What people run into, and what the other modes do.
     notes: tuple[str, ...] = ()
@@ -140,7 +140,7 @@ class OnEngine:
     @property
     def growth(self) -> Growth:
         """The growth of the worst operator."""
-        return worst(state.growth for state in self.held)
+        return worst(state.growth for state in self.operators)
 
     @property
     def constant(self) -> bool:
@@ -150,7 +150,7 @@ class OnEngine:
     @property
     def most(self) -> int | None:
         """The most entries in all, where every operator has a number."""
-        counted = [state.most for state in self.held]
+        counted = [state.most for state in self.operators]
         return None if None in counted else sum(number or 0 for number in counted)
 
     @property
@@ -167,7 +167,7 @@ class OnEngine:
             "version": self.engine.version,
             "mode": self.mode,
             "growth": self.growth.value,
-            "operators": [state.to_json() for state in self.held],
+            "operators": [state.to_json() for state in self.operators],
             "notes": list(self.notes),
         }
 
@@ -181,9 +181,9 @@ class OnEngine:
 
         states = (
             replace(state, operator=replace(state.operator, place=place(state.operator.place)))
-            for state in self.held
+            for state in self.operators
         )
-        return replace(self, held=tuple(states))
+        return replace(self, operators=tuple(states))
 
 
 def state_of(
@@ -242,10 +242,10 @@ def _in_mode(plan: Iterable[Operator], on: Engine, mode: Fact | None, declared: 
 
 def _notes(on_engine: OnEngine, scanned: Iterable[Relation]) -> Iterator[str]:
     """What people run into; of the relations it is assumed that their timestamps are the engine's own."""
-    for item in on_engine.held:
+    for item in on_engine.operators:
         if item.rule is not None and item.rule.note is not None:
             yield item.rule.note
-    if any(state.rule is not None and state.rule.watermarks for state in on_engine.held):
+    if any(state.rule is not None and state.rule.watermarks for state in on_engine.operators):
         stamps = sorted(
             f"{relation.name}.{relation.timestamp}" for relation in scanned if relation.timestamp is not None
         )
@@ -257,9 +257,9 @@ def _notes(on_engine: OnEngine, scanned: Iterable[Relation]) -> Iterator[str]:
 
 def _another_engine(on_engine: OnEngine) -> str | None:
     """What another mode does, in a sentence; None where it is none for such a query at all."""
-    refused = next((state for state in on_engine.held if state.growth is Growth.REFUSED), None)
+    refused = next((state for state in on_engine.operators if state.growth is Growth.REFUSED), None)
     if refused is not None:
         answer = refused.operator.kind is Kind.ANSWER
         return None if answer else f"{on_engine.mode}: {refused.what}"
-    grown = max(on_engine.held, key=lambda state: state.growth.rank, default=None)
+    grown = max(on_engine.operators, key=lambda state: state.growth.rank, default=None)
     return f"{on_engine.mode}: {on_engine.growth.words}" + ("" if grown is None else f" ({grown.what})")

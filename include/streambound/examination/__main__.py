@@ -17,7 +17,7 @@ from streambound.engines import of_dialect
 from streambound.errors import StreamboundError
 from streambound.examination.examiner import READY, TOO_COMPLEX
 from streambound.examination.formats import formed
-from streambound.examination.unknown import with_others
+from streambound.examination.unknown import with_further
 from streambound.query.catalog import Catalog, NamedQuery, catalog_from_mapping, load_catalog
 from streambound.query.parse import named_queries, read, read_script
 
@@ -65,7 +65,7 @@ def examined(question: Mapping[str, Any]) -> dict[str, Any]:
     except StreamboundError as error:
         # Where what was decided was made of another text, places are told of that.
         if not question.get("written"):
-            error = with_others(error, sql, lambda text: read(text, catalog, name, dialect, chosen))
+            error = with_further(error, sql, lambda text: read(text, catalog, name, dialect, chosen))
         report = invalid(name, criterion, error)
     if "form" in question:
         span = job.span if job is not None else _span(sql, catalog, dialect, chosen)

@@ -14,7 +14,7 @@ MOST, TRIED = 20, 12
 READ = 500_000
 
 
-def with_others(error: StreamboundError, sql: str, read: Callable[[str], object]) -> StreamboundError:
+def with_further(error: StreamboundError, sql: str, read: Callable[[str], object]) -> StreamboundError:
     """The error, and the others of its kind in the same text: columns that are not known.
 
     Of these each is put right by a name that is known there, the most like it first, and the text is read
@@ -34,7 +34,7 @@ def with_others(error: StreamboundError, sql: str, read: Callable[[str], object]
         sql, further = _read_on(sql, further, edits, read, reads)
         if further is not None:
             query_errors.append(_moved_back(further, edits))
-    made.others = tuple(query_errors)
+    made.further = tuple(query_errors)
     return made
 
 

@@ -20,7 +20,7 @@ from streambound.storage.partitions import Partition
 class Action(Enum):
     """What is to be done with a stream's share of a partition."""
 
-    KNOWN = "its checkpoint says what the plan keeps of it"
+    CHECKPOINTED = "its checkpoint says what the plan keeps of it"
     READ = "it is new, or has changed"
     COMPARE = "it has changed, and is too late: it is read to see whether its rows have changed"
     OUT = "it is in quarantine, and was never part of the answers"
@@ -84,7 +84,7 @@ class Actions:
         streams = self.streams(partition)
         row = self.rows.get(partition)
         actions = {self._actions[stream, partition] for stream in streams}
-        if actions == {Action.KNOWN} and row is not None and set(row.inputs) == set(streams):
+        if actions == {Action.CHECKPOINTED} and row is not None and set(row.inputs) == set(streams):
             return []
         return [stream for stream in streams if not self.replaced(stream, partition)]
 
@@ -109,11 +109,11 @@ class Actions:
         if row is not None and not self._usable(row):
             return Action.READ
         if before is not None and before.identity == now:
-            return Action.KNOWN
+            return Action.CHECKPOINTED
         late = self._before.get(at)
         if late is not None and late.identity == now and late.earlier == (before is not None):
             self.late[at] = late
-            return Action.OUT if before is None else Action.KNOWN
+            return Action.OUT if before is None else Action.CHECKPOINTED
         if lateness.too_late(relation, part.name, self.boundary) is None or (before is None and self.lossy):
             return Action.READ
         if before is not None:

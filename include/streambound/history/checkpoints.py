@@ -138,7 +138,7 @@ class Checkpoints:
         if not streams:
             return None
         row = self.rows.get(partition)
-        unchanged = {s for s in streams if self.actions[s, partition] is Action.KNOWN}
+        unchanged = {s for s in streams if self.actions[s, partition] is Action.CHECKPOINTED}
         if row is not None and unchanged == set(streams) == set(row.inputs):
             return self._as_before(row, row.inputs)
         if self.job.cogroup is not None:
@@ -182,7 +182,7 @@ class Checkpoints:
             return segment_of(partition, inputs, tables)
         if set(row.inputs) != set(streams) or Action.READ in needs.values():
             raise irretrievable(partition, replaced)
-        mine = {s: one if s in replaced else inputs.get(s, one) for s, one in row.inputs.items()}
+        mine = {s: before if s in replaced else inputs.get(s, before) for s, before in row.inputs.items()}
         return self._as_before(row, mine)
 
     def _as_before(self, row: Checkpoint, inputs: Mapping[str, Input]) -> Segment:

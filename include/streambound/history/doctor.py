@@ -207,7 +207,7 @@ def examine(session: EmbeddedEngine, relation: Relation, columns: AbstractSet[st
         if files:
             size = sum(file.stat().st_size for file in part.files if file.exists())
             costs.append(PartitionCost(part.name, identity(part.files), Cost(1, len(files), size, rows)))
-    joined_findings = tuple(_findings_as_one(at, mine) for at, mine in findings.items())
+    joined_findings = tuple(_merged_finding(at, mine) for at, mine in findings.items())
     empty = tuple(part.name for part in parts if not part.files)
     filled = {share.partition for share in costs if share.cost.rows}
     newest = next((part for part in reversed(parts) if part.name in filled), None)
@@ -223,7 +223,7 @@ def _finding(check: str, error: StreamboundError, column: str | None = None) -> 
     return Finding(check, where + error.message, error.fix, column)
 
 
-def _findings_as_one(at: tuple[str, str | None], mine: Sequence[tuple[str, StreamboundError]]) -> Finding:
+def _merged_finding(at: tuple[str, str | None], mine: Sequence[tuple[str, StreamboundError]]) -> Finding:
     check, column = at
     first = _finding(check, mine[0][1], column)
     more = "" if len(mine) == 1 else f" (and likewise {len(mine) - 1:,} more, up to partition {mine[-1][0]})"

@@ -58,7 +58,7 @@ from streambound.tasks.embedded_engine import MEMORY_MB
 from streambound.tasks.summarise import Summary
 
 # By name each query, or why it is not evaluated.
-Found = dict[str, Draft | StreamboundError]
+Drafts = dict[str, Draft | StreamboundError]
 
 
 def evaluate_history(
@@ -110,7 +110,7 @@ def evaluate_history(
     _refuse_twins(queries)
     memories, done = memory or {}, dict[str, HistoryAnswer]()
     with ExitStack() as exit_stack:
-        drafts: Found = {q.name: _draft(q, catalog, memories.get(q.name)) for q in queries}
+        drafts: Drafts = {q.name: _draft(q, catalog, memories.get(q.name)) for q in queries}
         mine = _alone(exit_stack, folder, drafts, progress)
         # Not before all are held: a partition that another run commits meanwhile would look removed. Once for
         # all queries, which share streams, since a long history takes a while to list.
@@ -148,7 +148,7 @@ def evaluate_history(
 def _alone(
     exit_stack: ExitStack,
     folder: Path,
-    outcomes: Found,
+    outcomes: Drafts,
     progress: Progress,
 ) -> list[Draft]:
     """The queries whose answers this run holds now; in one order, so that no two runs block each other."""
@@ -166,7 +166,7 @@ def _alone(
 
 
 def _jobs(
-    drafts: Iterable[Draft], chosen: PartitionRange, excluded: Excluded, listed: Listing, outcomes: Found
+    drafts: Iterable[Draft], chosen: PartitionRange, excluded: Excluded, listed: Listing, outcomes: Drafts
 ) -> list[Job]:
     jobs = []
     for draft in drafts:

@@ -200,7 +200,7 @@ class Fold:
         except StreamboundError as error:
             self.error = self.error or error
         # What is checkpointed stays, also where a later partition failed.
-        emit.drop_others(self.folder, self.written if self.error is None or self.checkpoints.table else ())
+        emit.prune_answers(self.folder, self.written if self.error is None or self.checkpoints.table else ())
         if self.error is not None or (self.evaluation.total is None and self.plan.node is None):
             # That of an earlier evaluation must not pass for this one's.
             remove(emit.total_path(self.folder))

@@ -138,7 +138,7 @@ class LocalExecutor:
                 if ended.is_set():
                     self.close()
                     return []
-            return [summary for one in made for summary in one.result()]
+            return [summary for future in made for summary in future.result()]
         except BrokenProcessPool:
             assert pool is not None
             how = pool.end()

@@ -29,8 +29,8 @@ from streambound.storage.partitions import (
     PartitionRange,
     choose_partitions,
     find_partitions,
-    one_key,
     partitions_in,
+    shared_partition_key,
 )
 from streambound.synopsis.flow import Node
 from streambound.synopsis.flow_planner import flow
@@ -152,7 +152,7 @@ def draft(
     drafted = Draft(name, sql, decided.verdict, decided.statement, decided.decision.parts)
     if not decided.verdict.bounded and memory is None:
         return drafted
-    one_key(decided.statement)
+    shared_partition_key(decided.statement)
     if memory is not None:
         try:
             return replace(drafted, memory_plan=_in_memory(decided, memory))
@@ -209,7 +209,7 @@ def prepare(
     refuse_timeless(plan)
     files = _static_files(statement, listing)
     if growing:
-        return Job(name, sql, verdict, plan, one_key(statement), static, files)
+        return Job(name, sql, verdict, plan, shared_partition_key(statement), static, files)
     key, partitions, missing = _partitions(statement, chosen, excluded, listing)
     cogroup = cogroup_of(plan)
     return Job(name, sql, verdict, plan, key, static, files, partitions, missing, chosen, cogroup)
@@ -343,7 +343,7 @@ def _partitions(
     query: Statement, chosen: PartitionRange, excluded: Excluded, listing: Listing | None
 ) -> tuple[str | None, dict[str, tuple[Partition, ...]], tuple[Missing, ...]]:
     relations = _relations(query, static=False)
-    key = one_key(query)
+    key = shared_partition_key(query)
     partitions, missing = {}, []
     for relation in relations:
         reasons = excluded.get(relation.name, {})

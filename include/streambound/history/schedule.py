@@ -221,8 +221,8 @@ def ahead(
     threads = ThreadPoolExecutor(AHEAD, "streambound-round")
     pending: deque[tuple[Given, Future[Made]]] = deque()
     try:
-        for one in given:
-            pending.append((one, threads.submit(make, one, ended)))
+        for item in given:
+            pending.append((item, threads.submit(make, item, ended)))
             if len(pending) > AHEAD:
                 first, made = pending.popleft()
                 yield first, made.result()

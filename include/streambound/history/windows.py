@@ -25,7 +25,7 @@ from streambound.synopsis.state_codec import BufferedRow, dump_buffered, load_bu
 from streambound.tasks import embedded_engine, emit, encoded_sql
 from streambound.tasks.cogroup import COGROUP
 from streambound.tasks.edges import (
-    FOUND,
+    CANDIDATES,
     Edges,
     Moments,
     answer_rows,
@@ -38,8 +38,8 @@ from streambound.tasks.embedded_engine import EmbeddedEngine, opened
 from streambound.tasks.relations import load_relation, ordered_form
 from streambound.tasks.statements import PART
 from streambound.tasks.windows import (
+    BUFFERED,
     EARLIER,
-    HELD,
     WEIGHT,
     WindowPart,
     WindowPlan,
@@ -50,7 +50,7 @@ from streambound.tasks.windows import (
 )
 
 # Where no table of an occurrence is known, and in SQL text, so that they need no quotes.
-BEFORE, INSIDE, ADDED, REMOVED, KNOWN = "before", "inside", "added", "removed", "answered"
+BEFORE, INSIDE, ADDED, REMOVED, EARLIER_ANSWERS = "before", "inside", "added", "removed", "answered"
 
 
 @dataclass
@@ -92,8 +92,10 @@ class _PartState:
         if part.plan.query.ring.idempotent:
             earlier = pa.concat_tables([*answered] if self.answered is None else [self.answered, *answered])
             earlier = earlier.filter(pa.array(may_come_again(earlier, part.plan.ends, until)))
-            with session.registered(KNOWN, earlier):
-                self.answered = _result_table(session, f"SELECT DISTINCT * FROM {KNOWN}", earlier.schema)
+            with session.registered(EARLIER_ANSWERS, earlier):
+                self.answered = _result_table(
+                    session, f"SELECT DISTINCT * FROM {EARLIER_ANSWERS}", earlier.schema
+                )
 
 
 class WindowEvaluation:
@@ -107,7 +109,7 @@ class WindowEvaluation:
         self.parts = {part.label: _PartState(part) for part in plan.parts}
         # Each is asked of every partition, and made as text once.
         self._across_edge = {part.label: query_of(across(part)) for part in plan.parts}
-        self._sum = query_of(added_up(plan, encoded_sql.table(FOUND)))
+        self._sum = query_of(added_up(plan, encoded_sql.table(CANDIDATES)))
         self.order = Order()
         self.peak_units = 0
 
@@ -200,11 +202,11 @@ class WindowEvaluation:
             states = self.parts.values()
             answered = [state.answered for state in states if state.answered is not None]
             tables = [*tables, *(_numbered(table, EARLIER) for table in answered)]
-            with session.registered(FOUND, pa.concat_tables([schema.empty_table(), *tables])):
+            with session.registered(CANDIDATES, pa.concat_tables([schema.empty_table(), *tables])):
                 tables = [
-                    session.table(query_of(first_answered(plan, encoded_sql.table(FOUND)))).cast(schema)
+                    session.table(query_of(first_answered(plan, encoded_sql.table(CANDIDATES)))).cast(schema)
                 ]
-        with session.registered(FOUND, pa.concat_tables([schema.empty_table(), *tables])):
+        with session.registered(CANDIDATES, pa.concat_tables([schema.empty_table(), *tables])):
             return session.table(self._sum).cast(schema)
 
     def _follow(self, partition: str, followed: Mapping[str, Moments]) -> None:
@@ -237,7 +239,7 @@ class WindowEvaluation:
         with ExitStack() as exit_stack:
             exit_stack.enter_context(session.registered(INSIDE, inside))
             if across:
-                with session.registered(FOUND, pa.concat_tables(across)):
+                with session.registered(CANDIDATES, pa.concat_tables(across)):
                     added = self._added_up(session)
             answered = [state.answered for state in self.parts.values() if state.answered is not None]
             if answered:
@@ -254,7 +256,7 @@ class WindowEvaluation:
             # Of a set each row is there once, so ALL only spares looking for equal ones.
             kept = f"FROM {INSIDE} EXCEPT ALL FROM {REMOVED}" if len(removed) else f"FROM {INSIDE}"
             both = _result_table(session, f"({kept}) UNION ALL FROM {ADDED}", schema)
-        with session.registered(FOUND, _numbered(both, 0)):
+        with session.registered(CANDIDATES, _numbered(both, 0)):
             table = self._added_up(session)
         whole = edges.digest + emit.digest(added.to_batches()) - emit.digest(removed.to_batches())
         return emit.NewRows(table, emit.Digest(len(table), whole.count, whole.hash))
@@ -313,7 +315,7 @@ def _numbered(table: pa.Table, number: int) -> pa.Table:
 
 
 def _marked(table: pa.Table, buffered: bool) -> pa.Table:
-    return table.append_column(HELD, pa.array([buffered] * len(table), pa.bool_()))
+    return table.append_column(BUFFERED, pa.array([buffered] * len(table), pa.bool_()))
 
 
 def _result_table(session: EmbeddedEngine, text: str, schema: pa.Schema) -> pa.Table:

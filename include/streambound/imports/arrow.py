@@ -80,7 +80,7 @@ def delta(path: Path, name: str | None = None) -> Rows:
     except (DeltaError, OSError) as error:
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DataError(f"not a Delta table that can be read: {first}", subject=str(path)) from None
-    columns = tuple(typed(one["name"], of_delta(one["type"]), one["nullable"]) for one in fields)
+    columns = tuple(typed(column["name"], of_delta(column["type"]), column["nullable"]) for column in fields)
     note = "For its history register it as a table of Spark, and declare history: {table: NAME}."
     return Rows(Entry(name or _named(path), columns, notes=(note,)), dataset)
 
@@ -97,7 +97,7 @@ def of_delta(kind: Any) -> str:
         return f"array<{of_delta(kind['elementType'])}>"
     if kind["type"] == "map":
         return f"map<{of_delta(kind['keyType'])}, {of_delta(kind['valueType'])}>"
-    return struct(Field(one["name"], of_delta(one["type"])) for one in kind["fields"])
+    return struct(Field(column["name"], of_delta(column["type"])) for column in kind["fields"])
 
 
 def field_of(column: pa.Field) -> Field:
@@ -122,7 +122,7 @@ def nested_type(kind: pa.DataType) -> str:
 
     if types.is_struct(kind):
         inner = (kind.field(i) for i in range(kind.num_fields))
-        return struct(Field(one.name, nested_type(one.type)) for one in inner)
+        return struct(Field(child.name, nested_type(child.type)) for child in inner)
     if types.is_map(kind):
         return f"map<{nested_type(kind.key_type)}, {nested_type(kind.item_type)}>"
     if types.is_nested(kind) and hasattr(kind, "value_type"):

@@ -15,7 +15,7 @@ _SCALARS = {
     **{name: name for name in ("float", "double", "string")},
     "bool": "boolean",
 }
-_KNOWN = {
+_BUILT_IN = {
     "google.protobuf.Timestamp": "timestamp",
     "google.protobuf.StringValue": "string",
     "google.protobuf.BoolValue": "boolean",
@@ -141,8 +141,8 @@ class _Messages:
         plain = kind.removeprefix(".")
         if plain in _SCALARS:
             return _SCALARS[plain]
-        if plain in _KNOWN:
-            return _KNOWN[plain]
+        if plain in _BUILT_IN:
+            return _BUILT_IN[plain]
         if self._named(self.enums, plain, within) is not None:
             return "string"
         message = self._named(self.messages, plain, within)

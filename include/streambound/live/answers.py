@@ -175,7 +175,7 @@ def write_epoch(
         listed = [(at, row, n) for at in sorted(rows, key=_in_time) for row, n in in_order(rows[at])]
         batches = _table(query, schema, timed, listed).to_batches(GROUP)
     # A digest of rows is of use where histories are compared.
-    return emit.write_answers(epoch_path(folder, epoch), schema, batches, known=emit.Digest())[1]
+    return emit.write_answers(epoch_path(folder, epoch), schema, batches, made=emit.Digest())[1]
 
 
 def _in_time(marker: int | None) -> tuple[bool, int]:

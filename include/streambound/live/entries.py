@@ -21,7 +21,7 @@ from streambound.synopsis.serial import canonical, compact_text
 
 Entries = dict[str, str]
 # What a name begins with, so that no two entries of different sorts are called the same.
-KEY, HELD, ANSWERED, NOW, PART, WHOLE = "key", "held", "answered", "now", "part", "whole"
+KEY, BUFFERED, ANSWERED, NOW, PART, WHOLE = "key", "held", "answered", "now", "part", "whole"
 NODE = "node"
 
 
@@ -139,7 +139,7 @@ def _named(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         for ages, table in slices:
             yield from _keys(name, ages, table)
     for alias, rows in document["held"]:
-        yield from ((compact_text([HELD, alias, row]), compact_text(n)) for row, n in _weighted(rows))
+        yield from ((compact_text([BUFFERED, alias, row]), compact_text(n)) for row, n in _weighted(rows))
     for *row, until in document["answered"]:
         yield compact_text([ANSWERED, row]), compact_text(until)
 
@@ -160,7 +160,7 @@ def _document(entries: Mapping[str, str]) -> dict[str, Any]:
     for (sort, *rest), value in _read(entries):
         if sort == NOW:
             document["now"] = value
-        elif sort == HELD:
+        elif sort == BUFFERED:
             buffered.setdefault(rest[0], []).append([*rest[1], value])
         elif sort == ANSWERED:
             document["answered"].append([*rest[0], value])

@@ -66,13 +66,13 @@ class References:
     def max_ref(self, stream: str) -> list[Attribute]:
         """Unbounded attributes of a stream above one of another in a non-redundant inequality."""
         return [
-            a for a in self._unbounded(stream) if any(self._joins(low, a) for low in self._others(stream))
+            a for a in self._unbounded(stream) if any(self._joins(low, a) for low in self._opposite(stream))
         ]
 
     def min_ref(self, stream: str) -> list[Attribute]:
         """Unbounded attributes of a stream below one of another in a non-redundant inequality."""
         return [
-            a for a in self._unbounded(stream) if any(self._joins(a, high) for high in self._others(stream))
+            a for a in self._unbounded(stream) if any(self._joins(a, high) for high in self._opposite(stream))
         ]
 
     def classes(self, attributes: list[Attribute]) -> int:
@@ -94,7 +94,7 @@ class References:
     def _unbounded(self, stream: str) -> list[Attribute]:
         return [a for a in self._infinite() if self.stream(a) == stream and not self.bounded(a)]
 
-    def _others(self, stream: str) -> list[Attribute]:
+    def _opposite(self, stream: str) -> list[Attribute]:
         return [a for a in self._infinite() if self.stream(a) != stream]
 
     def _pairs(self) -> list[tuple[Attribute, Attribute]]:

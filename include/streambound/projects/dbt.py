@@ -53,7 +53,7 @@ class Manifest:
     root: Path
     nodes: Mapping[str, Node]
     sources: Mapping[str, Node]
-    known: Mapping[str, Mapping[str, str]]
+    column_types: Mapping[str, Mapping[str, str]]
     project: str
     dialect: str
 
@@ -163,7 +163,7 @@ class Manifest:
             str(column.get("name") or name): str(column.get("data_type") or "")
             for name, column in (node.get("columns") or {}).items()
         }
-        if real := self.known.get(key):
+        if real := self.column_types.get(key):
             # Databases that fold to upper case tell the names so; people write them as they like.
             written = {name.lower(): name for name in listed}
             return {written.get(name.lower(), name): kind for name, kind in real.items()}

@@ -108,7 +108,7 @@ def _quality(body: dict[str, Any], checked: Checked, run_id: str, job: str) -> Q
     failed = [failure.reason for failure in checked.failures if failure.subject == query]
     reasons = tuple(body["reason"] or reason for reason in failed)
     rows, evaluated, page = body["rows"], checked.evaluated, checked.page
-    expectations = tuple(checked.told([query]))
+    expectations = tuple(checked.outcomes([query]))
     return QueryQuality(
         "answers", query, not reasons, reasons, evaluated, page, run_id, job, rows, expectations
     )

@@ -92,7 +92,7 @@ def _estimated(cache_estimate: CacheEstimate | None) -> dict[str, Any]:
 def _quality(query: str, queries: dict[str, str], checked: Checked, run_id: str, job: str) -> QueryQuality:
     failures = [failure for failure in checked.failures if queries[str(failure.subject)] == query]
     reasons = tuple(f"{failure.subject}: {failure.reason}" for failure in failures)
-    expectations = tuple(checked.told([cell for cell, its in queries.items() if its == query]))
+    expectations = tuple(checked.outcomes([cell for cell, its in queries.items() if its == query]))
     evaluated, page = checked.evaluated, checked.page
     return QueryQuality(
         "caches", query, not reasons, reasons, evaluated, page, run_id, job, expectations=expectations

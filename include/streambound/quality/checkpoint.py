@@ -43,7 +43,7 @@ class Checked:
         """How many expectations there are."""
         return len(self.expectations)
 
-    def told(self, subjects: Collection[str] | None = None) -> list[dict[str, Any]]:
+    def outcomes(self, subjects: Collection[str] | None = None) -> list[dict[str, Any]]:
         """Each expectation with the number of subjects that break it, of all or of some."""
         broken = Counter(f.says for f in self.failures if subjects is None or f.subject in subjects)
         return [{"says": says, "failed": broken[says]} for says in self.expectations]

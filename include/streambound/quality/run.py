@@ -111,7 +111,7 @@ def check_stream(
         measures,
         run_id,
         job,
-        expectations=(*checked.told(), *(rows.told() if rows else ())),
+        expectations=(*checked.outcomes(), *(rows.outcomes() if rows else ())),
         different=different(relation, [p for p in present if p.name in sound]),
         examples=_examples(relation, [p for p in present if p.name in sound], checked),
     )

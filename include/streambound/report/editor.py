@@ -95,7 +95,7 @@ def _findings(report: Report) -> Iterator[tuple[str, str, Place | None]]:
         for unsupported_error in report.error.blockers:
             yield unsupported_error.code, _error_text(unsupported_error), unsupported_error.place
     elif report.error is not None:
-        rest = report.error.others if isinstance(report.error, QueryError) else ()
+        rest = report.error.further if isinstance(report.error, QueryError) else ()
         for error in (report.error, *rest):
             yield error.code, _error_text(error), error.place
     elif report.verdict != "bounded":

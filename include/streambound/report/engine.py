@@ -28,7 +28,7 @@ def summary(on_engine: OnEngine) -> str:
     """What is kept in all, in a sentence."""
     if on_engine.growth is Growth.REFUSED:
         return f"{on_engine.named} refuses the query as it is written"
-    if not on_engine.held:
+    if not on_engine.operators:
         return f"{on_engine.named} keeps nothing of the query as it is written"
     bound = f", at most {on_engine.most:,} entries" if on_engine.most is not None else ""
     verb = "is " if on_engine.growth in (Growth.CONSTANT, Growth.UNKNOWN) else ""
@@ -48,7 +48,7 @@ def operator_text(state: OperatorState) -> str:
 def engine_lines(on_engine: OnEngine, sql: str) -> Iterator[str]:
     """The lines below a verdict: each operator at its place, and the notes."""
     yield f"  {code_of(on_engine.growth)}: {summary(on_engine)}"
-    for state in on_engine.held:
+    for state in on_engine.operators:
         yield f"    {operator_text(state)}"
         if state.operator.place != Place(1, 1):
             yield from underlined(sql, state.operator.place)
@@ -130,9 +130,9 @@ def kept_lines(report: Report, made: Rewrite) -> Iterator[str]:
 
 def kept_text(on_engine: OnEngine) -> str:
     """What is kept in all, and of the operators that decide it, in a few words."""
-    if not on_engine.held:
+    if not on_engine.operators:
         return "nothing"
-    decisive = (state for state in on_engine.held if state.growth is on_engine.growth)
+    decisive = (state for state in on_engine.operators if state.growth is on_engine.growth)
     texts = dict.fromkeys(
         f"{item.operator.kind.value} {item.operator.text}: {item.what}" for item in decisive
     )

@@ -164,7 +164,7 @@ def _of_guard(negated: bool, node: Node) -> str:
 
 
 def _of_joins(node: Applied, operation: Joined) -> tuple[str, tuple[str, ...]]:
-    sides = [", ".join(name for name, _ in one.outputs) for one in node.inputs]
+    sides = [", ".join(name for name, _ in operand.outputs) for operand in node.inputs]
     ended = any(side.times for side in operation.sides)
     notes = ("A row is dropped when neither it nor a partner can come or change.",) if ended else ()
     return f"the rows of each side: {'; '.join(sides)}", notes

@@ -34,7 +34,7 @@ class What(Enum):
     MATCHES = "matches"
     WINDOW = "window"
     ANSWERED = "answered"
-    HELD = "held"
+    BUFFERED = "held"
     # By what is done to rows: groups, ranks, rows that wait for others.
     ROWS = "rows"
 
@@ -68,7 +68,7 @@ class Kept:
     Args:
         size: units, or what sizes it.
         pending: the streams that may still come and are what it is kept for.
-        held: for how long tuples are held as they came.
+        duration: for how long tuples are held as they came.
         notes: further sentences.
         inputs: of an operation those whose rows it takes, by their numbers among all operations of the tree;
             ``streams`` are what it reads besides.
@@ -79,7 +79,7 @@ class Kept:
     title: str
     size: str
     pending: tuple[str, ...] = ()
-    held_for: str = ""
+    duration: str = ""
     notes: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
     inputs: tuple[int, ...] = ()
@@ -89,8 +89,8 @@ class Kept:
         """The title with why it is kept."""
         if self.pending:
             return f"{self.title}, while {', '.join(self.pending)} may still come"
-        if self.held_for:
-            return f"{self.title}: every tuple is held for {self.held_for}, since partners may still come"
+        if self.duration:
+            return f"{self.title}: every tuple is held for {self.duration}, since partners may still come"
         return self.title
 
 
@@ -280,7 +280,7 @@ def _window(plan: Plan, window: Window) -> Kept:
         (window.alias,),
         window.alias,
         size,
-        held_for=buffered if window.hold else "",
+        duration=buffered if window.hold else "",
         notes=(waits,) if window.late else (),
     )
 
@@ -346,5 +346,5 @@ def _ending(plan: EndingPlan) -> PlanWords:
     last = f"{after}, and what is kept of {', '.join(rest)} is planned with them." if rest else f"{after}."
     until = f"Until {ending} ends, every tuple is held as it came, since any may still match."
     buffered = tuple(o.alias for o in plan.query.occurrences if o.relation.kind is not Kind.STATIC)
-    kept = Kept(What.HELD, buffered, f"every tuple, until {ending} ends", plan.formula, notes=(last,))
+    kept = Kept(What.BUFFERED, buffered, f"every tuple, until {ending} ends", plan.formula, notes=(last,))
     return PlanWords(_read(plan.query), (kept,), sentence=f"{until} {last}", timed=True)

@@ -72,7 +72,7 @@ def results(checked: Checked) -> Iterator[Object]:
     """The results of one report."""
     report = checked.report
     if report.error is not None:
-        if isinstance(report.error, UnsupportedError) and report.error.others:
+        if isinstance(report.error, UnsupportedError) and report.error.further:
             for blocker in report.error.blockers:
                 text = f"{report.query}: {blocker.message}"
                 yield _result(checked, blocker.code, text, blocker.place, (blocker.message,))
@@ -102,7 +102,7 @@ def _of_engine(checked: Checked, on_engine: OnEngine) -> Iterator[Object]:
     """A note on each operator of which something is kept, with what people run into on the first."""
     from streambound.report.engine import code_of, operator_text
 
-    for number, state in enumerate(on_engine.held):
+    for number, state in enumerate(on_engine.operators):
         notes = "".join(f"; {note}" for note in on_engine.notes) if number == 0 else ""
         text = f"{on_engine.named}: {operator_text(state)}{notes}"
         names = (on_engine.engine.name, state.operator.kind.value, state.operator.text)

@@ -40,7 +40,7 @@ COUNTED_VERSIONS = (1, 2)
 # Any number will do, as long as every streambound process that changes the schema takes the same.
 SCHEMA_LOCK = 7_316_020_713
 # Alembic's proxies belong to the process: two threads, each with a database of its own, must take turns.
-_ONE_AT_A_TIME = threading.Lock()
+_UPGRADING = threading.Lock()
 
 # The columns of each table, those of its key marked.
 Shape = Mapping[str, frozenset[tuple[str, bool]]]
@@ -116,7 +116,7 @@ def _alembic(connection: Connection, what: Literal["stamp", "upgrade"], version:
 
     config = Config(attributes={"connection": connection, "version_table": VERSION_TABLE.name})
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
-    with _ONE_AT_A_TIME:
+    with _UPGRADING:
         {"stamp": command.stamp, "upgrade": command.upgrade}[what](config, _revision(version))
 
 

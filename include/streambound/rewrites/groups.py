@@ -95,7 +95,7 @@ class _Read:
 
     source: exp.Query
     keys: tuple[exp.Expr, ...]
-    others: Mapping[int, tuple[exp.Expr, ...]]
+    extra: Mapping[int, tuple[exp.Expr, ...]]
     numbers: Mapping[int, exp.Expr]
     conditions: tuple[exp.Expr, ...] = ()
     # How many values its own GROUP BY keeps of each group, if there is one.
@@ -106,7 +106,7 @@ class _Read:
         width = len(self.keys)
         columns = dict(zip(operation.keys, self.keys, strict=True))
         for position, at in read.positions.items():
-            columns[position] = self.keys[at] if at < width else self.others[read.input][at - width]
+            columns[position] = self.keys[at] if at < width else self.extra[read.input][at - width]
         return columns
 
 
@@ -125,9 +125,9 @@ def counted(
     """
     once = not build.target.chained
     reads = operation.reads
-    inputs = {n for one in reads for n in (one.input, *(n for _, n in one.terms))} - {whole}
+    inputs = {n for read in reads for n in (read.input, *(n for _, n in read.terms))} - {whole}
     used = [whole, *sorted(inputs)]
-    make = _in_one if once else _side_by_side
+    make = _grouped_once if once else _side_by_side
     read = make(build, len(operation.keys), below, kinds, used)
     keyed = bool(operation.keys)
     values = [
@@ -218,7 +218,7 @@ def _side_by_side(
     )
 
 
-def _in_one(
+def _grouped_once(
     build: Clauses,
     width: int,
     below: Sequence[Branch],
@@ -320,7 +320,7 @@ def _keyed(
     build: Clauses, part: exp.Select, table: Mapping[str, str]
 ) -> tuple[exp.Select, dict[str, exp.Expr]]:
     """A SELECT of its keys alone, under their names in a table, and its other columns."""
-    by_name = {one.alias_or_name: one.unalias() for one in part.expressions}
+    by_name = {column.alias_or_name: column.unalias() for column in part.expressions}
     keys = [build.aliased(by_name.pop(name), new) for name, new in table.items()]
     return part.select(*sorted(keys, key=lambda node: node.alias_or_name), append=False), by_name
 
@@ -422,12 +422,12 @@ def _shown(
     values: Sequence[exp.Expr],
 ) -> list[tuple[str, exp.Expr]]:
     expressions = []
-    for one in shown:
-        if one.plain:
-            node = values[one.values[0]] if one.values else of[one.outputs[0]]
+    for column in shown:
+        if column.plain:
+            node = values[column.values[0]] if column.values else of[column.outputs[0]]
         else:
-            node = _formula(one.formula, of, values)
-        expressions.append((names.fresh(build.shown(one.name)), node.copy()))
+            node = _formula(column.formula, of, values)
+        expressions.append((names.fresh(build.shown(column.name)), node.copy()))
     return expressions
 
 

@@ -16,7 +16,7 @@ from streambound.rewrites.branch import Branch, Kept, shown
 from streambound.rewrites.clauses import NODES, Clauses, Names, interval, shifted
 from streambound.synopsis.plan import Plan
 
-ONE_SECOND = 1_000_000
+SECOND = 1_000_000
 
 
 def within(plan: Plan, build: Clauses) -> Branch:
@@ -108,7 +108,7 @@ def dated(plan: Plan, build: Clauses) -> Branch:
     (synopsis,) = plan.streams
     stamp = str(query.occurrence(synopsis.alias).relation.timestamp)
     columns = shown(build, query, Names(), {a: build.attribute(a) for a in query.projected})
-    source = window_table(build, synopsis.alias, stamp, "TUMBLE", (ONE_SECOND,))
+    source = window_table(build, synopsis.alias, stamp, "TUMBLE", (SECOND,))
     by = [build.column(name, synopsis.alias) for name in ("window_start", "window_end")]
     by += [node.copy() for _, node in columns if isinstance(node, exp.Column)]
     select = exp.select(*(build.aliased(node, name) for name, node in columns)).from_(source)

@@ -62,8 +62,8 @@ class Rewrite:
     def to_json(self) -> dict[str, Any]:
         """The object that ``streambound rewrite --format json`` prints."""
         kept = [
-            {"operator": one.operator, "rows": one.rows, "width": one.width, "formula": one.formula or None}
-            for one in self.kept
+            {"operator": op.operator, "rows": op.rows, "width": op.width, "formula": op.formula or None}
+            for op in self.kept
         ]
         return {**asdict(self), "kept": kept, "units": self.units}
 
@@ -105,7 +105,7 @@ def _written(job: Planned, to: Target) -> Rewrite:
     numbers = dict.fromkeys(part.block for part in job.planned_parts)
     blocks = [[part for part in job.planned_parts if part.block == number] for number in numbers]
     every = [[branch for part in block for branch in _branches(part, to)] for block in blocks]
-    return _together(job, to, [one for branches in every for one in _summands(branches, to)])
+    return _together(job, to, [branch for branches in every for branch in _summands(branches, to)])
 
 
 def _constant(job: Planned, to: Target) -> bool:
@@ -347,7 +347,7 @@ def _summands(branches: list[Branch], to: Target) -> list[Branch]:
     select: exp.Query = branches[0].select
     for branch in branches[1:]:
         select = exp.union(select, branch.select, distinct=to.chained)
-    kept = [one for branch in branches for one in branch.kept]
+    kept = [operator for branch in branches for operator in branch.kept]
     if to.chained:
         kept.append(Kept("UNION", sum(branch.kept[-1].rows or 0 for branch in branches)))
     return [replace(branches[0], select=select, kept=tuple(kept), rules=_rules(branches))]
@@ -399,9 +399,9 @@ def _added(branches: Sequence[Branch], to: Target) -> Branch:
     part, number = names.fresh("part"), names.fresh("n")
     tagged = not first.appends
     select: exp.Query | None = None
-    for place, one in enumerate(branches, 1):
+    for place, branch in enumerate(branches, 1):
         which = [exp.alias_(exp.Literal.number(place), part)] if tagged else []
-        rows = _numbered(one, which, number, to)
+        rows = _numbered(branch, which, number, to)
         select = rows if select is None else exp.union(select, rows, distinct=False)
     assert select is not None
     kept = tuple(kept for branch in branches for kept in branch.kept)

@@ -42,7 +42,7 @@ def pushdown(
     """
     rows = _Rows(relation, kinds)
     wanted = [rows.accepted(synopsis) for synopsis in synopses]
-    nodes = rows.to_be_told(list(columns))
+    nodes = rows.reported(list(columns))
     if nodes is None or not all(wanted):
         return None
     return exp.or_(*(exp.and_(*conditions) for conditions in wanted), *nodes).sql(dialect="spark")
@@ -71,7 +71,7 @@ class _Rows:
                 nodes += [] if condition is None else [condition]
         return nodes
 
-    def to_be_told(self, columns: list[str]) -> list[exp.Expr] | None:
+    def reported(self, columns: list[str]) -> list[exp.Expr] | None:
         """Conditions of rows that break a promise; None if one cannot be said in Spark."""
         stamp = self.relation.timestamp
         if not self.kinds.keys() >= set(columns):

@@ -64,7 +64,7 @@ def require_platform(jars: Path | None = None) -> None:
             differ, or the workers would run another Python than this one.
     """
     require_java()
-    _require_one_python()
+    _require_same_python()
     python_side = _pyspark_version()
     jars = jars or _spark_home() / "jars"
     java_side = jars_version(jars)
@@ -197,7 +197,7 @@ def _started(app_name: str, master: str | None, conf: Mapping[str, str]) -> Spar
     for name, value in {**defaults, **settings_given}.items():
         if name in settings_given or not submitted.contains(name):
             builder = builder.config(name, value)
-    spark = _of_one_version(builder.getOrCreate())
+    spark = _same_version(builder.getOrCreate())
     hush(spark)
     ship(spark.sparkContext)
     return spark
@@ -214,7 +214,7 @@ def _connected(address: str, given: Mapping[str, str]) -> SparkSession:
     for name, value in {**SESSION, **given}.items():
         builder = builder.config(name, value)
     try:
-        spark = _of_one_version(builder.getOrCreate())
+        spark = _same_version(builder.getOrCreate())
     except PySparkException as error:
         why = str(error).splitlines() or [type(error).__name__]
         raise _no_server(address, why[0]) from None
@@ -241,7 +241,7 @@ def _no_server(address: str, why: str) -> PlatformError:
     )
 
 
-def _of_one_version(spark: SparkSession) -> SparkSession:
+def _same_version(spark: SparkSession) -> SparkSession:
     if spark.version != _pyspark_version():
         running = spark.version
         spark.stop()
@@ -264,7 +264,7 @@ def _submitted() -> SparkConf:
     return SparkConf()
 
 
-def _require_one_python() -> None:
+def _require_same_python() -> None:
     workers = os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     workers_python = shutil.which(workers)
     # A virtual environment's python is a link: the folder of the link tells the environments apart.

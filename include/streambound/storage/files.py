@@ -327,14 +327,14 @@ def _is_text(stored: pa.DataType) -> bool:
 
 
 _FITS: dict[str, Callable[[Type, pa.DataType], bool]] = {
-    "integer": lambda _, found: bool(types.is_integer(found)),
+    "integer": lambda _, stored: bool(types.is_integer(stored)),
     "decimal": _decimal,
-    "float": lambda _, found: bool(types.is_float32(found)),
+    "float": lambda _, stored: bool(types.is_float32(stored)),
     "double": _double,
-    "string": lambda _, found: _is_text(found),
-    "boolean": lambda _, found: bool(types.is_boolean(found)),
-    "date": lambda _, found: bool(types.is_date(found)),
-    "timestamp": lambda _, found: bool(types.is_timestamp(found)) and found.unit != "ns",
+    "string": lambda _, stored: _is_text(stored),
+    "boolean": lambda _, stored: bool(types.is_boolean(stored)),
+    "date": lambda _, stored: bool(types.is_date(stored)),
+    "timestamp": lambda _, stored: bool(types.is_timestamp(stored)) and stored.unit != "ns",
 }
 _ACCEPTED = {
     "integer": "integers of any width, with a sign or without",

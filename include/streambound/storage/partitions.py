@@ -26,7 +26,7 @@ INGESTED: dict[str, tuple[str, str | None]] = {
 # How many folders and files a message looks at.
 _LOOKED_AT = 100
 # What rows lie in that are not read as they are.
-_OTHER_FORMATS = (".csv", ".json", ".jsonl", ".avro", ".txt", ".gz", ".orc", ".xlsx")
+_FOREIGN_FORMATS = (".csv", ".json", ".jsonl", ".avro", ".txt", ".gz", ".orc", ".xlsx")
 # The key whose values are UTC days; those of any other key are compared as text.
 DAYS = "date"
 # So many names in a folder are told.
@@ -206,7 +206,7 @@ def _instead(folder: Path) -> str:
     return f"found {', '.join(names[:_NAMED])}{more}" if names else ""
 
 
-def one_key(statement: Statement) -> str | None:
+def shared_partition_key(statement: Statement) -> str | None:
     """The partition key of all streams of a query; None if their files lie directly in their folders.
 
     Raises:
@@ -418,7 +418,7 @@ def _fix(relation: Relation, folder: Path) -> str:
         return f"add partition_by: {keys[0]} to its history in the stream catalog"
     if key is not None and any(name.endswith(".parquet") for name in files):
         return f"leave out partition_by, or put the files into folders {key}=..."
-    if any(name.endswith(_OTHER_FORMATS) for name in strangers):
+    if any(name.endswith(_FOREIGN_FORMATS) for name in strangers):
         return (
             "write the rows as Parquet, or register a table or view of them in Spark and name it with table"
         )

@@ -178,6 +178,6 @@ class Clauses:
         return [exp.EQ(this=self.outward(a), expression=best.copy()) for a in extremum.attributes]
 
 
-def _extreme(pick: type[exp.Greatest] | type[exp.Least], first: exp.Expr, *others: exp.Expr) -> exp.Expr:
+def _extreme(pick: type[exp.Greatest] | type[exp.Least], first: exp.Expr, *rest: exp.Expr) -> exp.Expr:
     # The operands are never NULL; without this flag every dialect spells out what would happen if.
-    return pick(this=first, expressions=list(others), ignore_nulls=True)
+    return pick(this=first, expressions=list(rest), ignore_nulls=True)

@@ -112,7 +112,9 @@ class SharedScan:
     def by(self, task: Task) -> SharedScan:
         """With those that a task is for."""
         cogroups = {name: cogroup for name, cogroup in self.cogroups.items() if name in task.queries}
-        return SharedScan({one.stream: self.scans[one.stream].by(one) for one in task.shares}, cogroups)
+        return SharedScan(
+            {share.stream: self.scans[share.stream].by(share) for share in task.shares}, cogroups
+        )
 
     def reading(self, share: Task) -> list[CoGroup]:
         """The cogroups that take in a stream."""

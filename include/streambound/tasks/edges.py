@@ -23,7 +23,7 @@ from streambound.tasks.statements import PART
 from streambound.tasks.windows import FARTHEST, WEIGHT, WindowPart, WindowPlan, added_up, inside, named
 
 # Tables beside those of the occurrences, which have the names of a user's aliases.
-FOUND, BOUNDS = "streambound found", "streambound bounds"
+CANDIDATES, BOUNDS = "streambound found", "streambound bounds"
 FIRST, UNTIL = "first", "until"
 # The first moment of a partition of which a tuple counts, an occurrence that has one, and the last moment.
 Moments = tuple[int, str, int]
@@ -184,8 +184,8 @@ def _take_answers(
     session: EmbeddedEngine, plan: WindowPlan, tables: list[pa.Table], by_part: list[Edges]
 ) -> None:
     schema = emit.answer_schema(plan.statement.outputs)
-    with session.registered(FOUND, pa.concat_tables(tables)):
-        chosen = added_up(plan, encoded_sql.table(FOUND))
+    with session.registered(CANDIDATES, pa.concat_tables(tables)):
+        chosen = added_up(plan, encoded_sql.table(CANDIDATES))
         for edges, table in zip(by_part, _by_partition(session, chosen, schema, len(by_part)), strict=True):
             edges.answers, edges.digest = table, emit.digest(table.to_batches())
 

@@ -102,8 +102,8 @@ class EmbeddedEngine:
         Raises:
             DataError: they cannot be evaluated.
         """
-        known = {column.name for column in relation.own}
-        columns = [name for name in given.schema.names if name in known]
+        stored = {column.name for column in relation.own}
+        columns = [name for name in given.schema.names if name in stored]
         columns += [c.name for c in relation.computed if {*relation.stored((c.name,))} <= {*columns}]
         self.connection.register(GIVEN, pa.Table.from_batches([given]))
         source = exp.alias_(encoded_sql.table(GIVEN), FILES, table=True, quoted=True)
@@ -204,8 +204,8 @@ def _ordered(relation: Relation, name: str) -> exp.Expr:
     if not column.of:
         return encoded_sql.normal(encoded_sql.column(name, FILES), column.type)
     given = {base: relation.column(base).type for base in relation.stored((name,))}
-    known = {base: (_typed(base, kind), kind) for base, kind in given.items()}
-    node = expression(str(column.formula), known, column.type)
+    typed = {base: (_typed(base, kind), kind) for base, kind in given.items()}
+    node = expression(str(column.formula), typed, column.type)
     if column.type.step == 1 and column.type.family is Family.NUMBER:
         node = exp.cast(node, "BIGINT")
     return encoded_sql.normal(node, column.type)

@@ -148,18 +148,18 @@ class Digest:
     count: int = 0
     hash: int = 0
 
-    def __add__(self, other_digest: Digest) -> Digest:
+    def __add__(self, digest: Digest) -> Digest:
         return Digest(
-            self.rows + other_digest.rows,
-            self.count + other_digest.count,
-            (self.hash + other_digest.hash) % _MODULUS,
+            self.rows + digest.rows,
+            self.count + digest.count,
+            (self.hash + digest.hash) % _MODULUS,
         )
 
-    def __sub__(self, other_digest: Digest) -> Digest:
+    def __sub__(self, digest: Digest) -> Digest:
         return Digest(
-            self.rows - other_digest.rows,
-            self.count - other_digest.count,
-            (self.hash - other_digest.hash) % _MODULUS,
+            self.rows - digest.rows,
+            self.count - digest.count,
+            (self.hash - digest.hash) % _MODULUS,
         )
 
     def __str__(self) -> str:
@@ -256,13 +256,13 @@ Written = tuple[Digest, AnswerFile]
 
 
 def write_answers(
-    path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch], known: Digest | None = None
+    path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch], made: Digest | None = None
 ) -> Written:
     """Write a partition's answer rows; no rows give no file and remove an older one.
 
     The file is not flushed to the disk (``durable.flushed``): there are many, and the commit comes later.
 
-    ``known`` is the digest where it has been made.
+    ``made`` is the digest where it has been made.
 
     Raises:
         StorageError: the disk refuses.
@@ -277,10 +277,10 @@ def write_answers(
     with replaced(path, flush=False) as file:
         with pq.ParquetWriter(file, schema, compression=COMPRESSION) as writer:
             for batch in chain([first], pending):
-                total += digest([batch]) if known is None else Digest()
+                total += digest([batch]) if made is None else Digest()
                 writer.write_batch(batch)
         written = file.digest
-    return total if known is None else known, AnswerFile(written, identity_of(path))
+    return total if made is None else made, AnswerFile(written, identity_of(path))
 
 
 def total_path(folder: Path) -> Path:
@@ -312,7 +312,7 @@ def drop_aside(folder: Path) -> None:
     drop_stale(folder, [ASIDE], ())
 
 
-def drop_others(folder: Path, kept: Iterable[str]) -> None:
+def prune_answers(folder: Path, kept: Iterable[str]) -> None:
     """Remove the answers of partitions that the newest evaluation did not produce (``answer_place``).
 
     Raises:

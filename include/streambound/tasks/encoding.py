@@ -75,7 +75,7 @@ class Encoder:
         return Attribute(self.alias, str(self.plan.plan.query.occurrence(self.alias).relation.timestamp))
 
     @cached_property
-    def _told_apart(self) -> dict[Attribute, _Distinguished]:
+    def _distinguishing(self) -> dict[Attribute, _Distinguished]:
         return {a: _distinguished(self.plan, a) for a in self.carried}
 
     def encode(self, moments: Numbers, columns: Sequence[pa.Array]) -> EncodedTuples:
@@ -85,8 +85,8 @@ class Encoder:
             self.stamp: pa.array(moments),
             **dict(zip(self.carried, columns, strict=True)),
         }
-        told = [self._told_apart[a].numbered(given[a]) for a in self.carried]
-        symbols, profiles = self._profiles(told, len(times))
+        classes = [self._distinguishing[a].numbered(given[a]) for a in self.carried]
+        symbols, profiles = self._profiles(classes, len(times))
         outputs, rows = _combined([_numbered(given[a]) for a in self._outputs], len(times))
         kept = np.flatnonzero(symbols >= 0) if any(p is None for p in profiles) else slice(None)
         moments_in_order = times if _ordered(times) else np.sort(times)
@@ -206,9 +206,9 @@ def _combined(columns: Sequence[Column], size: int) -> tuple[Numbers, list[tuple
     """The numbers of the combinations of values that occur, and these."""
     if not columns:
         return np.zeros(size, np.int64), [()] if size else []
-    first, *others = columns
+    first, *rest = columns
     numbers, rows = first.numbers, [(value,) for value in first.values]
-    for column in others:
+    for column in rest:
         width = max(1, len(column.values))
         cogroup = _numbered(pa.array(numbers * width + column.numbers))
         numbers = cogroup.numbers

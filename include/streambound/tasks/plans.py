@@ -74,8 +74,8 @@ class StatementPlan:
         if self.node is not None:
             return units_of(self.node)
         sizes = [part.plan.units for part in self.parts]
-        known = [size for size in sizes if size is not None]
-        return sum(known) if len(known) == len(sizes) else None
+        numbers = [size for size in sizes if size is not None]
+        return sum(numbers) if len(numbers) == len(sizes) else None
 
     @cached_property
     def in_time(self) -> bool:

@@ -66,7 +66,7 @@ def faults(
                 EngineQuery(_crowded(relation, rate).sql(dialect=encoded_sql.DIALECT))
             ):
                 if str(relation.timestamp) not in faults_[part]:
-                    error = _one_too_many(session, relation, rate, parts[part])
+                    error = _first_surplus(session, relation, rate, parts[part])
                     faults_[part][str(relation.timestamp)] = error
     return faults_
 
@@ -169,7 +169,9 @@ def _first(session: EmbeddedEngine, relation: Relation, promise: Promise, files:
     return _gone(relation, column)
 
 
-def _one_too_many(session: EmbeddedEngine, relation: Relation, rate: Rate, files: Sequence[str]) -> DataError:
+def _first_surplus(
+    session: EmbeddedEngine, relation: Relation, rate: Rate, files: Sequence[str]
+) -> DataError:
     """What is said of the first row that is one too many at its timestamp, or in its interval."""
     column = relation.column(str(relation.timestamp))
     place = exp.Window(

@@ -37,12 +37,12 @@ def scratch(parent: Path | None = None, prefix: str = PREFIX, mode: int = 0o700)
     """
     place = parent or Path(tempfile.gettempdir())
     _sweep(place, prefix)
-    path, held = _made(place, prefix, mode)
+    path, lock = _made(place, prefix, mode)
     try:
         yield path
     finally:
         shutil.rmtree(path, ignore_errors=True)
-        os.close(held)
+        os.close(lock)
 
 
 def _made(place: Path, prefix: str, mode: int) -> tuple[Path, int]:
@@ -51,8 +51,8 @@ def _made(place: Path, prefix: str, mode: int) -> tuple[Path, int]:
     draft, path = place / f".{name}", place / f"{prefix}{name}"
     try:
         draft.mkdir(mode=mode)
-        held = os.open(draft / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        taken(held, wait=True)
+        lock = os.open(draft / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        taken(lock, wait=True)
         os.rename(draft, path)
     except OSError as error:
         shutil.rmtree(draft, ignore_errors=True)
@@ -61,7 +61,7 @@ def _made(place: Path, prefix: str, mode: int) -> tuple[Path, int]:
             subject=f"{place} on {socket.gethostname()}",
             fix="free space there, permit writing, or set TMPDIR of driver and executors to a larger disk",
         ) from None
-    return path, held
+    return path, lock
 
 
 @cache

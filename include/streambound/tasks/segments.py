@@ -85,18 +85,18 @@ def partitioned(plan: SegmentPlan, arriving: Mapping[str, Arriving]) -> Segment:
     encoded: dict[str, EncodedTuples] = {}
     head, tail = dict[str, list[BufferedRow]](), dict[str, list[BufferedRow]]()
     for name in (s.alias for s in plan.plan.streams):
-        coder, one = Encoder(plan, name), here.get(name)
-        if one is None:
+        coder, tuples = Encoder(plan, name), here.get(name)
+        if tuples is None:
             encoded[name] = coder.nothing
             continue
-        moments = one.moments + plan.delays[name]
+        moments = tuples.moments + plan.delays[name]
         if plan.delay:
             late = moments > until
             early = ~late & (moments < first + plan.delay)
-            head[name], tail[name] = one.some(early).rows(), one.some(late).rows()
+            head[name], tail[name] = tuples.some(early).rows(), tuples.some(late).rows()
             inside = ~(late | early)
-            one, moments = one.some(inside), moments[inside]
-        encoded[name] = coder.encode(moments, one.columns)
+            tuples, moments = tuples.some(inside), moments[inside]
+        encoded[name] = coder.encode(moments, tuples.columns)
     segment = summarised(plan, encoded)
     segment.first, segment.until, segment.head, segment.tail = (first, alias), until, head, tail
     return segment
@@ -274,6 +274,6 @@ def _recombined(residues: Sequence[Numbers], moduli: Sequence[int]) -> NDArray[A
     whole = prod(moduli)
     values = np.zeros(residues[0].shape, object)
     for residue, modulus in zip(residues, moduli, strict=True):
-        others = whole // modulus
-        values += residue.astype(object) * (others * pow(others, -1, modulus))
+        cofactor = whole // modulus
+        values += residue.astype(object) * (cofactor * pow(cofactor, -1, modulus))
     return values % whole

@@ -105,12 +105,12 @@ def _few(select: exp.Select, cell: Cell, groups: int) -> exp.Select:
         return select
     names = [str(e.alias) for e in select.expressions]
     for index, (_, count) in enumerate(cell.unequal):
-        others = [encoded_sql.column(n, "few") for n in names[:groups] if n != f"u{index}"]
+        partition = [encoded_sql.column(n, "few") for n in names[:groups] if n != f"u{index}"]
         order: list[exp.Expr] = [encoded_sql.column(f"u{index}", "few")]
         for extremum in cell.extrema:
             least = extremum.keep is Keep.LEAST
             order.insert(0, exp.Ordered(this=encoded_sql.column("e0", "few"), desc=not least))
-        window = exp.Window(this=exp.RowNumber(), partition_by=others, order=exp.Order(expressions=order))
+        window = exp.Window(this=exp.RowNumber(), partition_by=partition, order=exp.Order(expressions=order))
         ranked = exp.select(
             *(encoded_sql.column(n, "few") for n in names), exp.alias_(window, "rank", quoted=True)
         ).from_(exp.alias_(select.subquery(), "few", table=True, quoted=True))
@@ -203,8 +203,8 @@ def _best(query: Query, columns: Sequence[Named], number: exp.Expr, output: int,
     name, own = columns[at]
     end = exp.Min(this=own) if least else exp.Max(this=own)
     shown = [*columns[:at], (name, end), *columns[at + 1 :], (COUNT, number)]
-    others = (exp.Literal.number(place + 1) for place in range(len(columns)) if place != at)
-    return _selected(shown).group_by(*others)
+    groups = (exp.Literal.number(place + 1) for place in range(len(columns)) if place != at)
+    return _selected(shown).group_by(*groups)
 
 
 def relation_statement(query: Query, synopsis: StreamSynopsis) -> TaskStatement:

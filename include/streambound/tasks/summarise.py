@@ -155,7 +155,7 @@ def _guarded(
         failed = dict.fromkeys(range(len(reading.readers)), error)
     again = replace(reading, readers=tuple(reading.readers[i] for i in failed))
     if len(by_query) > 1 and failed:
-        return done + [s for one in by_query for s in _guarded(session, again, columns, [one])]
+        return done + [s for query in by_query for s in _guarded(session, again, columns, [query])]
     (task, _) = by_query[0]
     return done + [
         failed_reader(reading.readers[i], task, error.about(named(task))) for i, error in failed.items()

@@ -42,8 +42,8 @@ def _sum(build: Clauses, factors: Sequence[Attribute]) -> exp.Expr | None:
     if not exact_sum(kinds):
         return None
     if all(kind.name in INTEGERS for kind in kinds):
-        first, *others = (exp.cast(column, "HUGEINT") for column in columns)
-        return _halves(first, *others) if others else exp.Sum(this=first)
+        first, *rest = (exp.cast(column, "HUGEINT") for column in columns)
+        return _halves(first, *rest) if rest else exp.Sum(this=first)
     made = [
         exp.cast(c, f"DECIMAL({', '.join(map(str, digits_of(kind.name)))})")
         for c, kind in zip(columns, kinds, strict=True)

@@ -27,7 +27,7 @@ from streambound.tasks.plans import PartPlan, StatementPlan
 from streambound.tasks.statements import COUNT, PART, TUPLES
 
 # Columns beside a stream's own; no catalog uses such names.
-HELD, BUCKET, WEIGHT = "streambound held", "streambound bucket", "streambound weight"
+BUFFERED, BUCKET, WEIGHT = "streambound held", "streambound bucket", "streambound weight"
 # Moments and offsets within this of zero can be added in 64 bits.
 FARTHEST = 2**61
 # No moment of a tuple, and earlier than all: the number of rows that were answered before.
@@ -70,8 +70,8 @@ class WindowPart:
 
     def lag(self, alias: str) -> int:
         """How much later than the last tuple of the others one of this occurrence may come in a match."""
-        others = [other for other in self.synopses if other != alias]
-        return max((self.plan.clock.latest[alias, other] for other in others), default=-1)
+        partners = [partner for partner in self.synopses if partner != alias]
+        return max((self.plan.clock.latest[alias, partner] for partner in partners), default=-1)
 
 
 @dataclass(frozen=True)
@@ -123,15 +123,15 @@ def tuples_statement(part: WindowPart, alias: str) -> embedded_engine.EngineQuer
 
 def inside(part: WindowPart) -> exp.Select:
     """The matches within each partition: its number, a column a projected attribute, how many there are."""
-    first, *others = part.tables.values()
+    first, *rest = part.tables.values()
     own = encoded_sql.column(PART, first)
-    same = [exp.EQ(this=own.copy(), expression=encoded_sql.column(PART, other)) for other in others]
+    same = [exp.EQ(this=own.copy(), expression=encoded_sql.column(PART, name)) for name in rest]
     return _matches_select(part, own, exp.Count(this=exp.Star()), same)
 
 
 def across(part: WindowPart) -> exp.Select:
     """The matches of tuples that are held with tuples of a partition's head; its number is 0."""
-    columns = [encoded_sql.column(HELD, name) for name in part.tables.values()]
+    columns = [encoded_sql.column(BUFFERED, name) for name in part.tables.values()]
     mixed = [exp.or_(*columns), exp.not_(exp.paren(exp.and_(*(column.copy() for column in columns))))]
     return _matches_select(part, exp.Literal.number(0), _weight(part), mixed)
 
@@ -159,13 +159,13 @@ def _matches_select(
     columns = [named(f"c{i}", build.column(a)) for i, a in enumerate(query.projected)]
     many = exp.Literal.number(1) if query.ring.idempotent else count
     chosen = exp.select(named("p", number), *columns, named(COUNT, many))
-    first, *others = part.tables
+    first, *rest = part.tables
     chosen = chosen.from_(encoded_sql.table(part.table(first)))
     buckets = _buckets(part)
-    for other in others:
-        chosen = chosen.join(_in_buckets(part, first, other, buckets), join_type="CROSS")
+    for name in rest:
+        chosen = chosen.join(_in_buckets(part, first, name, buckets), join_type="CROSS")
     tests = [*map(build.atom, part.plan.joins), *_time_tests(part), *conditions]
-    tests += [_same_bucket(part, first, other, buckets) for other in others if buckets]
+    tests += [_same_bucket(part, first, name, buckets) for name in rest if buckets]
     chosen = chosen.where(*tests) if tests else chosen
     return chosen.group_by(*(exp.Literal.number(place + 1) for place in range(len(columns) + 1)))
 
@@ -192,25 +192,25 @@ def _buckets(part: WindowPart) -> int:
     equated = [a for atom in part.plan.joins if atom.op is Op.EQ for a in atom.attributes]
     if len(part.tables) == 1 or any(query.column(a).domain is None and _is_wide(query, a) for a in equated):
         return 0
-    first, *others = part.tables
-    return max(1, *(latest[other, first] + latest[first, other] for other in others))
+    first, *rest = part.tables
+    return max(1, *(latest[name, first] + latest[first, name] for name in rest))
 
 
 def _is_wide(query: Query, attribute: Attribute) -> bool:
     return query.column(attribute).type.family is not Family.BOOLEAN
 
 
-def _in_buckets(part: WindowPart, first: str, other: str, length: int) -> exp.Expr:
+def _in_buckets(part: WindowPart, first: str, second: str, length: int) -> exp.Expr:
     """The tuples of an occurrence, once for each stretch in which those of the first one may lie."""
-    name, latest = part.table(other), part.plan.clock.latest
+    name, latest = part.table(second), part.plan.clock.latest
     if not length:
         return encoded_sql.table(name)
     edges = (
         exp.IntDiv(
-            this=exp.paren(_later(encoded_sql.column(part.stamp(other), name), by)),
+            this=exp.paren(_later(encoded_sql.column(part.stamp(second), name), by)),
             expression=exp.Literal.number(length),
         )
-        for by in (-latest[other, first], latest[first, other])
+        for by in (-latest[second, first], latest[first, second])
     )
     low, high = edges
     stretch = exp.Anonymous(this="RANGE", expressions=[low, _later(high, 1)])
@@ -219,11 +219,11 @@ def _in_buckets(part: WindowPart, first: str, other: str, length: int) -> exp.Ex
     return exp.alias_(chosen.subquery(), name, table=True, quoted=True)
 
 
-def _same_bucket(part: WindowPart, first: str, other: str, length: int) -> exp.Expr:
+def _same_bucket(part: WindowPart, first: str, second: str, length: int) -> exp.Expr:
     own = exp.IntDiv(
         this=encoded_sql.column(part.stamp(first), part.table(first)), expression=exp.Literal.number(length)
     )
-    return exp.EQ(this=own, expression=encoded_sql.column(BUCKET, part.table(other)))
+    return exp.EQ(this=own, expression=encoded_sql.column(BUCKET, part.table(second)))
 
 
 def first_answered(plan: WindowPlan, source: exp.Expr) -> exp.Select:

@@ -12,7 +12,7 @@ from streambound.approximate.nightly.night import Night, OfSize
 
 def drifts(case: Case, before: Night | None) -> tuple[Fit, ...]:
     """How well the models of the choice before explain the days that have come since."""
-    models = None if before is None else before.known_models
+    models = None if before is None else before.models_used
     if before is None or models is None or len(case.rows) - _since(case, before) < LEAST_TUPLES:
         return ()
     return fits(case, models, _since(case, before))
@@ -29,11 +29,11 @@ def followed(
         sizes: as decided tonight.
         models: learned tonight, from all days.
     """
-    if before is None or before.known_models is None or all(of_size.chosen is not None for of_size in sizes):
+    if before is None or before.models_used is None or all(of_size.chosen is not None for of_size in sizes):
         return models
     engine, rows = MemoryPass(case.plan), case.rows[_since(case, before) :]
     key_models = []
-    for side, model in enumerate(before.known_models):
+    for side, model in enumerate(before.models_used):
         keys = [engine.key(row) for row in rows if row.side == side]
         key_models.append(model.followed(numbers_of(keys)))
     return key_models[0], key_models[1]

@@ -127,7 +127,7 @@ class Night:
         return any(fit.drifted for fit in self.drifts)
 
     @property
-    def known_models(self) -> tuple[KeyModel, KeyModel] | None:
+    def models_used(self) -> tuple[KeyModel, KeyModel] | None:
         """What was known of the streams: earlier releases wrote it with the choices alone."""
         chosen = (of_size.choice.models for of_size in self.sizes)
         return self.models or next((models for models in chosen if models is not None), None)

@@ -199,7 +199,7 @@ def _role(occurrence: Occurrence, plan: PlanWords) -> _Role:
         return _Role("read once", fate="its rows are known, and are not counted")
     holding = [kept.what for kept in plan.kept if alias in kept.streams]
     if holding:
-        return _Role("kept until one ends" if What.HELD in holding else "kept", kept=True)
+        return _Role("kept until one ends" if What.BUFFERED in holding else "kept", kept=True)
     if plan.sentence:
         return _Role("not kept", fate=plan.sentence)
     if any(kept.what is What.ROWS for kept in plan.kept):
@@ -229,8 +229,8 @@ def _kept(kept: Kept) -> Card:
         lines += lines_of(kept.size, KEPT_WIDTH, 3, bold=True)
     if kept.pending:
         lines += lines_of(f"while {', '.join(kept.pending)} may still come", KEPT_WIDTH, 1)
-    if kept.held_for:
-        lines += lines_of(f"every tuple for {kept.held_for}, since partners may still come", KEPT_WIDTH, 1)
+    if kept.duration:
+        lines += lines_of(f"every tuple for {kept.duration}, since partners may still come", KEPT_WIDTH, 1)
     lines += [line for note in kept.notes for line in lines_of(note, KEPT_WIDTH, 2)]
     apart = len(kept.tables) > 1
     for table in kept.tables[:TABLES]:

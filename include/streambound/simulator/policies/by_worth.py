@@ -21,7 +21,7 @@ from streambound.simulator.policies.heeb import NO_BENEFITS, Lookup, benefits, s
 from streambound.simulator.problems import Streams
 
 
-class _Known(NamedTuple):
+class _Knowledge(NamedTuple):
     """A policy and the facts that it asks for: H by tables, and lots of shape (steps, candidates)."""
 
     policy: Compiled
@@ -45,14 +45,14 @@ def by_worth(policy: Policy, streams: Streams, memory: Memory) -> JoiningDecisio
     lots = np.zeros((0, 0))
     if facts.lot:
         lots = np.random.default_rng(memory.seed).random((streams.steps, memory.size + streams.count))
-    knowledge = _Known(
+    knowledge = _Knowledge(
         compiled(policy.worth), benefits(streams, memory) if facts.benefit else NO_BENEFITS, lots
     )
     return played(streams, memory, _keep, knowledge)
 
 
 @kernel
-def _keep(setup: Setup, knowledge: _Known, results: Floats, kept_until: Integers) -> None:
+def _keep(setup: Setup, knowledge: _Knowledge, results: Floats, kept_until: Integers) -> None:
     slots, score = setup.slots, setup.score
     address, facts = knowledge.policy
     last, uses = np.zeros(setup.arrivals.shape), np.zeros(setup.arrivals.shape)

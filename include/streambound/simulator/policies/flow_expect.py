@@ -37,7 +37,7 @@ def flow_expect(streams: Streams, memory: Memory) -> JoiningDecisions:
         candidates = [*cached, *((stream, step) for stream in range(streams.count))]
         if len(candidates) > memory.size:
             likely = _likely(models, values, step, memory.look_ahead)
-            gains = _known_gains(streams, values, likely, candidates, step)
+            gains = _determined_gains(streams, values, likely, candidates, step)
             chosen = choose(gains, _future_gains(streams, likely), memory.size)
             for at, each in enumerate(candidates):
                 if at not in chosen:
@@ -94,7 +94,7 @@ def _likely(models: Sequence[Model], values: Integers, step: int, steps: int) ->
     return _Likely(low, chance)
 
 
-def _known_gains(
+def _determined_gains(
     streams: Streams, values: Integers, likely: _Likely, candidates: Sequence[tuple[int, int]], step: int
 ) -> Floats:
     """Of determined nodes: Pr{X = v} on the partner streams, while they are in their window."""

@@ -28,7 +28,7 @@ from streambound.live.answers import (
 from streambound.live.sinks import Sink
 from streambound.live.start import Start, beginning_of
 from streambound.live.step import LATE
-from streambound.spark.live.folders import Folder, at_one_time
+from streambound.spark.live.folders import Folder, simultaneous_files_fix
 from streambound.spark.live.source import Source
 from streambound.storage.files import parquet_file
 from streambound.tasks import emit
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 OF_THE_STATE = ("units", "peak_units", "files", "rows", "markers", "waiting", "late", "malformed")
 # Where the rows of a micro-batch are until its answers are written, of a plan that keeps nothing.
 SPOOL = "_arrived"
-KNOWN = (*OF_THE_STATE, "epochs", "last")
+RESUMED = (*OF_THE_STATE, "epochs", "last")
 
 
 class Epochs:
@@ -79,7 +79,7 @@ class Epochs:
         try:
             body = json.loads((self.folder / emit.SUMMARY).read_text(encoding="utf-8"))
             live_answer = replace(
-                fresh, answer_count=int(body["answer_count"]), **{name: body[name] for name in KNOWN}
+                fresh, answer_count=int(body["answer_count"]), **{name: body[name] for name in RESUMED}
             )
             require_written(self.folder, live_answer.epochs)
             return live_answer
@@ -103,7 +103,7 @@ class Epochs:
             self.error = error.about(self.job.name)
             if self.files is not None and LATE in error.message:
                 folders = [source for source in self.sources.values() if isinstance(source, Folder)]
-                error.fix = at_one_time(folders, str(error.subject)) or error.fix
+                error.fix = simultaneous_files_fix(folders, str(error.subject)) or error.fix
             raise
 
     def _hand_over(self, epoch: int) -> None:
@@ -113,7 +113,7 @@ class Epochs:
                 self.sink.put(epoch, file.read(), self.schema.names[-2] if self.timed else None)
 
     def _answered(self, frame: DataFrame, epoch: int) -> dict[str, Any]:
-        from streambound.spark.live.processor import ANSWERS, ERROR, TOLD
+        from streambound.spark.live.processor import ANSWERS, ERROR, PROGRESS
 
         rows = frame.collect()
         for row in rows:
@@ -121,7 +121,7 @@ class Epochs:
                 raise error_of(row["body"])
         portions = [row["body"] for row in rows if row["kind"] == ANSWERS]
         note_epoch(self.folder, epoch, write_epoch(self.folder, self.query, self.timed, epoch, portions))
-        noted: dict[str, Any] = next((json.loads(row["body"]) for row in rows if row["kind"] == TOLD), {})
+        noted: dict[str, Any] = next((json.loads(row["body"]) for row in rows if row["kind"] == PROGRESS), {})
         if not noted:
             return {}
         return {**{name: noted[name] for name in OF_THE_STATE}, "answer_count": noted["answers"]}

@@ -107,7 +107,7 @@ def folder_of(relation: Relation, covered: Mapping[str, list[str]] = {}, limit: 
     return Folder(relation, folder, key, frozenset(covered.get(relation.name, ())), limit)
 
 
-def at_one_time(folders: Collection[Folder], file: str) -> str | None:
+def simultaneous_files_fix(folders: Collection[Folder], file: str) -> str | None:
     """The fix for a late file, by its name, that shares its time with others; None if it shares it with none.
 
     Of a limited number Spark takes the files with the earliest times, in milliseconds, and of one time any: a

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # What a row is: new answers of a marker, how far the query is, or why it cannot go on.
 OUTPUT = "kind string, body string"
-ANSWERS, TOLD, ERROR = "answers", "told", "error"
+ANSWERS, PROGRESS, ERROR = "answers", "told", "error"
 # Answer rows that one row holds: a row is in memory as a whole.
 PORTION = 1_000
 
@@ -55,7 +55,7 @@ class LiveProcessor(StatefulProcessor):
             return
         self._store(before, after)
         yield from (Row(kind=ANSWERS, body=text) for text in _portions(new))
-        yield Row(kind=TOLD, body=json.dumps(asdict(step.progress)))
+        yield Row(kind=PROGRESS, body=json.dumps(asdict(step.progress)))
 
     def _store(self, before: dict[str, str], after: dict[str, str]) -> None:
         for name in before.keys() - after.keys():

@@ -64,12 +64,12 @@ def upgrade() -> None:
 
 def _add_job(table: str, key: Sequence[str]) -> None:
     bind = op.get_bind()
-    known = sa.inspect(bind).get_pk_constraint(table)["name"]
+    primary_key = sa.inspect(bind).get_pk_constraint(table)["name"]
     # SQLite's key has no name; there the whole table is written anew, and the new key replaces it.
     anew = bind.dialect.name == "sqlite"
     with op.batch_alter_table(table) as batch:
         batch.add_column(sa.Column("job", sa.Text, primary_key=anew, nullable=False, server_default=""))
         if not anew:
-            assert known is not None
-            batch.drop_constraint(known, type_="primary")
+            assert primary_key is not None
+            batch.drop_constraint(primary_key, type_="primary")
         batch.create_primary_key(f"{table}_pkey", [*key, "job"])
