@@ -155,10 +155,10 @@ def published(query: Query | None) -> dict[str, Verdict]:
     return {key: verdict for key, verdict in said.items() if verdict.outcome is not Outcome.UNKNOWN}
 
 
-def decided(reading: Parsed, criterion: str = "exact", compared: bool = False) -> Decided:
+def decided(parsed: Parsed, criterion: str = "exact", compared: bool = False) -> Decided:
     """The verdict of a criterion; if ``compared``, with what the published criteria say."""
-    decision = decide(reading.statement)
-    said = published(reading.query) if compared or criterion != "exact" else {}
+    decision = decide(parsed.statement)
+    said = published(parsed.query) if compared or criterion != "exact" else {}
     if criterion == "exact":
         verdict = _beside(decision.verdict, said)
     else:
@@ -167,7 +167,7 @@ def decided(reading: Parsed, criterion: str = "exact", compared: bool = False) -
         verdict = next(mine, None) or _silent(criterion)
         if verdict.outcome is Outcome.NO_VERDICT:
             verdict = replace(verdict, outcome=Outcome.UNKNOWN)
-    return Decided(**vars(reading), criterion=criterion, decision=decision, verdict=verdict, published=said)
+    return Decided(**vars(parsed), criterion=criterion, decision=decision, verdict=verdict, published=said)
 
 
 def _beside(verdict: Verdict, published: Mapping[str, Verdict]) -> Verdict:

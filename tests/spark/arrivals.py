@@ -15,7 +15,7 @@ from tests.strategies import Case
 
 from streambound.evaluation.events import Batch, Encoded, batches, encode
 from streambound.evaluation.reference import reference
-from streambound.history.prepare import draft, prepare, readings_of
+from streambound.history.prepare import draft, prepare, stream_scans
 from streambound.live.answers import EPOCH
 from streambound.live.start import Start, beginning_of, relations_of
 from streambound.live.step import END, Step
@@ -86,10 +86,8 @@ class Here:
     def __init__(self, case: Case, catalog: Catalog, folder: Path) -> None:
         job = prepare(draft("q", case.sql, catalog), PartitionRange(), {}, growing=True)
         self.beginning = beginning_of(job, Start(""))
-        readings = readings_of([job], folder, markers=True)
-        self.mapped = {
-            name: folder_of(r).mapper(readings[name], 256) for name, r in relations_of(job).items()
-        }
+        scans = stream_scans([job], folder, markers=True)
+        self.mapped = {name: folder_of(r).mapper(scans[name], 256) for name, r in relations_of(job).items()}
         self.entries: dict[str, str] = {}
         self.step = Step(self.beginning, {})
 

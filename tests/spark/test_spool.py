@@ -17,7 +17,7 @@ from pyspark.errors import PySparkAttributeError, PySparkException
 from tests.spark.histories import Registered
 
 from streambound.errors import DataError, StorageError
-from streambound.history.prepare import draft, prepare, readings_of
+from streambound.history.prepare import draft, prepare, stream_scans
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.spark import dataframe_tasks, spool
 from streambound.spark.distribute import collected, cores, summary_of
@@ -37,7 +37,7 @@ def reading() -> StreamScan:
     catalog: Catalog = catalog_from_mapping(streams)
     parts = (Partition("1", (Path("one.orc"),)),)
     job = prepare(draft(QUERY.name, QUERY.sql, catalog), PartitionRange(), {}, listing=lambda _: parts)
-    return readings_of([job], Path("out"))["S"]
+    return stream_scans([job], Path("out"))["S"]
 
 
 TASK = Task("S", "1", ("one.orc",), 1, frozenset({QUERY.name}))

@@ -198,7 +198,8 @@ def _needed(judged: list[_Judged]) -> list[_Judged]:
         ]
         queries = [part.query for candidate in rest for part in candidate.parts]
         if all(
-            wide.ring.idempotent and any(contained(wide, q) for q in queries) for wide in judgement.relaxed
+            relaxed.ring.idempotent and any(contained(relaxed, q) for q in queries)
+            for relaxed in judgement.relaxed
         ):
             needed = [candidate for candidate in needed if candidate is not judgement]
     return needed
@@ -225,12 +226,14 @@ def _proof(judged: list[_Judged]) -> Verdict | None:
         for case, verdicts in item.cases:
             if not case.exact or verdicts[0].outcome is not Outcome.UNBOUNDED:
                 continue
-            (mine,), (wide,) = case.parts, case.relaxed
+            (mine,), (relaxed,) = case.parts, case.relaxed
             own = _filters(mine)
             filtered = (
                 (q, theirs, judgement is item and not item.refined) for judgement, q, theirs in filters
             )
-            if not any(_lives(mine, own, q, theirs, same) for q, theirs, same in filtered if q is not wide):
+            if not any(
+                _lives(mine, own, q, theirs, same) for q, theirs, same in filtered if q is not relaxed
+            ):
                 return verdicts[0]
     return None
 

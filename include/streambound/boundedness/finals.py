@@ -80,8 +80,8 @@ def with_final_rows(statement: Statement) -> Statement:
 def _with_final_rows(statement: Statement, block: Block) -> list[Block]:
     kept = []
     for selection in block.selections:
-        wide = widened(selection)
-        reduced = [_reduced(wide, guard) if guard.negated else guard for guard in selection.guards]
+        whole = widened(selection)
+        reduced = [_reduced(whole, guard) if guard.negated else guard for guard in selection.guards]
         if NEVER in reduced and not judged(single_select(statement, selection)).bounded:
             never = [g for g, less in zip(selection.guards, reduced, strict=True) if less == NEVER]
             kept += [

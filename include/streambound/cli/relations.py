@@ -53,32 +53,34 @@ def run_relations(query: RegisteredQuery, catalog: Catalog, options: argparse.Na
     from streambound.evaluation.output import answers_file, written
     from streambound.history.stored_relations import StoredEvaluation, stored
 
-    reading = StoredEvaluation(
+    evaluation = StoredEvaluation(
         stored(query.name, query.sql, catalog, options.relations, query.dialect, query.query)
     )
     if options.output is None:
-        listed = list(_answers(reading, streamed=False))
-        body = {"query": query.name, "answers": listed, "peak_units": reading.peak_units}
+        listed = list(_answers(evaluation, streamed=False))
+        body = {"query": query.name, "answers": listed, "peak_units": evaluation.peak_units}
         print(json.dumps(body, ensure_ascii=False))
         return 0
     target, rows, count = answers_file(options.output, query.name), 0, 0
     with written(target) as file:
-        for answer in _answers(reading, streamed=True):
+        for answer in _answers(evaluation, streamed=True):
             file.write(json.dumps(answer, ensure_ascii=False) + "\n")
             rows, count = rows + 1, count + answer["count"]
     body = {"query": query.name, "answer_rows": rows, "answer_count": count}
-    print(json.dumps({**body, "peak_units": reading.peak_units, "output": str(target)}, ensure_ascii=False))
+    print(
+        json.dumps({**body, "peak_units": evaluation.peak_units, "output": str(target)}, ensure_ascii=False)
+    )
     return 0
 
 
-def _answers(reading: StoredEvaluation, streamed: bool) -> Iterator[dict[str, Any]]:
+def _answers(evaluation: StoredEvaluation, streamed: bool) -> Iterator[dict[str, Any]]:
     """The answer rows; ``streamed`` as they come where no plan bounds how many there are."""
     from streambound.evaluation.corpus import answer_json
     from streambound.evaluation.events import answers
 
-    statement, total = reading.query.statement, Counter[tuple[Any, ...]]()
-    for new in reading.run():
-        if streamed and reading.query.passes_on:
+    statement, total = evaluation.query.statement, Counter[tuple[Any, ...]]()
+    for new in evaluation.run():
+        if streamed and evaluation.query.passes_on:
             yield from map(answer_json, answers(statement, None, new))
         else:
             total.update(new)

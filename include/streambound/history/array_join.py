@@ -23,7 +23,7 @@ from streambound.synopsis.plan import Pair
 from streambound.synopsis.row_join import Match, Row, RowJoin, Source
 from streambound.synopsis.state import ANY
 
-Codes = NDArray[np.int64]
+Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.intp]
 ANYTHING, NULL = -1, -2
@@ -39,12 +39,12 @@ Slot = tuple[str, Attribute | int | None]
 class Matched:
     """Partial matches: ranks by slot, and how many matches each row stands for."""
 
-    columns: Mapping[Slot, Codes]
+    columns: Mapping[Slot, Integers]
     weights: NDArray[Any]
 
     def take(self, rows: Rows) -> Matched:
         """Some of the rows."""
-        return Matched({slot: codes[rows] for slot, codes in self.columns.items()}, self.weights[rows])
+        return Matched({slot: column[rows] for slot, column in self.columns.items()}, self.weights[rows])
 
 
 class ArrayJoin(RowJoin):
@@ -75,9 +75,9 @@ class ArrayJoin(RowJoin):
         ranks, values = ranked(c for columns in raw for slot, c in columns.items() if not self._timely(slot))
         matched = []
         for (streams, matches), columns in zip(sources, raw, strict=True):
-            codes = {s: _ranks_of(c, times if self._timely(s) else ranks) for s, c in columns.items()}
-            codes.update(self._cells(streams, matches))
-            matched.append((streams, Matched(codes, weights_of([match.weight for match in matches]))))
+            ranks_by_slot = {s: _ranks_of(c, times if self._timely(s) else ranks) for s, c in columns.items()}
+            ranks_by_slot.update(self._cells(streams, matches))
+            matched.append((streams, Matched(ranks_by_slot, weights_of([match.weight for match in matches]))))
         yield from self.combined(query, matched, values)
 
     def combined(
@@ -119,7 +119,7 @@ class ArrayJoin(RowJoin):
                 )
         return by_slot
 
-    def _cells(self, streams: frozenset[str], matches: Iterable[Match]) -> dict[Slot, Codes]:
+    def _cells(self, streams: frozenset[str], matches: Iterable[Match]) -> dict[Slot, Integers]:
         asked = streams & {item for (item, _), _ in self.excluded}
         cells = np.array([-1 if match.cell is None else match.cell for match in matches] if asked else ())
         return {(alias, None): cells for alias in asked}
@@ -175,9 +175,9 @@ class ArrayJoin(RowJoin):
 class _Test:
     """A comparison of a column of each side, or pairs of cells that exclude each other."""
 
-    left: Codes
+    left: Integers
     op: Op
-    right: Codes
+    right: Integers
     excluded: frozenset[tuple[int | None, int | None]] | None = None
 
     def holds(self, left: Rows, right: Rows) -> Mask:
@@ -252,10 +252,10 @@ def _candidates(left: Matched, right: Matched, tests: Sequence[_Test]) -> Iterat
 
 
 def _alike(
-    columns: Sequence[Codes], cells: Sequence[bool], size: int
+    columns: Sequence[Integers], cells: Sequence[bool], size: int
 ) -> Iterator[tuple[tuple[int, ...], Rows]]:
     """Rows by what stands in their columns: ANYTHING, NULL or (0) any rank; of cells by which."""
-    kinds = [codes if cell else np.minimum(codes, 0) for codes, cell in zip(columns, cells, strict=True)]
+    kinds = [column if cell else np.minimum(column, 0) for column, cell in zip(columns, cells, strict=True)]
     various = [kind for kind in kinds if len(kind) and (kind != kind[0]).any()]
     if not various:
         yield tuple(int(kind[0]) for kind in kinds if len(kind)), np.arange(size)
@@ -288,7 +288,7 @@ def _stretches(left: Rows, right: Rows, tests: Sequence[_Test]) -> _Candidates:
     return _Candidates(left, right[places], starts, stops, rest)
 
 
-def _keys(equated: Sequence[tuple[Codes, Codes]], lefts: int, rights: int) -> tuple[Codes, Codes]:
+def _keys(equated: Sequence[tuple[Integers, Integers]], lefts: int, rights: int) -> tuple[Integers, Integers]:
     """Small numbers for the combinations of equated values, the same on both sides."""
     both = np.zeros(lefts + rights, np.int64)
     for pair in equated:
@@ -319,17 +319,17 @@ def _paired(left: Matched, right: Matched, tests: Sequence[_Test]) -> Matched:
 
 def grouped(matched: Matched, kept: Collection[Slot]) -> Matched:
     """Only some columns; rows that are then equal become one."""
-    columns = {slot: codes for slot, codes in matched.columns.items() if slot in kept}
+    columns = {slot: column for slot, column in matched.columns.items() if slot in kept}
     if not len(matched.weights):
         return Matched(columns, matched.weights)
     if not columns:
         return Matched({}, np.add.reduce(matched.weights, keepdims=True))
     order = np.lexsort(tuple(columns.values()))
-    sorted_columns = {slot: codes[order] for slot, codes in columns.items()}
-    changes = [codes[1:] != codes[:-1] for codes in sorted_columns.values()]
+    sorted_columns = {slot: column[order] for slot, column in columns.items()}
+    changes = [column[1:] != column[:-1] for column in sorted_columns.values()]
     starts = np.concatenate([[0], np.flatnonzero(np.logical_or.reduce(changes)) + 1])
     weights = np.add.reduceat(matched.weights[order], starts)
-    return Matched({slot: codes[starts] for slot, codes in sorted_columns.items()}, weights)
+    return Matched({slot: column[starts] for slot, column in sorted_columns.items()}, weights)
 
 
 def weights_of(weights: Sequence[int]) -> NDArray[Any]:
@@ -383,12 +383,12 @@ def ranked(columns: Iterable[list[Any]]) -> tuple[dict[Any, int], list[Any]]:
     return {None: NULL, ANY: ANYTHING} | {value: rank for rank, value in enumerate(values)}, values
 
 
-def _ranks_of(column: Sequence[Any], ranks: Mapping[Any, int]) -> Codes:
+def _ranks_of(column: Sequence[Any], ranks: Mapping[Any, int]) -> Integers:
     return np.array([ranks[value] for value in column], np.int64)
 
 
 def _decoded(term: Term, matched: Matched, values: Sequence[Any]) -> list[Any]:
     if not isinstance(term, Attribute):
         return [term.value] * len(matched.weights)
-    codes = matched.columns[term.occurrence, term].tolist()
-    return [None if code == NULL else values[code] for code in codes]
+    ranks = matched.columns[term.occurrence, term].tolist()
+    return [None if code == NULL else values[code] for code in ranks]

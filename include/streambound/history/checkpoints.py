@@ -170,8 +170,8 @@ class Checkpoints:
         rows = {x.stream: x.rows for x in summaries}
         tables = {x.alias: x.table for x in summaries if x.table is not None}
         inputs = {s: Input(self.actions.identities[s, partition], rows[s]) for s in streams if s in rows}
-        needs = {s: self.actions[s, partition] for s in streams}
-        compared = [s for s in streams if needs[s] is Action.COMPARE]
+        actions = {s: self.actions[s, partition] for s in streams}
+        compared = [s for s in streams if actions[s] is Action.COMPARE]
         if row is not None and compared:
             before = states.tables_of(self._blob(partition, "segment"))
             for stream in compared:
@@ -180,7 +180,7 @@ class Checkpoints:
         replaced = [s for s in streams if self.actions.replaced(s, partition)]
         if row is None or not replaced:
             return segment_of(partition, inputs, tables)
-        if set(row.inputs) != set(streams) or Action.READ in needs.values():
+        if set(row.inputs) != set(streams) or Action.READ in actions.values():
             raise irretrievable(partition, replaced)
         mine = {s: before if s in replaced else inputs.get(s, before) for s, before in row.inputs.items()}
         return self._as_before(row, mine)

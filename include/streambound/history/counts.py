@@ -21,7 +21,7 @@ from streambound.evaluation.order import Order
 from streambound.history.array_join import (
     ANYTHING,
     ArrayJoin,
-    Codes,
+    Integers,
     Matched,
     Slot,
     grouped,
@@ -43,16 +43,16 @@ class _Dictionary:
     def __init__(self) -> None:
         self.indices: dict[Any, int] = {}
         self.values: Sequence[Any] = ()
-        self._ranks: Codes = np.zeros(0, np.int64)
+        self._ranks: Integers = np.zeros(0, np.int64)
 
-    def numbered(self, column: pa.ChunkedArray) -> Codes:
+    def numbered(self, column: pa.ChunkedArray) -> Integers:
         """The codes of a column in the form in which result sets return it."""
         encoded = pc.dictionary_encode(column.combine_chunks(), null_encoding="encode")
         indices = self.encoded(map(encoded_sql.encoded, encoded.dictionary.to_pylist()))
-        numbers: Codes = indices[encoded.indices.to_numpy(zero_copy_only=False)]
+        numbers: Integers = indices[encoded.indices.to_numpy(zero_copy_only=False)]
         return numbers
 
-    def encoded(self, column: Iterable[Any]) -> Codes:
+    def encoded(self, column: Iterable[Any]) -> Integers:
         """The codes of some values; ANYTHING stands for ANY."""
         indices = self.indices
         return np.array(
@@ -60,14 +60,14 @@ class _Dictionary:
             np.int64,
         )
 
-    def ranks(self, indices: Codes) -> Codes:
+    def ranks(self, indices: Integers) -> Integers:
         """The places of values in their order (see ``matches``); ``values`` has them by place."""
         if len(self._ranks) < len(self.indices):
             places, self.values = ranked([list(self.indices)])
             self._ranks = np.array([places[value] for value in self.indices], np.int64)
         if not len(self._ranks):
             return indices
-        ranks: Codes = np.where(indices < 0, ANYTHING, self._ranks[indices])
+        ranks: Integers = np.where(indices < 0, ANYTHING, self._ranks[indices])
         return ranks
 
 
@@ -82,11 +82,11 @@ class _Counts:
     def __len__(self) -> int:
         return sum(len(part.weights) for part in self.parts)
 
-    def with_parts(self, parts: Sequence[tuple[Sequence[Codes], NDArray[Any]]]) -> _Counts:
+    def with_parts(self, parts: Sequence[tuple[Sequence[Integers], NDArray[Any]]]) -> _Counts:
         """A table of the same cells: for each the codes by key, and the counts."""
         total = _Counts(self.alias, self.cells)
         for number, (columns, counts) in enumerate(parts):
-            indices: dict[Slot, Codes] = {(self.alias, i): column for i, column in enumerate(columns)}
+            indices: dict[Slot, Integers] = {(self.alias, i): column for i, column in enumerate(columns)}
             total.parts[number] = Matched(indices, counts)
         return total
 
@@ -192,7 +192,7 @@ class CountEvaluation(ByEngine[OnePass]):
 
     def _matched(self, streams: Streams, table: _Counts) -> Matched:
         """A table as the join takes it."""
-        columns: dict[Slot, Codes] = {}
+        columns: dict[Slot, Integers] = {}
         for slot, places in self.places[streams].items():
             parts = [
                 np.full(len(part.weights), ANYTHING, np.int64)
@@ -209,7 +209,7 @@ class CountEvaluation(ByEngine[OnePass]):
         kind = object if exact or total >= 2**62 else np.int64
         return Matched(columns, np.concatenate([part.weights.astype(kind) for part in table.parts]))
 
-    def _static(self, streams: Streams, matches: list[Any]) -> dict[Slot, Codes]:
+    def _static(self, streams: Streams, matches: list[Any]) -> dict[Slot, Integers]:
         raw = self.join.columns(frozenset(self.plan.query.projected), streams, matches)
         return {slot: self.values.encoded(column) for slot, column in raw.items()}
 
@@ -232,7 +232,7 @@ class CountEvaluation(ByEngine[OnePass]):
             )
         self._forget()
 
-    def _stored(self, table: Table, number: int) -> tuple[list[Codes], NDArray[Any]]:
+    def _stored(self, table: Table, number: int) -> tuple[list[Integers], NDArray[Any]]:
         """The codes and counts of a cell."""
         mine = [(key, count) for (cell, key), count in table.counts.items() if cell == number]
         columns = (

@@ -118,16 +118,19 @@ def evaluate_history(
         waiting = _jobs(mine, chosen, excluded or {}, listed, drafts)
         tables, rows_read = dict[str, CheckpointTable](), dict[str, int]()
         while waiting:
-            books: dict[str, Checkpoints] = {}
+            checkpoints_of: dict[str, Checkpoints] = {}
             for job in waiting:
                 try:
                     table = _table(job, checkpoints, tables)
-                    books[job.name] = Checkpoints(job, folder / job.name, table, first or "", recompute)
+                    checkpoints_of[job.name] = Checkpoints(
+                        job, folder / job.name, table, first or "", recompute
+                    )
                 except StreamboundError as error:
                     drafts[job.name] = error.about(job.name)
-            _report_faults(books, progress)
+            _report_faults(checkpoints_of, progress)
             folds = {
-                name: Fold(book.job, book, rows_read.get(name, 0), publish) for name, book in books.items()
+                name: Fold(kept.job, kept, rows_read.get(name, 0), publish)
+                for name, kept in checkpoints_of.items()
             }
             damaged = _evaluate(executor, folds, folder, progress, memory_mb)
             for name, fold in folds.items():
@@ -192,11 +195,11 @@ def _table(job: Job, checkpoints: str | None, tables: dict[str, CheckpointTable]
     return tables[job.name]
 
 
-def _report_faults(books: Mapping[str, Checkpoints], progress: Progress) -> None:
-    for name, book in books.items():
-        for fault in book.faults:
+def _report_faults(checkpoints_of: Mapping[str, Checkpoints], progress: Progress) -> None:
+    for name, kept in checkpoints_of.items():
+        for fault in kept.faults:
             progress(f"{name}: {fault}; what it held is computed again from the last sound boundary")
-        if book.outdated:
+        if kept.outdated:
             progress(f"{name}: {CHANGED_PLAN} since its checkpoints were made; all is computed again")
 
 
@@ -221,9 +224,9 @@ def _evaluate(
     executor: Executor, folds: Mapping[str, Fold], folder: Path, progress: Progress, memory_mb: int
 ) -> set[str]:
     """Take all walks to the end; returns the names of those that met a damaged checkpoint."""
-    books = {name: fold.checkpoints for name, fold in folds.items()}
-    jobs = [book.job for book in books.values()]
-    all_steps = scheduled(books)
+    checkpoints_of = {name: fold.checkpoints for name, fold in folds.items()}
+    jobs = [kept.job for kept in checkpoints_of.values()]
+    all_steps = scheduled(checkpoints_of)
     unfit = misfits({job.name: job for job in jobs}, tasks_of(all_steps))
     for name, (_, error) in unfit.items():
         # Told at once: a day's files are of a type that a year's need not be read to see.
@@ -231,20 +234,20 @@ def _evaluate(
     waiting = until(all_steps, {name: partition for name, (partition, _) in unfit.items()})
     tasks = tasks_of(waiting)
     streams = {stream for task in tasks for stream in task.streams}
-    readings = scans_of(jobs, folder, tasks)
+    scans = scans_of(jobs, folder, tasks)
     total = sum(len(task.streams) for task in tasks)
     over = f"{emit.counted(total, 'partition')} of {emit.counted(len(streams), 'stream')}"
     progress(f"{emit.counted(len(jobs), 'query')} over {over}")
     read, taken, damaged = 0, 0, set[str]()
     most = ROUND if all(fold.publish for fold in folds.values()) else SMALL_ROUND
-    few = len(tasks) <= WORTH or any(map(executor.scans, readings.values()))
+    few = len(tasks) <= WORTH or any(map(executor.scans, scans.values()))
     size = round_size(len(tasks), most, 0 if few else executor.cores())
     cut = list(rounds(waiting, size, SUMMARIES))
     in_rounds = len(cut) > 1
 
     def summarised(steps: Iterable[Step], ended: Event) -> list[Summary]:
         tasks = tasks_of(steps)
-        return executor.summaries(tasks, readings, progress, memory_mb, in_rounds=in_rounds, ended=ended)
+        return executor.summaries(tasks, scans, progress, memory_mb, in_rounds=in_rounds, ended=ended)
 
     with closing(ahead(cut, summarised)) as prepared:
         for steps, summaries in prepared:

@@ -11,7 +11,7 @@ from typing import Protocol
 from streambound.storage.partitions import Listing
 from streambound.tasks.emit import counted
 from streambound.tasks.summarise import Summary, Task
-from streambound.tasks.task_groups import Reading
+from streambound.tasks.task_groups import Scan
 
 # Is told, in a sentence, what has been done.
 Progress = Callable[[str], None]
@@ -52,13 +52,13 @@ class Executor(Protocol):
             folder: where they are copied to.
         """
 
-    def scans(self, reading: Reading) -> bool:
+    def scans(self, scan: Scan) -> bool:
         """Whether each round of tasks costs a scan more, so that rounds are to be few."""
 
     def summaries(
         self,
         tasks: Sequence[Task],
-        readings: Mapping[str, Reading],
+        scans: Mapping[str, Scan],
         progress: Progress,
         memory_mb: int,
         *,

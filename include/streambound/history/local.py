@@ -27,7 +27,7 @@ from streambound.query.model import Relation
 from streambound.storage.partitions import Listing, Partition, find_partitions
 from streambound.tasks import emit
 from streambound.tasks.summarise import Summary, Task
-from streambound.tasks.task_groups import GROUPS_PER_CORE, Group, Reading, cost, grouped, summarise_group
+from streambound.tasks.task_groups import GROUPS_PER_CORE, Group, Scan, cost, grouped, summarise_group
 
 # While workers start, this process would have read about as much.
 SMALL_BYTES = 64 << 20
@@ -35,7 +35,7 @@ SMALL_BYTES = 64 << 20
 POLL_SECONDS, TELL_SECONDS = 0.2, 2.0
 MEMORY = "give the machine more memory, or write smaller partitions, and run it again"
 
-Readings = Mapping[str, Reading]
+Scans = Mapping[str, Scan]
 
 
 @dataclass
@@ -63,14 +63,14 @@ class LocalExecutor:
         """What lists histories; those that only Spark reads are refused by name."""
         return _listed
 
-    def scans(self, reading: Reading) -> bool:
+    def scans(self, scan: Scan) -> bool:
         """Never: each task reads its own files."""
         return False
 
     def summaries(
         self,
         tasks: Sequence[Task],
-        readings: Readings,
+        scans: Scans,
         progress: Progress,
         memory_mb: int,
         *,
@@ -82,8 +82,8 @@ class LocalExecutor:
         report = _ProgressReport(progress, len(tasks))
         try:
             if self._is_small(tasks):
-                return self._here(groups, readings, report, memory_mb, ended)
-            return self._by_workers(groups, readings, report, memory_mb, ended)
+                return self._here(groups, scans, report, memory_mb, ended)
+            return self._by_workers(groups, scans, report, memory_mb, ended)
         except MemoryError:
             raise StorageError("memory ran out while partitions were summarised", fix=MEMORY) from None
 
@@ -100,7 +100,7 @@ class LocalExecutor:
     def _here(
         self,
         groups: Sequence[Group],
-        readings: Readings,
+        scans: Scans,
         report: _ProgressReport,
         memory_mb: int,
         ended: threading.Event,
@@ -111,14 +111,14 @@ class LocalExecutor:
                 if ended.is_set():
                     break
                 report.about(done, len(groups))
-                for summaries in summarise_group(group, readings, memory_mb):
+                for summaries in summarise_group(group, scans, memory_mb):
                     gathered += summaries
         return gathered
 
     def _by_workers(
         self,
         groups: Sequence[Group],
-        readings: Readings,
+        scans: Scans,
         report: _ProgressReport,
         memory_mb: int,
         ended: threading.Event,
@@ -128,7 +128,7 @@ class LocalExecutor:
             with self._lock:
                 pool = self._started()
                 with _without_interrupts():
-                    made = [pool.submit(group, readings, memory_mb) for group in groups]
+                    made = [pool.submit(group, scans, memory_mb) for group in groups]
             waiting = set(made)
             while waiting:
                 done, waiting = wait(waiting, POLL_SECONDS)
@@ -208,9 +208,9 @@ class _Pool:
         self.processes.append(SpawnProcess(*args, **options))
         return self.processes[-1]
 
-    def submit(self, group: Group, readings: Readings, memory_mb: int) -> Future[list[Summary]]:
+    def submit(self, group: Group, scans: Scans, memory_mb: int) -> Future[list[Summary]]:
         """Have a group summarised."""
-        mine = {name: readings[name] for name in {task.stream for batch in group for task in batch}}
+        mine = {name: scans[name] for name in {task.stream for batch in group for task in batch}}
         return self.executor.submit(_summarised, group, mine, memory_mb)
 
     def end(self) -> str:
@@ -251,5 +251,5 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _summarised(group: Group, readings: Readings, memory_mb: int) -> list[Summary]:
-    return [summary for batch in summarise_group(group, readings, memory_mb) for summary in batch]
+def _summarised(group: Group, scans: Scans, memory_mb: int) -> list[Summary]:
+    return [summary for batch in summarise_group(group, scans, memory_mb) for summary in batch]

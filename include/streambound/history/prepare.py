@@ -39,7 +39,7 @@ from streambound.tasks.cogroup import CoGroup, SegmentCoGroup, SharedScan, Windo
 from streambound.tasks.plans import StatementPlan, memory_statement_plan, statement_plan, timeless
 from streambound.tasks.readers import Reader, Static, statement_readers
 from streambound.tasks.summarise import StreamScan, Task
-from streambound.tasks.task_groups import Reading
+from streambound.tasks.task_groups import Scan
 
 
 class Registered(Protocol):
@@ -353,7 +353,7 @@ def _partitions(
     return key, partitions, tuple(missing)
 
 
-def readings_of(jobs: Iterable[Job], output: Path, markers: bool = False) -> dict[str, StreamScan]:
+def stream_scans(jobs: Iterable[Job], output: Path, markers: bool = False) -> dict[str, StreamScan]:
     """What is done with the partitions of each stream, by its name, for queries that read it alone.
 
     Streams that are read only together with others have no readers.
@@ -376,12 +376,12 @@ def readings_of(jobs: Iterable[Job], output: Path, markers: bool = False) -> dic
     return {stream: StreamScan(*about[stream], tuple(own)) for stream, own in readers.items()}
 
 
-def scans_of(jobs: Iterable[Job], output: Path, tasks: Sequence[Task]) -> dict[str, Reading]:
+def scans_of(jobs: Iterable[Job], output: Path, tasks: Sequence[Task]) -> dict[str, Scan]:
     """What tasks do with what they read, by the names of their streams or of several together."""
     needed = {query for task in tasks for query in task.queries}
-    reading, scans = [job for job in jobs if job.name in needed], dict[str, Reading]()
-    alone = readings_of(reading, output)
-    cogroups = {job.name: CoGroup(job.name, job.cogroup) for job in reading if job.cogroup is not None}
+    active, scans = [job for job in jobs if job.name in needed], dict[str, Scan]()
+    alone = stream_scans(active, output)
+    cogroups = {job.name: CoGroup(job.name, job.cogroup) for job in active if job.cogroup is not None}
     # In order of their streams, so that each stream is needed for a while only.
     names = sorted(cogroups, key=lambda name: sorted(cogroups[name].relations))
     streams: dict[str, set[str]] = {}

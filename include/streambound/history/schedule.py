@@ -44,13 +44,13 @@ class Step:
     tasks: tuple[Task, ...]
 
 
-def scheduled(books: Mapping[str, Checkpoints]) -> list[Step]:
+def scheduled(checkpoints_of: Mapping[str, Checkpoints]) -> list[Step]:
     """All partitions of all jobs, in order of their keys and names."""
     queries: dict[tuple[str, str], list[str]] = {}
-    for name, book in books.items():
-        for partition in book.names:
-            queries.setdefault((book.job.key or "", partition), []).append(name)
-    reads = _reads(books)
+    for name, kept in checkpoints_of.items():
+        for partition in kept.names:
+            queries.setdefault((kept.job.key or "", partition), []).append(name)
+    reads = _reads(checkpoints_of)
     return [Step(at[1], tuple(queries[at]), tuple(reads.get(at, ()))) for at in sorted(queries)]
 
 
@@ -67,51 +67,51 @@ def until(waiting: Iterable[Step], ends: Mapping[str, str]) -> list[Step]:
 
 
 # By stream its files, their size, and what queries need of them.
-Needs = dict[str, tuple[tuple[str, ...], int, dict[str, Action]]]
+Reads = dict[str, tuple[tuple[str, ...], int, dict[str, Action]]]
 
 
-def _reads(books: Mapping[str, Checkpoints]) -> dict[tuple[str, str], list[Task]]:
-    needs = _needs(books)
+def _reads(checkpoints_of: Mapping[str, Checkpoints]) -> dict[tuple[str, str], list[Task]]:
+    wanted = _wanted(checkpoints_of)
     sizes: dict[str, float] = {}
-    for own in needs.values():
+    for own in wanted.values():
         for stream, (_, size, _) in own.items():
             sizes[stream] = max(size, sizes.get(stream, 0))
     together: dict[str, frozenset[str]] = {}
-    for name, book in books.items():
-        if book.job.cogroup is not None:
-            together[name] = frozenset(book.actions.relations)
+    for name, kept in checkpoints_of.items():
+        if kept.job.cogroup is not None:
+            together[name] = frozenset(kept.actions.relations)
             # What only Spark reads has no size, and is not read with more than it has to be.
-            for stream, relation in book.actions.relations.items():
+            for stream, relation in kept.actions.relations.items():
                 if relation.history is not None and not relation.history.direct:
                     sizes[stream] = inf
     scans = shared_scans(together, sizes)
     by_query = {name: scan_name(next(s for s in scans if own <= s)) for name, own in together.items()}
     by_stream = {stream: scan_name(scan) for scan in reversed(scans) for stream in scan}
-    return {at: list(_tasks(at[1], own, by_query, by_stream)) for at, own in needs.items()}
+    return {at: list(_tasks(at[1], own, by_query, by_stream)) for at, own in wanted.items()}
 
 
-def _needs(books: Mapping[str, Checkpoints]) -> dict[tuple[str, str], Needs]:
-    needs: dict[tuple[str, str], Needs] = {}
+def _wanted(checkpoints_of: Mapping[str, Checkpoints]) -> dict[tuple[str, str], Reads]:
+    wanted: dict[tuple[str, str], Reads] = {}
 
-    def need(name: str, stream: str, part: Partition, action: Action) -> None:
-        own = needs.setdefault((books[name].job.key or "", part.name), {})
+    def want(name: str, stream: str, part: Partition, action: Action) -> None:
+        own = wanted.setdefault((checkpoints_of[name].job.key or "", part.name), {})
         if stream not in own:
             files = tuple(map(str, part.files))
             own[stream] = files, _size(files), {}
         own[stream][2][name] = action
 
-    for name, book in books.items():
-        parts = {s: {part.name: part for part in book.job.partitions[s]} for s in book.actions.relations}
-        if book.job.cogroup is not None:
-            for partition in book.names:
-                for stream in book.actions.together(partition):
-                    need(name, stream, parts[stream][partition], Action.READ)
+    for name, kept in checkpoints_of.items():
+        parts = {s: {part.name: part for part in kept.job.partitions[s]} for s in kept.actions.relations}
+        if kept.job.cogroup is not None:
+            for partition in kept.names:
+                for stream in kept.actions.together(partition):
+                    want(name, stream, parts[stream][partition], Action.READ)
             continue
         for stream, own in parts.items():
             for part in own.values():
-                if (action := book.actions[stream, part.name]) in (Action.READ, Action.COMPARE):
-                    need(name, stream, part, action)
-    return needs
+                if (action := kept.actions[stream, part.name]) in (Action.READ, Action.COMPARE):
+                    want(name, stream, part, action)
+    return wanted
 
 
 def shared_scans(queries: Mapping[str, frozenset[str]], sizes: Mapping[str, float]) -> list[frozenset[str]]:
@@ -144,7 +144,7 @@ def shared_scans(queries: Mapping[str, frozenset[str]], sizes: Mapping[str, floa
 
 
 def _tasks(
-    partition: str, needs: Needs, together: Mapping[str, str], streams: Mapping[str, str]
+    partition: str, reads: Reads, together: Mapping[str, str], streams: Mapping[str, str]
 ) -> Iterator[Task]:
     """The tasks of a partition: of streams alone, and of scans of several.
 
@@ -153,7 +153,7 @@ def _tasks(
         streams: by stream, that of the scan in which those take part who read it alone.
     """
     shares: dict[str, list[Task]] = {}
-    for stream, (files, size, wanted) in sorted(needs.items()):
+    for stream, (files, size, wanted) in sorted(reads.items()):
         by_scan: dict[str, dict[str, Action]] = {}
         for name, action in wanted.items():
             by_scan.setdefault(together.get(name) or streams.get(stream, ""), {})[name] = action

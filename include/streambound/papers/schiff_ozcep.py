@@ -156,12 +156,12 @@ class Conditions:
         streams = split.merged
         if len(set(streams.values())) <= 1 and not self.facts.query.ring.idempotent:
             return None
-        if self._needs_branches(split):
+        if self._branching(split):
             return violated_in_a_branch(split)
         idempotent = self.facts.query.ring.idempotent
         return self._eliminating(streams) if idempotent else self._preserving(split.forest)
 
-    def _needs_branches(self, split: Split) -> bool:
+    def _branching(self, split: Split) -> bool:
         query = self.facts.query
         ended = (
             split.time.finite & {a.occurrence for a in atom.attributes}

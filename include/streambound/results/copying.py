@@ -44,7 +44,7 @@ def copy(source: URL, target: URL) -> None:
         # Otherwise each statement would see a moment of its own.
         origin = origin.execution_options(isolation_level="REPEATABLE READ")
     with (
-        transaction(origin, writing=False) as reading,
+        transaction(origin, writing=False) as readable,
         transaction(connect(target), writing=True) as writing,
     ):
         if version_of(writing):
@@ -57,5 +57,5 @@ def copy(source: URL, target: URL) -> None:
         upgrade(writing)
         for table in METADATA.sorted_tables:
             rows = select(table).order_by(*table.primary_key).execution_options(yield_per=ROWS_AT_ONCE)
-            for batch in reading.execute(rows).mappings().partitions():
+            for batch in readable.execute(rows).mappings().partitions():
                 writing.execute(insert(table), [dict(row) for row in batch])

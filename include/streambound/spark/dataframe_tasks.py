@@ -37,21 +37,21 @@ from streambound.synopsis.plan import StreamSynopsis
 from streambound.tasks.cogroup import SharedScan
 from streambound.tasks.scratch import scratch
 from streambound.tasks.summarise import Summary, Task
-from streambound.tasks.task_groups import GROUPS_PER_CORE, Reading, failed
+from streambound.tasks.task_groups import GROUPS_PER_CORE, Scan, failed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def by_spark(reading: Reading) -> bool:
+def by_spark(scan: Scan) -> bool:
     """Whether Spark reads one of the streams."""
-    return bool(sources_of(reading))
+    return bool(sources_of(scan))
 
 
-def sources_of(reading: Reading) -> tuple[Source, ...]:
+def sources_of(scan: Scan) -> tuple[Source, ...]:
     """The streams that only Spark reads."""
     sources: list[Source] = []
-    for relation, columns, synopses in _streams(reading):
+    for relation, columns, synopses in _streams(scan):
         if relation.history is not None and not relation.history.direct:
             # A row without a timestamp is told of, and a query that only counts rows needs one column.
             own = {*relation.stored(columns), relation.timestamp} - {None} or {relation.columns[0].name}
@@ -62,11 +62,11 @@ def sources_of(reading: Reading) -> tuple[Source, ...]:
     return tuple(sources)
 
 
-def _streams(reading: Reading) -> Iterator[tuple[Relation, list[str], list[StreamSynopsis]]]:
-    if isinstance(reading, SharedScan):
-        scans, cogroups = list(reading.scans.values()), list(reading.cogroups.values())
+def _streams(scan: Scan) -> Iterator[tuple[Relation, list[str], list[StreamSynopsis]]]:
+    if isinstance(scan, SharedScan):
+        scans, cogroups = list(scan.scans.values()), list(scan.cogroups.values())
     else:
-        scans, cogroups = [reading], []
+        scans, cogroups = [scan], []
     for scan in scans:
         stream = scan.relation.name
         own = [cogroup for cogroup in cogroups if stream in cogroup.relations]
@@ -78,7 +78,7 @@ def _streams(reading: Reading) -> Iterator[tuple[Relation, list[str], list[Strea
 
 
 def run_dataframe_tasks(
-    session: SparkSession, tasks: Sequence[Task], readings: Mapping[str, Reading], memory_mb: int
+    session: SparkSession, tasks: Sequence[Task], scans: Mapping[str, Scan], memory_mb: int
 ) -> list[Summary]:
     """The summaries of tasks with a stream that only Spark reads, a Spark job for each reading.
 
@@ -89,20 +89,20 @@ def run_dataframe_tasks(
     """
     summaries = []
     for name in dict.fromkeys(task.stream for task in tasks):
-        mine, reading = [task for task in tasks if task.stream == name], readings[name]
+        mine, scan = [task for task in tasks if task.stream == name], scans[name]
         try:
-            summaries += _read(session, mine, name, reading, memory_mb)
+            summaries += _read(session, mine, name, scan, memory_mb)
         except StreamboundError as error:
             # Then nothing can be read, and no query is at fault.
             require_session(session, error)
-            summaries += [summary for task in mine for summary in failed(reading, task, error)]
+            summaries += [summary for task in mine for summary in failed(scan, task, error)]
     return summaries
 
 
 def _read(
-    session: SparkSession, tasks: Sequence[Task], name: str, reading: Reading, memory_mb: int
+    session: SparkSession, tasks: Sequence[Task], name: str, scan: Scan, memory_mb: int
 ) -> list[Summary]:
-    sources = sources_of(reading)
+    sources = sources_of(scan)
     with spark_jobs():
         frames = [session.createDataFrame([(t.partition, None, None) for t in tasks], _HEAD)]
     for source in sources:
@@ -110,7 +110,7 @@ def _read(
     union = reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), frames)
     groups = min(len(tasks), cores(session) * GROUPS_PER_CORE)
     grouped = union.repartition(groups, quoted(NAME)).groupBy(quoted(NAME))
-    mapped = grouped.applyInArrow(_mapper({t.partition: t for t in tasks}, name, reading, memory_mb), SCHEMA)
+    mapped = grouped.applyInArrow(_mapper({t.partition: t for t in tasks}, name, scan, memory_mb), SCHEMA)
     summaries, asked = [summary_of(row) for row in collected(mapped)], {t.partition for t in tasks}
     for summary in summaries:
         if summary.partition not in asked and summary.error is not None:
@@ -151,33 +151,33 @@ def _parts(task: Task, stream: str) -> Iterator[Partition]:
 
 
 def _mapper(
-    tasks: Mapping[str, Task], name: str, reading: Reading, memory_mb: int
+    tasks: Mapping[str, Task], name: str, scan: Scan, memory_mb: int
 ) -> Callable[[tuple[pa.Scalar, ...], Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    sources = sources_of(reading)
+    sources = sources_of(scan)
 
     def mapped(key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         part = str(key[0].as_py())
         if part not in tasks:
-            yield rows_of(_unasked(tasks, part, reading, sources))
+            yield rows_of(_unasked(tasks, part, scan, sources))
             return
         task = tasks[part]
         try:
             with scratch() as folder:
                 spool = Spool(folder, sources)
                 spool.take(batches)
-                for batch in summaries_of([[spool.task(task)]], {name: reading}, memory_mb):
+                for batch in summaries_of([[spool.task(task)]], {name: scan}, memory_mb):
                     rows = [spool.about_source(row) for row in batch.to_pylist()]
                     yield pa.RecordBatch.from_pylist(rows, schema=FIELDS)
         except StorageError as error:
             # What a task raises reaches the driver as lines of Spark's, without its place and its fix.
-            yield rows_of(failed(reading, task, error))
+            yield rows_of(failed(scan, task, error))
         settle()
 
     return mapped
 
 
 def _unasked(
-    tasks: Mapping[str, Task], part: str, reading: Reading, sources: Sequence[Source]
+    tasks: Mapping[str, Task], part: str, scan: Scan, sources: Sequence[Source]
 ) -> Iterator[Summary]:
     """What is said of rows whose partition is none of the tasks'."""
     error = DataError(
@@ -186,4 +186,4 @@ def _unasked(
         accepted=", ".join(sorted(tasks)[:5]),
         fix="correct partition_by, or register the files as a table and name it with table",
     )
-    return failed(reading, replace(next(iter(tasks.values())), partition=part), error)
+    return failed(scan, replace(next(iter(tasks.values())), partition=part), error)

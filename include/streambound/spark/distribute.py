@@ -22,7 +22,7 @@ from streambound.spark.workers import settle
 from streambound.tasks import emit
 from streambound.tasks.embedded_engine import MEMORY_MB
 from streambound.tasks.summarise import Summary, Task, error_of, error_text
-from streambound.tasks.task_groups import GROUPS_PER_CORE, Group, Reading, grouped, summarise_group
+from streambound.tasks.task_groups import GROUPS_PER_CORE, Group, Scan, grouped, summarise_group
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,7 +54,7 @@ SCHEMA = ", ".join(f"`{field.name}` {_SPARK_TYPES[field.type]}" for field in FIE
 def run_tasks(
     session: SparkSession,
     tasks: Sequence[Task],
-    readings: Mapping[str, Reading],
+    scans: Mapping[str, Scan],
     progress: Progress,
     memory_mb: int = MEMORY_MB,
     groups_per_core: int = GROUPS_PER_CORE,
@@ -67,7 +67,7 @@ def run_tasks(
     if not tasks:
         return []
     groups = grouped(tasks, cores(session) * groups_per_core)
-    mapped = _mapper(groups, dict(readings), memory_mb)
+    mapped = _mapper(groups, dict(scans), memory_mb)
     frame = session.range(0, len(groups), 1, len(groups)).mapInArrow(mapped, SCHEMA)
 
     def tell(done: int) -> None:
@@ -134,25 +134,25 @@ def cores(session: SparkSession) -> int:
 
 
 def _mapper(
-    groups: list[Group], readings: dict[str, Reading], memory_mb: int
+    groups: list[Group], scans: dict[str, Scan], memory_mb: int
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def mapped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for index in batch.column(0).to_pylist():
-                yield from summaries_of(groups[index], readings, memory_mb)
+                yield from summaries_of(groups[index], scans, memory_mb)
         settle()
 
     return mapped
 
 
 def summaries_of(
-    group: Iterable[Sequence[Task]], readings: Mapping[str, Reading], memory_mb: int
+    group: Iterable[Sequence[Task]], scans: Mapping[str, Scan], memory_mb: int
 ) -> Iterator[pa.RecordBatch]:
     """A record batch (see FIELDS) for each batch of partitions.
 
     What a task raised would reach the driver as lines of Spark's, without its place and its fix.
     """
-    yield from map(rows_of, summarise_group(group, readings, memory_mb))
+    yield from map(rows_of, summarise_group(group, scans, memory_mb))
 
 
 def rows_of(summaries: Iterable[Summary]) -> pa.RecordBatch:

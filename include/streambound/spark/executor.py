@@ -16,7 +16,7 @@ from streambound.spark.frames import listing, staging
 from streambound.spark.session import session
 from streambound.storage.partitions import Listing
 from streambound.tasks.summarise import Summary, Task
-from streambound.tasks.task_groups import GROUPS_PER_CORE, Reading
+from streambound.tasks.task_groups import GROUPS_PER_CORE, Scan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,14 +36,14 @@ class SparkExecutor:
         """What lists histories, whoever reads them (see ``frames.listing``)."""
         return listing(self.session, staging(exit_stack, folder))
 
-    def scans(self, reading: Reading) -> bool:
+    def scans(self, scan: Scan) -> bool:
         """Whether only Spark reads one of the streams: it does so anew in each job."""
-        return by_spark(reading)
+        return by_spark(scan)
 
     def summaries(
         self,
         tasks: Sequence[Task],
-        readings: Mapping[str, Reading],
+        scans: Mapping[str, Scan],
         progress: Progress,
         memory_mb: int,
         *,
@@ -54,15 +54,13 @@ class SparkExecutor:
 
         Spark itself gives up its jobs at Ctrl-C.
         """
-        by_frame = {name for name, reading in readings.items() if by_spark(reading)}
+        by_frame = {name for name, scan in scans.items() if by_spark(scan)}
         direct = [task for task in tasks if task.stream not in by_frame]
         by_rows = [task for task in tasks if task.stream in by_frame]
         groups = GROUPS_OF_ROUNDS if in_rounds else GROUPS_PER_CORE
-        gathered = run_tasks(self.session, direct, readings, progress, memory_mb, groups) if direct else []
+        gathered = run_tasks(self.session, direct, scans, progress, memory_mb, groups) if direct else []
         return (
-            gathered + run_dataframe_tasks(self.session, by_rows, readings, memory_mb)
-            if by_rows
-            else gathered
+            gathered + run_dataframe_tasks(self.session, by_rows, scans, memory_mb) if by_rows else gathered
         )
 
 

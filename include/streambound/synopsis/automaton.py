@@ -60,8 +60,8 @@ class _Builder:
         starts, position = {}, UNITY + 1
         self.arriving: dict[str, Matches] = {}
         self.kept: dict[Streams, Matches] = {}
-        for alias, reps in symbols.items():
-            matches = [Match(values, {alias: 0}) for values in reps]
+        for alias, representatives in symbols.items():
+            matches = [Match(values, {alias: 0}) for values in representatives]
             starts[alias] = position
             self.positions.update((id(match), position + i) for i, match in enumerate(matches))
             self.arriving[alias] = Matches(matches)

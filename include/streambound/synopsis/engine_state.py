@@ -90,8 +90,8 @@ class Slices:
         if matches and bucket not in table.entries:
             # Of a bare count the values follow from the key, and are there.
             return [Match(matches[0].values, stamps, table.counts[bucket], bucket[0])]
-        reps = table.representatives(bucket)
-        return [Match(values, stamps, weight, bucket[0]) for values, weight in reps]
+        representatives = table.representatives(bucket)
+        return [Match(values, stamps, weight, bucket[0]) for values, weight in representatives]
 
     @property
     def units(self) -> int:

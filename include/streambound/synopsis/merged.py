@@ -53,7 +53,7 @@ def widened(query: Query, joins: Iterable[Join], groups: Iterable[frozenset[str]
         occurrences.append(Occurrence(alias, Relation(alias, Kind.STREAM, columns)))
     conditions = [a for a in query.where if not stamps & set(a.attributes)]
     local = [a for a in conditions if len({x.occurrence for x in a.attributes}) < 2]
-    wide_query = replace(
+    merged_query = replace(
         query,
         select=tuple(renamed(o, merged_columns) for o in query.select if o.term not in stamps),
         occurrences=(*occurrences, *query.statics),
@@ -61,7 +61,7 @@ def widened(query: Query, joins: Iterable[Join], groups: Iterable[frozenset[str]
     )
     evaluated = tuple(a for a in (*local, *joins) if isinstance(a, Join))
     return Widened(
-        wide_query,
+        merged_query,
         renamed(evaluated, merged_columns),
         names,
         {new: old for old, new in merged_columns.items()},

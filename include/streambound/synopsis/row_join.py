@@ -185,8 +185,10 @@ def with_new(
 def standing(table: Table, buckets: Iterable[Bucket]) -> Matches:
     """What stands for the entries of some buckets of a table without timestamps."""
     stamps: dict[str, int] = {}
-    reps = ((bucket, rep) for bucket in buckets for rep in table.representatives(bucket))
-    return Matches(Match(values, stamps, weight, bucket[0]) for bucket, (values, weight) in reps)
+    representatives = (
+        (bucket, representative) for bucket in buckets for representative in table.representatives(bucket)
+    )
+    return Matches(Match(values, stamps, weight, bucket[0]) for bucket, (values, weight) in representatives)
 
 
 def static_sources(query: Query, rows: Mapping[str, Iterable[Mapping[str, Any]]]) -> list[Source]:

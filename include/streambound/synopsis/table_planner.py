@@ -152,11 +152,11 @@ class _Planner:
 
     def _cells(self, streams: Streams) -> Iterator[Cell]:
         outside = [c for c in self.clock.composites if not c <= streams]
-        wide = widened(self.query, self.facts.joins, [streams, *outside])
-        facts = facts_of(wide.query, self.facts.static_values, wide.evaluated)
+        merged = widened(self.query, self.facts.joins, [streams, *outside])
+        facts = facts_of(merged.query, self.facts.static_values, merged.evaluated)
         if facts is None:
             return
-        alias = wide.alias(streams)
+        alias = merged.alias(streams)
         try:
             cells = CellPlanner(facts, alias).cells()
         except PlanError:
@@ -165,8 +165,8 @@ class _Planner:
             cells = SkylinePlanner(facts, alias).cells()
         for cell in cells:
             keys, same = _distinct_keys(facts, cell.keys)
-            original = wide.original(replace(cell, keys=keys))
-            yield self._match_cell(original, renamed(same, wide.originals), streams)
+            original = merged.original(replace(cell, keys=keys))
+            yield self._match_cell(original, renamed(same, merged.originals), streams)
 
     def _match_cell(self, cell: Cell, same: Same, streams: Streams) -> Cell:
         if not self.query.ring.idempotent:

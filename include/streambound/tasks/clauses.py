@@ -169,8 +169,8 @@ class Clauses:
         if not shift:
             return node
         # Room for the largest integer plus one.
-        wide = exp.cast(node, f"DECIMAL({encoded_sql.DIGITS}, {encoded_sql.scale(self.kind(attribute))})")
-        return exp.Add(this=wide, expression=encoded_sql.number(self.kind(attribute), shift))
+        widened = exp.cast(node, f"DECIMAL({encoded_sql.DIGITS}, {encoded_sql.scale(self.kind(attribute))})")
+        return exp.Add(this=widened, expression=encoded_sql.number(self.kind(attribute), shift))
 
     def pattern(self, extremum: Extremum) -> list[exp.Expr]:
         """For each column of a mixed extremum, whether it attains the greatest (least)."""

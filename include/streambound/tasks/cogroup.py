@@ -116,19 +116,19 @@ class SharedScan:
             {share.stream: self.scans[share.stream].by(share) for share in task.shares}, cogroups
         )
 
-    def reading(self, share: Task) -> list[CoGroup]:
+    def cogroups_of(self, share: Task) -> list[CoGroup]:
         """The cogroups that take in a stream."""
         return [cogroup for name, cogroup in self.cogroups.items() if name in share.queries]
 
     def columns(self, share: Task) -> list[str]:
         """What is read of a stream."""
         scan = self.scans[share.stream]
-        own = (cogroup.plan.columns(share.stream) for cogroup in self.reading(share))
+        own = (cogroup.plan.columns(share.stream) for cogroup in self.cogroups_of(share))
         return sorted(scan.relation.read(scan.columns.union(*own)))
 
     def passes(self, share: Task) -> int:
         """How often a stream's rows are gone over."""
-        own = (len(cogroup.keys(share.stream)) for cogroup in self.reading(share))
+        own = (len(cogroup.keys(share.stream)) for cogroup in self.cogroups_of(share))
         return passes_of(self.scans[share.stream]) + sum(own)
 
     def failed(self, task: Task, error: StreamboundError) -> Iterator[Summary]:
@@ -195,7 +195,7 @@ class _Tables:
         self.session, self.shared = session, shared
         by_stream = zip(*(task.shares for task in batch), strict=True)
         self.shares = {shares[0].stream: shares for shares in by_stream}
-        self.uses = {stream: len(shared.reading(own[0])) for stream, own in self.shares.items()}
+        self.uses = {stream: len(shared.cogroups_of(own[0])) for stream, own in self.shares.items()}
         self.done: list[Summary] = []
         self.failed: dict[str, list[tuple[Reader, StreamboundError]]] = {stream: [] for stream in self.shares}
         self._heads: dict[str, Heads] = {}
@@ -371,8 +371,8 @@ class WindowCoGroup:
     def columns(self, stream: str) -> set[str]:
         """All that the parts mention, and the timestamp."""
         queries = [part.plan.query for part in self.windows.parts]
-        reading = [q for q in queries if any(o.relation.name == stream for o in q.streams)]
-        return set[str]().union(*(_mentioned(query, stream) for query in reading))
+        concerned = [q for q in queries if any(o.relation.name == stream for o in q.streams)]
+        return set[str]().union(*(_mentioned(query, stream) for query in concerned))
 
     def statement(self, key: str) -> embedded_engine.EngineQuery:
         """The tuples that count: their columns in ordered form, and the partition."""

@@ -122,43 +122,43 @@ class Summary:
     error: StreamboundError | None = None
 
 
-def summarise(session: EmbeddedEngine, reading: StreamScan, batch: Sequence[Task]) -> Iterator[Summary]:
+def summarise(session: EmbeddedEngine, scan: StreamScan, batch: Sequence[Task]) -> Iterator[Summary]:
     """The summaries of some partitions of a stream for every reader of it."""
-    columns = sorted(reading.columns)
+    columns = sorted(scan.columns)
     sound: list[tuple[Task, Footers]] = []
     for task in batch:
         try:
-            promised = footers(reading.relation, columns, task.files)
+            promised = footers(scan.relation, columns, task.files)
         except StreamboundError as error:
-            yield from (failed_reader(reader, task, error) for reader in reading.readers)
+            yield from (failed_reader(reader, task, error) for reader in scan.readers)
             continue
         if promised.faults:
-            yield from _guarded(session, reading, columns, [(task, promised)])
+            yield from _guarded(session, scan, columns, [(task, promised)])
         else:
             sound.append((task, promised))
     if sound:
-        yield from _guarded(session, reading, columns, sound)
+        yield from _guarded(session, scan, columns, sound)
 
 
 Heads = Sequence[tuple[Task, Footers]]
 
 
 def _guarded(
-    session: EmbeddedEngine, reading: StreamScan, columns: Sequence[str], by_query: Heads
+    session: EmbeddedEngine, scan: StreamScan, columns: Sequence[str], by_query: Heads
 ) -> list[Summary]:
     """The summaries; readers that fail on several partitions are tried on each alone."""
     done: list[Summary] = []
     failed: dict[int, StreamboundError] = {}
     try:
-        done, failed = _summaries(session, reading, columns, by_query)
+        done, failed = _summaries(session, scan, columns, by_query)
     except StreamboundError as error:
-        failed = dict.fromkeys(range(len(reading.readers)), error)
-    again = replace(reading, readers=tuple(reading.readers[i] for i in failed))
+        failed = dict.fromkeys(range(len(scan.readers)), error)
+    again = replace(scan, readers=tuple(scan.readers[i] for i in failed))
     if len(by_query) > 1 and failed:
         return done + [s for query in by_query for s in _guarded(session, again, columns, [query])]
     (task, _) = by_query[0]
     return done + [
-        failed_reader(reading.readers[i], task, error.about(named(task))) for i, error in failed.items()
+        failed_reader(scan.readers[i], task, error.about(named(task))) for i, error in failed.items()
     ]
 
 
@@ -168,20 +168,20 @@ def named(task: Task) -> str:
 
 
 def _summaries(
-    session: EmbeddedEngine, reading: StreamScan, columns: Sequence[str], by_query: Heads
+    session: EmbeddedEngine, scan: StreamScan, columns: Sequence[str], by_query: Heads
 ) -> tuple[list[Summary], dict[int, StreamboundError]]:
     """The summaries of readers that succeed, and the errors of those that do not, by position."""
-    with scanned(session, STORED, reading.relation, columns, by_query, passes_of(reading)) as faults:
-        return served(session, STORED, reading, by_query, faults)
+    with scanned(session, STORED, scan.relation, columns, by_query, passes_of(scan)) as faults:
+        return served(session, STORED, scan, by_query, faults)
 
 
 # By column, what is wrong with it in a partition.
 Faults = Mapping[str, StreamboundError]
 
 
-def passes_of(reading: StreamScan) -> int:
+def passes_of(scan: StreamScan) -> int:
     """How often the readers of a stream go over its rows."""
-    return sum(len(reader.statements) for reader in reading.readers)
+    return sum(len(reader.statements) for reader in scan.readers)
 
 
 @contextmanager
@@ -208,24 +208,24 @@ def scanned(
 
 
 def served(
-    session: EmbeddedEngine, name: str, reading: StreamScan, heads: Heads, faults: Sequence[Faults]
+    session: EmbeddedEngine, name: str, scan: StreamScan, heads: Heads, faults: Sequence[Faults]
 ) -> tuple[list[Summary], dict[int, StreamboundError]]:
     """The summaries of readers that succeed, and the errors of the others, over what a name stands for."""
     done, failed = list[Summary](), dict[int, StreamboundError]()
     with session.as_tuples(name):
-        for index, reader in enumerate(reading.readers):
+        for index, reader in enumerate(scan.readers):
             try:
-                done += _of_reader(session, reading, reader, heads, faults)
+                done += _of_reader(session, scan, reader, heads, faults)
             except StreamboundError as error:
                 failed[index] = error
     return done, failed
 
 
 def _of_reader(
-    session: EmbeddedEngine, reading: StreamScan, reader: Reader, by_query: Heads, faults: Sequence[Faults]
+    session: EmbeddedEngine, scan: StreamScan, reader: Reader, by_query: Heads, faults: Sequence[Faults]
 ) -> list[Summary]:
     base = [Summary(reader.query.name, reader.alias, t.stream, t.partition, f.rows) for t, f in by_query]
-    columns = reading.relation.read(reader.columns)
+    columns = scan.relation.read(reader.columns)
     errors = [next((own[name] for name in columns if name in own), None) for own in faults]
     if all(errors):
         return [replace(summary, rows=0, error=error) for summary, error in zip(base, errors, strict=True)]
@@ -233,7 +233,7 @@ def _of_reader(
         made = partition_tables(session, reader, len(by_query))
         results = [replace(summary, table=data) for summary, data in zip(base, made, strict=True)]
     else:
-        written = _answers(session, reading, reader, [task.partition for task, _ in by_query])
+        written = _answers(session, scan, reader, [task.partition for task, _ in by_query])
         results = [
             replace(summary, answers=d, file=file) for summary, (d, file) in zip(base, written, strict=True)
         ]
@@ -295,13 +295,13 @@ def _fold(
 
 
 def _answers(
-    session: EmbeddedEngine, reading: StreamScan, reader: Reader, partitions: Sequence[str]
+    session: EmbeddedEngine, scan: StreamScan, reader: Reader, partitions: Sequence[str]
 ) -> list[emit.Written]:
     """Write the answers of each partition; returns what was written."""
     assert reader.answers is not None
     _define_statics(session, reader)
     schema, folder = emit.answer_schema(reader.outputs), Path(reader.answers)
-    paths = [emit.answer_path(folder, reading.key, name) for name in partitions]
+    paths = [emit.answer_path(folder, scan.key, name) for name in partitions]
     written: dict[int, emit.Written] = {}
     with translated(None), closing(session.batches(reader.statements[0])) as fetched:
         for part, batches in groupby(_runs(fetched), key=lambda run: run[0]):

@@ -23,7 +23,7 @@ BATCH_PARTITIONS = 128
 OPENING = 100_000
 
 Group = list[list[Task]]
-Reading = StreamScan | SharedScan
+Scan = StreamScan | SharedScan
 
 
 def grouped(tasks: Sequence[Task], wanted: int) -> list[Group]:
@@ -62,27 +62,27 @@ def balanced(batches: Iterable[list[Task]], groups: int) -> list[Group]:
 
 
 def summarise_group(
-    group: Iterable[Sequence[Task]], readings: Mapping[str, Reading], memory_mb: int
+    group: Iterable[Sequence[Task]], scans: Mapping[str, Scan], memory_mb: int
 ) -> Iterator[Iterator[Summary]]:
     """For each batch of partitions its summaries, all by one engine."""
     with ExitStack() as exit_stack:
         try:
             engine = exit_stack.enter_context(opened(memory_mb))
         except StorageError as error:
-            yield from (failed(readings[task.stream], task, error) for batch in group for task in batch)
+            yield from (failed(scans[task.stream], task, error) for batch in group for task in batch)
             return
         for batch in group:
-            yield _summaries(engine, readings[batch[0].stream], batch)
+            yield _summaries(engine, scans[batch[0].stream], batch)
 
 
-def failed(reading: Reading, task: Task, error: StreamboundError) -> Iterator[Summary]:
+def failed(scan: Scan, task: Task, error: StreamboundError) -> Iterator[Summary]:
     """The summaries of a task that came to nothing."""
-    if isinstance(reading, SharedScan):
-        return reading.by(task).failed(task, error)
-    return (failed_reader(reader, task, error) for reader in reading.by(task).readers)
+    if isinstance(scan, SharedScan):
+        return scan.by(task).failed(task, error)
+    return (failed_reader(reader, task, error) for reader in scan.by(task).readers)
 
 
-def _summaries(engine: EmbeddedEngine, reading: Reading, batch: Sequence[Task]) -> Iterator[Summary]:
-    if isinstance(reading, SharedScan):
-        return summarise_shared(engine, reading.by(batch[0]), batch)
-    return summarise(engine, reading.by(batch[0]), batch)
+def _summaries(engine: EmbeddedEngine, scan: Scan, batch: Sequence[Task]) -> Iterator[Summary]:
+    if isinstance(scan, SharedScan):
+        return summarise_shared(engine, scan.by(batch[0]), batch)
+    return summarise(engine, scan.by(batch[0]), batch)

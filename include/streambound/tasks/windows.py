@@ -190,13 +190,15 @@ def _buckets(part: WindowPart) -> int:
     """
     query, latest = part.plan.query, part.plan.clock.latest
     equated = [a for atom in part.plan.joins if atom.op is Op.EQ for a in atom.attributes]
-    if len(part.tables) == 1 or any(query.column(a).domain is None and _is_wide(query, a) for a in equated):
+    if len(part.tables) == 1 or any(
+        query.column(a).domain is None and _many_valued(query, a) for a in equated
+    ):
         return 0
     first, *rest = part.tables
     return max(1, *(latest[name, first] + latest[first, name] for name in rest))
 
 
-def _is_wide(query: Query, attribute: Attribute) -> bool:
+def _many_valued(query: Query, attribute: Attribute) -> bool:
     return query.column(attribute).type.family is not Family.BOOLEAN
 
 

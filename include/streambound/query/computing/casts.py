@@ -54,9 +54,9 @@ def _converted_to(node: exp.Expr, of: Translation, columns: Columns) -> Typed | 
     ):
         precision, scale = (int(part.name) for part in to.expressions)
         kind = parse_type(f"decimal({precision},{scale})") if scale else WHOLE
-        wide = cast(value.node, f"DECIMAL({DIGITS}, {scale})")
+        widest = cast(value.node, f"DECIMAL({DIGITS}, {scale})")
         return Typed(
-            cast(try_cast(wide, f"DECIMAL({precision}, {scale})"), engine_type(kind)), decimal_type(scale)
+            cast(try_cast(widest, f"DECIMAL({precision}, {scale})"), engine_type(kind)), decimal_type(scale)
         )
     if to.this in exp.DataType.TEXT_TYPES and not to.expressions:
         made = text_of(value)

@@ -96,7 +96,7 @@ def _replaced_matches(node: exp.Expr, of: Translation, columns: Columns) -> Type
 
 
 # Letters that are one character of some engines and two of others.
-_WIDE = "[\\x{10000}-\\x{10FFFF}]"
+_BEYOND_16_BITS = "[\\x{10000}-\\x{10FFFF}]"
 # Every character by its kind, what is neither letter nor digit first: a sign that is put in is of one again.
 _KINDS = (3, "[^\\p{Lu}\\p{Ll}\\p{Nd}]"), (1, "\\p{Ll}"), (0, "\\p{Lu}"), (2, "\\p{Nd}")
 _MASKS = ("X", "x", "n", "-")
@@ -111,9 +111,9 @@ def masked(node: exp.Expr, of: Translation) -> Typed | None:
     made = inner.node
     for number, kind in _KINDS:
         made = call("REGEXP_REPLACE", made, *map(exp.Literal.string, (kind, _MASKS[number], "g")))
-    wide = call("REGEXP_MATCHES", inner.node, exp.Literal.string(_WIDE))
+    beyond = call("REGEXP_MATCHES", inner.node, exp.Literal.string(_BEYOND_16_BITS))
     refused = call("ERROR", exp.Literal.string("a character beyond U+FFFF is masked in two ways"))
-    return Typed(case_when(wide, refused, made), STRING)
+    return Typed(case_when(beyond, refused, made), STRING)
 
 
 RULES: Rules = (

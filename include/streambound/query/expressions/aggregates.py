@@ -67,7 +67,7 @@ _CHOOSING = ("FIRST", "LAST", "ANY_VALUE")
 _OVER_NULLS = ("EARLIEST_BY_OFFSET", "LATEST_BY_OFFSET")
 _BY_NAME = {name: kind for kind, names in _KINDS.items() for name in names}
 # What there is nothing of without a column.
-READING = (Kind.SUM, Kind.MEAN)
+SUMMING = (Kind.SUM, Kind.MEAN)
 # Of their values only the different ones count: an exact number of them needs every one.
 _DISTINCT = frozenset(("COUNT_DISTINCT", "UNIQ_EXACT", "UNIQUE_EXACT", "COLLECT_SET")) | frozenset(
     ("ARRAY_UNIQUE_AGG", "GROUP_UNIQ_ARRAY", "TOPKDISTINCT")

@@ -10,7 +10,7 @@ from streambound.errors import QueryError
 from streambound.query.clock import conjuncts
 from streambound.query.expressions import blockers
 from streambound.query.expressions.aggregates import (
-    READING,
+    SUMMING,
     aggregate,
     is_aggregate,
     name_of,
@@ -330,7 +330,7 @@ class _Group:
 
     def _numbered(self, node: exp.Expr) -> int:
         call = aggregate(node)
-        if call is not None and not call.arguments and call.kind in READING:
+        if call is not None and not call.arguments and call.kind in SUMMING:
             raise QueryError(
                 f"{blockers.words(node, self._names.inliner.text)} has no argument",
                 place=place_of(node, self._names.inliner.text),

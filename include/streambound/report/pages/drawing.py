@@ -27,7 +27,7 @@ MORE = "…"
 
 # Between the sides of a comparison stands a space at which no line ends.
 _SIGNS, _KEPT_TOGETHER = re.compile(r" (<=|>=|<>|=|<|>|[+]) "), "\u00a0\\1\u00a0"
-_NARROW, _WIDE = frozenset("iljtfrI.,:;'|!()[] "), frozenset("mwMWGOQ@%&—…")
+_NARROW, _BROAD = frozenset("iljtfrI.,:;'|!()[] "), frozenset("mwMWGOQ@%&—…")
 
 
 def picture(width: int, height: int, title: str, description: str, parts: Iterable[Markup]) -> Markup:
@@ -144,6 +144,6 @@ def _width(sign: str) -> float:
         return 1.2
     if sign in _NARROW:
         return 0.38
-    if sign in _WIDE:
+    if sign in _BROAD:
         return 0.95
     return 0.74 if sign.isupper() or not sign.isascii() else 0.61

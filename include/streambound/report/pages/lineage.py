@@ -126,7 +126,7 @@ def _headings(last: int, answered: bool) -> Iterator[Markup]:
     only = "Answers" if answered and last == 2 else derived
     for number, name in enumerate(["Streams and tables", "Queries", only, *["And so on"] * last][: last + 1]):
         heading = element("div", {"xmlns": _HTML, "class": "step"}, text(name))
-        yield _framed(LEFT + COLUMN * number, 0.0, heading)
+        yield _node_svg(LEFT + COLUMN * number, 0.0, heading)
 
 
 def _edge(source: tuple[float, float], target: tuple[float, float]) -> Markup:
@@ -148,10 +148,10 @@ def _node(node: Node, x: float, y: float) -> Markup:
         "class": f"node {node.kind} {node.state}".strip(),
         "title": f"{node.kind} {node.name}",
     }
-    return _framed(x, y, element("a", attributes, joined(parts, " ")))
+    return _node_svg(x, y, element("a", attributes, joined(parts, " ")))
 
 
-def _framed(x: float, y: float, content: Markup) -> Markup:
+def _node_svg(x: float, y: float, content: Markup) -> Markup:
     """HTML at a place in the drawing: it wraps, is cut and has its colours by the page's styles."""
     box: dict[str, Value] = {"x": x, "y": y, "width": WIDTH, "height": HEIGHT}
     return element("foreignObject", box, content)

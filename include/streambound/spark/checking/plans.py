@@ -65,10 +65,10 @@ def plan_of(frame: Any, name: str | None) -> Plan:
     return Plan(_read(lambda: classic.read(plan, world), name), world, name)
 
 
-def _read(reading: Callable[[], Query], name: str) -> Query:
+def _read(read: Callable[[], Query], name: str) -> Query:
     """What a reader makes of a plan; Spark has more forms than are known, and none of them is a defect."""
     try:
-        return reading()
+        return read()
     except (LookupError, AttributeError, TypeError, ValueError, StopIteration, RecursionError) as error:
         what = f"{type(error).__name__}: {error}"
         message = f"the plan has a form that is not known ({what})"

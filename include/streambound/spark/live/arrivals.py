@@ -62,18 +62,18 @@ def failed(stream: str, file: str, error: StreamboundError) -> dict[str, Any]:
     return row_of(stream, file, error=error_text(error))
 
 
-def arrivals(session: EmbeddedEngine, reading: StreamScan, files: Mapping[str, str]) -> Rows:
+def arrivals(session: EmbeddedEngine, scan: StreamScan, files: Mapping[str, str]) -> Rows:
     """A row (see FIELDS) for each occurrence of a stream and file.
 
     Args:
         files: paths by the names under which they are told of.
     """
-    stream = reading.relation.name
+    stream = scan.relation.name
     tasks = [Task(stream, name, (path,), 0, frozenset()) for name, path in files.items()]
-    made = [_of_summary(summary) for summary in summarise(session, reading, tasks)]
-    if not tasks or reading.relation.timestamp is None or any(row["error"] for row in made):
+    made = [_of_summary(summary) for summary in summarise(session, scan, tasks)]
+    if not tasks or scan.relation.timestamp is None or any(row["error"] for row in made):
         return made
-    latest = _latest(session, reading.relation, [task.files for task in tasks])
+    latest = _latest(session, scan.relation, [task.files for task in tasks])
     places = {name: place for place, name in enumerate(files)}
     return [{**row, "latest": latest.get(places[row["file"]])} for row in made]
 

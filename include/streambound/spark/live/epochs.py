@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from streambound.errors import DataError, StreamboundError
 from streambound.history.executor import Executor, silent
-from streambound.history.prepare import Job, readings_of
+from streambound.history.prepare import Job, stream_scans
 from streambound.live.answers import (
     EPOCH,
     LiveAnswer,
@@ -140,9 +140,9 @@ class Epochs:
         size = sum(file.stat().st_size for file in map(Path, arrived.files) if file.exists())
         partition = path.parent.name.partition("=")[2]
         task = Task(stream, partition, arrived.files, size, frozenset((self.job.name,)))
-        reading = replace(readings_of([self.job], self.folder.parent, markers=True)[stream], key=EPOCH)
+        scan = replace(stream_scans([self.job], self.folder.parent, markers=True)[stream], key=EPOCH)
         (summary,) = self.executor.summaries(
-            [task], {stream: reading}, silent, self.memory_mb, in_rounds=False, ended=Event()
+            [task], {stream: scan}, silent, self.memory_mb, in_rounds=False, ended=Event()
         )
         if summary.error is not None:
             raise source.about(summary.error)

@@ -48,18 +48,18 @@ class Folder:
         """The files that appear in it, as a stream of (stream, path)."""
         return growing(session, self.relation.name, self.folder, "*.parquet", self.limit)
 
-    def mapper(self, reading: StreamScan, memory_mb: int) -> Mapper:
+    def mapper(self, scan: StreamScan, memory_mb: int) -> Mapper:
         """From (stream, path) to arrivals (``arrivals.FIELDS``)."""
 
         def mapped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             with opened(memory_mb) as session:
                 for batch in batches:
-                    yield batch_of(self._arrivals(session, reading, sorted(batch.column(1).to_pylist())))
+                    yield batch_of(self._arrivals(session, scan, sorted(batch.column(1).to_pylist())))
             settle()
 
         return mapped
 
-    def _arrivals(self, session: EmbeddedEngine, reading: StreamScan, paths: Sequence[str]) -> Rows:
+    def _arrivals(self, session: EmbeddedEngine, scan: StreamScan, paths: Sequence[str]) -> Rows:
         files, wrong = dict[str, str](), Rows()
         for path in paths:
             try:
@@ -67,7 +67,7 @@ class Folder:
                     files[name] = str(self.folder / name)
             except StreamboundError as error:
                 wrong.append(failed(self.relation.name, path, error.about(path)))
-        return wrong + arrivals(session, reading, files)
+        return wrong + arrivals(session, scan, files)
 
     def arrived(self, frame: DataFrame, spool: Path) -> Arrived:
         """The files of a micro-batch."""

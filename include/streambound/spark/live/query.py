@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from streambound import settings
 from streambound.errors import PlanError, PlatformError, QueryError, StorageError
 from streambound.history.executor import Progress, silent
-from streambound.history.prepare import Job, Registered, draft_of, prepare, readings_of
+from streambound.history.prepare import Job, Registered, draft_of, prepare, stream_scans
 from streambound.live.answers import LiveAnswer, said
 from streambound.live.sinks import Into, require_key
 from streambound.live.start import Start, beginning_of, begun, relations_of
@@ -153,7 +153,7 @@ class Running:
             for name, r in relations_of(job).items()
         }
         self.beginning = beginning_of(job, start)
-        self.readings = readings_of([job], folder.parent, markers=True)
+        self.scans = stream_scans([job], folder.parent, markers=True)
         self.epochs = Epochs(SparkExecutor(session), job, folder, start, self.sources, memory_mb, pace.files)
         if into is not None:
             require_key(into.key, self.epochs.schema, job.name)
@@ -240,7 +240,7 @@ class Running:
         return union.groupBy("one").transformWithState(processor, OUTPUT, "append", "None")
 
     def _arrivals(self, name: str, source: Source) -> DataFrame:
-        mapped = source.mapper(self.readings[name], self.memory_mb)
+        mapped = source.mapper(self.scans[name], self.memory_mb)
         return source.stream(self.session).mapInArrow(mapped, SCHEMA)
 
     def _ends(self) -> DataFrame:

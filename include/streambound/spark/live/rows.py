@@ -141,7 +141,7 @@ class Rows:
                 fix="correct live of the stream in the catalog: its format and options are Spark's own",
             ) from None
 
-    def mapper(self, reading: StreamScan, memory_mb: int) -> Mapper:
+    def mapper(self, scan: StreamScan, memory_mb: int) -> Mapper:
         """From rows to arrivals (``arrivals.FIELDS``)."""
 
         def mapped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -150,7 +150,7 @@ class Rows:
                 if (error := self._spooled(share, batches)) is not None:
                     yield batch_of([failed(self.relation.name, _number(), error)])
                 elif share.written:
-                    arrived = arrivals(session, reading, {_number(): str(share.path)})
+                    arrived = arrivals(session, scan, {_number(): str(share.path)})
                     yield batch_of([self._row(row, share) for row in arrived])
             settle()
 

@@ -40,7 +40,7 @@ class Source(Protocol):
             PlatformError: Spark lacks a package.
         """
 
-    def mapper(self, reading: StreamScan, memory_mb: int) -> Mapper:
+    def mapper(self, scan: StreamScan, memory_mb: int) -> Mapper:
         """What tasks make of it: arrivals (``arrivals.FIELDS``)."""
 
     def arrived(self, frame: DataFrame, spool: Path) -> Arrived:
