@@ -12,7 +12,7 @@ from difflib import get_close_matches
 
 
 @dataclass(frozen=True)
-class Place:
+class Location:
     """A position in a text: line and column from 1, and the number of characters meant."""
 
     line: int
@@ -44,7 +44,7 @@ class StreamboundError(Exception):
         message: str,
         *,
         subject: str | None = None,
-        place: Place | None = None,
+        place: Location | None = None,
         accepted: str | None = None,
         fix: str | None = None,
         text: str | None = None,
@@ -111,7 +111,7 @@ def meant(word: str, candidates: Iterable[str], otherwise: str | None = None) ->
 QUOTED = 1_000
 
 
-def underlined(text: str, place: Place) -> list[str]:
+def underlined(text: str, place: Location) -> list[str]:
     """The line of ``text`` at ``place``, and a line of carets below the part that is meant."""
     lines = text.splitlines()
     if not 1 <= place.line <= len(lines):
@@ -189,7 +189,7 @@ class UnsupportedError(QueryError):
 
 
 def unknown_column(
-    message: str, name: str, place: Place | None, columns: Iterable[str], fix: str | None
+    message: str, name: str, place: Location | None, columns: Iterable[str], fix: str | None
 ) -> QueryError:
     """The error of a column that is not known."""
     error = QueryError(message, place=place, accepted=", ".join(columns), fix=fix)
@@ -197,7 +197,7 @@ def unknown_column(
     return error
 
 
-def named(construct: str, message: str, place: Place | None) -> UnsupportedError:
+def named(construct: str, message: str, place: Location | None) -> UnsupportedError:
     """The error of a construct that is not decided."""
     error = UnsupportedError(message, place=place)
     error.construct = construct

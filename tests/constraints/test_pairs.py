@@ -14,7 +14,7 @@ from streambound.constraints import pairs
 from streambound.constraints.pairs import PairTable, Variable, pair_of, pair_table
 from streambound.constraints.search import SearchLimit
 from streambound.constraints.system import within
-from streambound.errors import Place
+from streambound.errors import Location
 from streambound.query.formula import atoms_of, holds
 from streambound.query.model import Atom, Join, NullTest, Op
 from streambound.query.statement import Selection
@@ -92,7 +92,7 @@ def test_boxes_cover_the_true_rows_and_no_other(text: str, disjoint: bool, table
 @given(st.lists(st.integers(-2, 2), min_size=1, max_size=2, unique=True), st.booleans())
 def test_what_regions_can_say_is_true_exactly_in_them(offsets: list[int], nullable: bool) -> None:
     pair = named("X.ts"), named("Y.ts")
-    variable = Variable(pair, tuple(sorted(offsets)), Place(1, 1), pair[:1] if nullable else ())
+    variable = Variable(pair, tuple(sorted(offsets)), Location(1, 1), pair[:1] if nullable else ())
     values = [{pair[0]: a, pair[1]: b} for a, b in product(range(7), repeat=2)]
     values += [{pair[0]: None, pair[1]: b} for b in range(7)] if nullable else []
     for some in chain.from_iterable(

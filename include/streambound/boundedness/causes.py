@@ -16,7 +16,7 @@ from streambound.boundedness.exact import exact
 from streambound.boundedness.verdict import Outcome, Verdict
 from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
-from streambound.errors import Place
+from streambound.errors import Location
 from streambound.query.column_types import Family
 from streambound.query.model import Attribute, Join, Kind, Occurrence, Op, Output, Query
 
@@ -31,7 +31,7 @@ class Cause:
 
     message: str
     fix: str
-    place: Place | None = None
+    place: Location | None = None
     added: tuple[str, ...] = ()
 
 

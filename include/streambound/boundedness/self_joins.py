@@ -34,8 +34,8 @@ _FAR = 1_000_000 * _SCALE
 _Tuple = Mapping[str, int]
 # Of a coordinate the value in each copy.
 _Course = tuple[int, ...]
-_Place = tuple[str, str]
-_Fits = Callable[[Mapping[_Place, _Course]], bool]
+_Coordinate = tuple[str, str]
+_Fits = Callable[[Mapping[_Coordinate, _Course]], bool]
 
 
 def unbounded_pair(facts: System) -> bool | None:
@@ -106,7 +106,7 @@ class _Families:
             merged.append(names)
         return [sorted(names) for names in merged]
 
-    def courses(self, optional: int) -> Iterator[dict[_Place, _Course]]:
+    def courses(self, optional: int) -> Iterator[dict[_Coordinate, _Course]]:
         """The values of both tuples in each copy, in every way that makes each copy a match."""
         components = self.columns()
         if len(components) == 1:
@@ -116,7 +116,7 @@ class _Families:
         for choice in product(*ways):
             yield dict(chain.from_iterable(part.items() for part in choice))
 
-    def _fitting(self, optional: int, columns: list[str]) -> Iterator[dict[_Place, _Course]]:
+    def _fitting(self, optional: int, columns: list[str]) -> Iterator[dict[_Coordinate, _Course]]:
         """The values of columns that are compared with each other."""
         places = [(role, column) for role in ("t", "f") for column in columns]
         atoms = [a for a in self.query.where if _within(a, columns)]
@@ -129,13 +129,13 @@ class _Families:
             if fits(courses):
                 yield courses
 
-    def _is_match(self, optional: int, atoms: Sequence[Atom], courses: Mapping[_Place, _Course]) -> bool:
+    def _is_match(self, optional: int, atoms: Sequence[Atom], courses: Mapping[_Coordinate, _Course]) -> bool:
         # Within a copy everything is compared alike in each.
         t, f = _tuples(courses, 0)
         match = (t, f) if optional == 0 else (f, t)
         return all(self._holds(atom, match) for atom in atoms)
 
-    def _component(self, places: list[_Place], fits: _Fits) -> Iterator[dict[_Place, _Course]]:
+    def _component(self, places: list[_Coordinate], fits: _Fits) -> Iterator[dict[_Coordinate, _Course]]:
         """Where columns that are compared can lie: at known values, or in bands of an infinite zone."""
         column = next(a for a in self.facts.space.mentioned if a.column == places[0][1])
         zones, points = self._zones(column)
@@ -183,8 +183,8 @@ class _Families:
         return zones, values
 
     def _banded(
-        self, places: list[_Place], zone: tuple[int, int], fits: _Fits = lambda _: True
-    ) -> Iterator[dict[_Place, _Course]]:
+        self, places: list[_Coordinate], zone: tuple[int, int], fits: _Fits = lambda _: True
+    ) -> Iterator[dict[_Coordinate, _Course]]:
         """The ways to put coordinates into bands of a zone, each standing, rising or falling.
 
         ``fits`` tells of an order of the coordinates whether it is one.
@@ -204,7 +204,7 @@ class _Families:
                         for place, level in zip(places, levels, strict=True)
                     }
 
-    def tells(self, optional: int, courses: Mapping[_Place, _Course]) -> bool:
+    def tells(self, optional: int, courses: Mapping[_Coordinate, _Course]) -> bool:
         """(H): whether each row is there with its tuple, and not without it."""
         copies = [_tuples(courses, copy) for copy in range(COPIES)]
         stamp = self.query.occurrences[0].relation.timestamp
@@ -256,7 +256,7 @@ def _within(atom: Atom, columns: list[str]) -> bool:
     return bool(atom.attributes) and all(a.column in columns for a in atom.attributes)
 
 
-def _tuples(courses: Mapping[_Place, _Course], copy: int) -> tuple[dict[str, int], dict[str, int]]:
+def _tuples(courses: Mapping[_Coordinate, _Course], copy: int) -> tuple[dict[str, int], dict[str, int]]:
     t, f = (
         {column: course[copy] for (role, column), course in courses.items() if role == which}
         for which in "tf"

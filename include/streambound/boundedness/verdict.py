@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from streambound.boundedness.reason_codes import REASON_CODES
-from streambound.errors import Place
+from streambound.errors import Location
 from streambound.query.model import Attribute
 
 
@@ -26,7 +26,7 @@ class Reason:
     code: str
     message: str
     attributes: tuple[Attribute, ...] = ()
-    place: Place | None = None
+    place: Location | None = None
     branch: str = ""
 
     def __post_init__(self) -> None:

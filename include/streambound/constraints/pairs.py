@@ -17,7 +17,7 @@ from math import prod
 from streambound.constraints.closure import Closure, Difference
 from streambound.constraints.search import SearchLimit, consistent
 from streambound.constraints.system import System
-from streambound.errors import Place
+from streambound.errors import Location
 from streambound.query.formula import Formula, atoms_of, holds
 from streambound.query.model import Atom, Attribute, Join, NullTest, Op
 
@@ -38,7 +38,7 @@ class Variable:
 
     pair: Pair
     offsets: tuple[int, ...]
-    place: Place
+    place: Location
     nullable: tuple[Attribute, ...] = ()
 
     @property

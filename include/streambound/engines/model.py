@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from streambound.errors import Place
+from streambound.errors import Location
 
 
 class Kind(Enum):
@@ -177,7 +177,7 @@ class Operator:
     text: str
     inputs: tuple[Input, ...]
     facts: frozenset[Fact] = frozenset()
-    place: Place = field(compare=False, default=Place(1, 1))
+    place: Location = field(compare=False, default=Location(1, 1))
     over: frozenset[int] = frozenset()
 
 

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from streambound.engines.domains import Domains, aliases, conjuncts, finite_keys, mains
 from streambound.engines.model import Fact, Input, Kind, Operator
-from streambound.errors import Place
+from streambound.errors import Location
 from streambound.query.clock import CLOCK
 from streambound.query.column_types import Family
 from streambound.query.formula import Formula, all_of, atoms_of
@@ -127,7 +127,7 @@ class _Selection:
         """The occurrences that a filter by the present time is on, with a condition, and whether it ends."""
         clocks: dict[str, tuple[Join, bool]] = {}
         for join in conjuncts(self.selection.formula):
-            if isinstance(join, Join) and CLOCK.name in aliases(join) and join.place != Place(1, 1):
+            if isinstance(join, Join) and CLOCK.name in aliases(join) and join.place != Location(1, 1):
                 mine, op, _, offset = _turned(join, *(a for a in aliases(join) if a != CLOCK.name))
                 # Of a row that is no later than now nothing is waited for.
                 ends, begins = op in (Op.GT, Op.GE), op in (Op.LT, Op.LE) and offset < 0
@@ -560,7 +560,7 @@ def _above(block: Block, sides: Sequence[_Selection], facts: frozenset[Fact]) ->
         if block.ring.idempotent:
             every = range(len(block.selections[0].base.select))
             inputs = tuple(selection.of_outputs(every, every) for selection in sides)
-            place = block.selections[0].base.select[0].place if every else Place(1, 1)
+            place = block.selections[0].base.select[0].place if every else Location(1, 1)
             text = ", ".join(name for name, _ in block.outputs)
             keys = _of_keys(sides[0].base, every) & _TIME_KEYS
             yield Operator(Kind.DISTINCT, text, inputs, facts | keys, place)
@@ -633,7 +633,7 @@ def _group(
     inputs = tuple(selection.of_outputs(distinct, keys) for selection in sides)
     text = _terms(base, keys) or "all rows"
     place = (
-        base.select[0].place if then.keys else then.aggregates[0].place if then.aggregates else Place(1, 1)
+        base.select[0].place if then.keys else then.aggregates[0].place if then.aggregates else Location(1, 1)
     )
     return Operator(Kind.GROUP, text, inputs, frozenset(made), place)
 
@@ -656,7 +656,7 @@ def _top(then: Ranking, sides: Sequence[_Selection], used: Sequence[int], facts:
     inputs = tuple(selection.of_outputs(used, then.partition) for selection in sides)
     # A star has no place.
     places = [base.select[n].place for n in (*then.partition, *(n for n, _ in then.order))]
-    place = next((item for item in (then.shown[0].place, *places) if item != Place(1, 1)), Place(1, 1))
+    place = next((item for item in (then.shown[0].place, *places) if item != Location(1, 1)), Location(1, 1))
     text = f"{then.function} {then.op.value} {then.limit} of {_terms(base, then.partition) or 'all rows'}"
     return Operator(Kind.TOP, text, inputs, frozenset(made), place)
 

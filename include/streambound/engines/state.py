@@ -22,7 +22,7 @@ from streambound.engines.model import (
     worst,
 )
 from streambound.engines.operators import operators
-from streambound.errors import Place, QueryError, meant
+from streambound.errors import Location, QueryError, meant
 from streambound.query.column_types import shown
 from streambound.query.model import Relation
 from streambound.query.registry import metadata
@@ -63,7 +63,7 @@ def engine_for(sql: str, given: str | None, otherwise: str | None = None) -> Eng
         return None if name is None else engine(name)
     lines = enumerate(sql.splitlines(), start=1)
     number, line = next((n, item) for n, item in lines if said in item and item.lstrip().startswith("--"))
-    return engine(said, place=Place(number, line.rindex(said) + 1, len(said)), text=sql)
+    return engine(said, place=Location(number, line.rindex(said) + 1, len(said)), text=sql)
 
 
 @dataclass(frozen=True)
@@ -176,8 +176,8 @@ class OnEngine:
         beginning.
         """
 
-        def place(old: Place) -> Place:
-            return replace(old, line=lines[old.line]) if old.line in lines else Place(1, 1)
+        def place(old: Location) -> Location:
+            return replace(old, line=lines[old.line]) if old.line in lines else Location(1, 1)
 
         states = (
             replace(state, operator=replace(state.operator, place=place(state.operator.place)))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from streambound.compiler import Planned, Report
-from streambound.errors import Place, StreamboundError, UnsupportedError
+from streambound.errors import Location, StreamboundError, UnsupportedError
 
 
 def formed(
@@ -81,7 +81,7 @@ def _moved(report: Report, sql: str, text: str) -> Report | None:
     return replace(report, reasons=reasons, causes=causes, error=error, engine=engine)
 
 
-def _places(report: Report) -> Iterator[Place]:
+def _places(report: Report) -> Iterator[Location]:
     blockers = report.error.blockers if isinstance(report.error, UnsupportedError) else (report.error,)
     yield from (
         reason.place
@@ -90,7 +90,7 @@ def _places(report: Report) -> Iterator[Place]:
     )
 
 
-def _at(place: Place | None, lines: dict[int, int]) -> Place | None:
+def _at(place: Location | None, lines: dict[int, int]) -> Location | None:
     return None if place is None else replace(place, line=lines[place.line])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from streambound import settings
-from streambound.errors import CatalogError, Place, PlatformError, meant
+from streambound.errors import CatalogError, Location, PlatformError, meant
 from streambound.imports.entry import NESTED, REFUSED, Entry, Field, struct
 
 _SCALARS = {
@@ -52,7 +52,7 @@ def entry(text: str, source: str, message: str | None = None) -> Entry:
         def syntaxError(self, recognizer: Any, symbol: Any, line: int, column: int, msg: str, e: Any) -> None:
             what = msg.split(" expecting ")[0][:200]
             raise CatalogError(
-                f"not a .proto file: {what}", subject=source, place=Place(line, column + 1), text=text
+                f"not a .proto file: {what}", subject=source, place=Location(line, column + 1), text=text
             )
 
     def strict(part: Any) -> None:

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from streambound.engines import ENGINES
-from streambound.errors import Place, ProjectError, QueryError, meant
+from streambound.errors import Location, ProjectError, QueryError, meant
 from streambound.projects.scripts import read_scripts
 from streambound.query.column_types import shown
 from streambound.query.registry import RegisteredQuery
@@ -168,7 +168,7 @@ def _table(file: Path) -> tuple[str, dict[str, Any]]:
         raise ProjectError(
             f"not valid TOML: {_TOML_PLACE.sub('', str(error))}",
             subject=str(file),
-            place=Place(int(where[1]), int(where[2])) if where else None,
+            place=Location(int(where[1]), int(where[2])) if where else None,
             text=text,
             fix="correct it at this place",
         ) from None
@@ -236,10 +236,10 @@ def _wrong(
     )
 
 
-def _place(text: str, key: str) -> Place | None:
+def _place(text: str, key: str) -> Location | None:
     """Where a key of the top level is set; TOML's reader tells no places."""
     stands = re.compile(rf"""\s*(?:\[\s*)?(["']?){re.escape(key)}\1\s*[=.\]]""")
     for number, line in enumerate(text.splitlines(), start=1):
         if stands.match(line):
-            return Place(number, line.index(key) + 1, len(key))
+            return Location(number, line.index(key) + 1, len(key))
     return None

@@ -35,7 +35,7 @@ from typing import Any
 
 import yaml
 
-from streambound.errors import CatalogError, DataError, Place, meant
+from streambound.errors import CatalogError, DataError, Location, meant
 from streambound.query.column_types import Family, NotANumber, Type, Value, parse_type, shown
 from streambound.query.histories import history_of
 from streambound.query.model import TABLE, TICKS, Column, Domain, History, Kind, Rate, Relation
@@ -302,7 +302,7 @@ def catalog_from_mapping(streams: Any, source: str = "catalog") -> Catalog:
 
 def _yaml_error(source: str, text: str, error: yaml.YAMLError) -> CatalogError:
     mark = getattr(error, "problem_mark", None)
-    place = Place(mark.line + 1, mark.column + 1) if mark else None
+    place = Location(mark.line + 1, mark.column + 1) if mark else None
     problem = getattr(error, "problem", None) or str(error)
     # What can be read as YAML but not be made a value is wrong for another reason than its indentation.
     unmade = isinstance(error, yaml.constructor.ConstructorError)

@@ -17,7 +17,7 @@ from functools import cached_property
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
-from streambound.errors import Place, UnsupportedError
+from streambound.errors import Location, UnsupportedError
 from streambound.query.column_types import Family, Type, Value
 from streambound.query.ring import Ring
 
@@ -388,7 +388,7 @@ class Filter:
     attribute: Attribute
     op: Op
     constant: Constant
-    place: Place = field(compare=False, default=Place(1, 1))
+    place: Location = field(compare=False, default=Location(1, 1))
 
     def __str__(self) -> str:
         return f"{self.attribute} {self.op.value} {self.constant}"
@@ -410,7 +410,7 @@ class Join:
     left: Attribute
     op: Op
     right: Attribute
-    place: Place = field(compare=False, default=Place(1, 1))
+    place: Location = field(compare=False, default=Location(1, 1))
     offset: int = 0
     offset_text: str = field(compare=False, default="")
     # The second times that it only follows from, by promises, and whether it bounds each from below.
@@ -431,7 +431,7 @@ class Membership:
 
     attribute: Attribute
     values: tuple[Constant, ...]
-    place: Place = field(compare=False, default=Place(1, 1))
+    place: Location = field(compare=False, default=Location(1, 1))
 
     def __str__(self) -> str:
         return f"{self.attribute} IN ({', '.join(value.text for value in self.values)})"
@@ -447,7 +447,7 @@ class Never:
     """A condition that is false or NULL for every tuple, such as ``1 = 2`` or ``S.A = NULL``."""
 
     text: str
-    place: Place = field(compare=False, default=Place(1, 1))
+    place: Location = field(compare=False, default=Location(1, 1))
     attributes: tuple[Attribute, ...] = ()
 
     def __str__(self) -> str:
@@ -460,7 +460,7 @@ class NullTest:
 
     attribute: Attribute
     null: bool
-    place: Place = field(compare=False, default=Place(1, 1))
+    place: Location = field(compare=False, default=Location(1, 1))
 
     def __str__(self) -> str:
         return f"{self.attribute} IS {'' if self.null else 'NOT '}NULL"
@@ -480,7 +480,7 @@ class Occurrence:
 
     alias: str
     relation: Relation
-    place: Place = field(compare=False, default=Place(1, 1))
+    place: Location = field(compare=False, default=Location(1, 1))
 
 
 @dataclass(frozen=True)
@@ -489,7 +489,7 @@ class Output:
 
     name: str
     term: Term
-    place: Place = field(compare=False, default=Place(1, 1))
+    place: Location = field(compare=False, default=Location(1, 1))
     # Shown only within an expression over several tuples: the row has no more of it than that.
     within: bool = False
     # Which column of the answer it is, or is a part of.

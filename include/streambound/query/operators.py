@@ -13,7 +13,7 @@ from fractions import Fraction
 from math import prod
 from typing import TypeAlias
 
-from streambound.errors import Place
+from streambound.errors import Location
 from streambound.query.column_types import Family, Type, parse_type
 from streambound.query.model import Op
 
@@ -59,7 +59,7 @@ class Aggregate:
     polynomial: Polynomial | None = None
     distinct: bool = False
     by: int | None = None
-    place: Place = field(compare=False, default=Place(1, 1))
+    place: Location = field(compare=False, default=Location(1, 1))
     function: str = ""
     value: int | None = None
     formula: str | None = None
@@ -133,7 +133,7 @@ class Shown:
     plain: bool = True
     # The values that are not shown as they are, and of which different ones can be told all the same.
     distinguishable: tuple[int, ...] = ()
-    place: Place = field(compare=False, default=Place(1, 1))
+    place: Location = field(compare=False, default=Location(1, 1))
     formula: str | None = None
 
 
@@ -163,7 +163,7 @@ class Having:
 
     aggregates: tuple[int, ...]
     tests: Test | Tests | None = None
-    place: Place = field(compare=False, default=Place(1, 1))
+    place: Location = field(compare=False, default=Location(1, 1))
     formula: str | None = None
 
 
@@ -281,7 +281,7 @@ class Over:
     partition: tuple[int, ...]
     order: tuple[tuple[int, bool], ...]
     frame: Frame
-    place: Place = field(compare=False, default=Place(1, 1))
+    place: Location = field(compare=False, default=Location(1, 1))
     arguments: tuple[int, ...] = ()
     offset: int = 1
 

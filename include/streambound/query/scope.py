@@ -13,7 +13,7 @@ from fractions import Fraction
 from sqlglot import expressions as exp
 from sqlglot.errors import ErrorLevel
 
-from streambound.errors import DataError, Place, QueryError, UnsupportedError, meant, named, unknown_column
+from streambound.errors import DataError, Location, QueryError, UnsupportedError, meant, named, unknown_column
 from streambound.query.column_types import NULL, Family, Type, parse_type
 from streambound.query.dialects.grammar import MOVED, span_of
 from streambound.query.dialects.tokens import code, first_place, place_at
@@ -48,7 +48,7 @@ STRING = parse_type("string")
 BOOLEAN = parse_type("boolean")
 
 
-def place_of(node: exp.Expr, sql: str) -> Place:
+def place_of(node: exp.Expr, sql: str) -> Location:
     """Where ``node`` stands in ``sql``; the whole text's start if it cannot be told."""
     span = _span(node) or span_of(node)
     if span is not None:
@@ -64,7 +64,7 @@ def place_of(node: exp.Expr, sql: str) -> Place:
         for start in (0 if around is None else around[0], 0):
             if (at := plain.find(written[0].upper(), start)) >= 0:
                 return place_at(sql, at, at + len(written[0]))
-    return (first_place(sql) or Place(1, 1)) if around is None else place_at(sql, *around)
+    return (first_place(sql) or Location(1, 1)) if around is None else place_at(sql, *around)
 
 
 def _span(node: exp.Expr) -> tuple[int, int] | None:
@@ -232,7 +232,7 @@ class Scope:
             )
         return attributes[0]
 
-    def _owners(self, alias: str, place: Place) -> tuple[Occurrence, ...]:
+    def _owners(self, alias: str, place: Location) -> tuple[Occurrence, ...]:
         if not alias:
             return self.occurrences
         owners = tuple(o for o in self.occurrences if o.alias.lower() == alias.lower())

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from streambound.errors import Place
+from streambound.errors import Location
 from streambound.query.clock import CLOCK
 from streambound.query.column_types import Type
 from streambound.query.formula import ALWAYS, Formula, all_of, atoms_of, conjunction
@@ -44,7 +44,7 @@ class Guard:
     formula: Formula
     negated: bool
     outer: bool = False
-    place: Place = field(compare=False, default=Place(1, 1))
+    place: Location = field(compare=False, default=Location(1, 1))
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class AsOf:
     op: Op
     tolerance: int | None = None
     outer: bool = False
-    place: Place = field(compare=False, default=Place(1, 1))
+    place: Location = field(compare=False, default=Location(1, 1))
     # What else ON asks of the tuple that is looked for: the last one of which it holds.
     where: Formula = ALWAYS
 

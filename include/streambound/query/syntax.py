@@ -13,7 +13,7 @@ from itertools import islice
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from streambound.errors import Place, QueryError, alike
+from streambound.errors import Location, QueryError, alike
 from streambound.query.catalog import Catalog
 from streambound.query.dialects.languages import MAX_NESTING, SPARK, Language, statements
 from streambound.query.dialects.tokens import is_text, place_at, token_place, tokens
@@ -174,7 +174,7 @@ def _misspelt(
     return not_understood(sql[first.start : last.end + 1], token_place(sql, first, last), instead)
 
 
-def not_understood(word: str, place: Place, instead: str) -> QueryError:
+def not_understood(word: str, place: Location, instead: str) -> QueryError:
     """The error of a word that is no keyword, but like one."""
     return QueryError(
         f"syntax error: {word} is not understood here",

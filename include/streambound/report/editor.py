@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from streambound.compiler import Planned, Report
-from streambound.errors import Place, QueryError, StreamboundError, UnsupportedError
+from streambound.errors import Location, QueryError, StreamboundError, UnsupportedError
 from streambound.report.code_pages import address
 from streambound.report.suggestions import cost_text, declared_text
 from streambound.report.verdicts import plan_text, verdict_text
@@ -90,7 +90,7 @@ def _cell(text: str) -> str:
     return _MARKED.sub(lambda match: "\\" + match[0], text).replace("\n", " ")
 
 
-def _findings(report: Report) -> Iterator[tuple[str, str, Place | None]]:
+def _findings(report: Report) -> Iterator[tuple[str, str, Location | None]]:
     if isinstance(report.error, UnsupportedError):
         for unsupported_error in report.error.blockers:
             yield unsupported_error.code, _error_text(unsupported_error), unsupported_error.place
@@ -118,7 +118,7 @@ def _error_text(error: StreamboundError) -> str:
     return "\n".join(lines)
 
 
-def _span(sql: str, place: Place | None, statement: tuple[int, int]) -> list[int]:
+def _span(sql: str, place: Location | None, statement: tuple[int, int]) -> list[int]:
     """The characters at a place; without one the first line of the statement."""
     lines = sql.split("\n")
     if place is None or place.line > len(lines):

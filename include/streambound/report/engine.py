@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from streambound.compiler import Report
 from streambound.engines.model import Growth, Keeps
 from streambound.engines.state import OnEngine, OperatorState
-from streambound.errors import Place, underlined
+from streambound.errors import Location, underlined
 from streambound.report.sizes import size_text
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def engine_lines(on_engine: OnEngine, sql: str) -> Iterator[str]:
     yield f"  {code_of(on_engine.growth)}: {summary(on_engine)}"
     for state in on_engine.operators:
         yield f"    {operator_text(state)}"
-        if state.operator.place != Place(1, 1):
+        if state.operator.place != Location(1, 1):
             yield from underlined(sql, state.operator.place)
     yield from (f"    note: {note}" for note in on_engine.notes)
 

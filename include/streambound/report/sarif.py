@@ -17,7 +17,7 @@ from urllib.parse import quote
 from streambound.boundedness.reason_codes import REASON_CODES
 from streambound.compiler import Report
 from streambound.engines.state import OnEngine
-from streambound.errors import Place, UnsupportedError
+from streambound.errors import Location, UnsupportedError
 from streambound.report.code_pages import address, errors, meaning, page
 from streambound.settings import version
 
@@ -110,7 +110,9 @@ def _of_engine(checked: Checked, on_engine: OnEngine) -> Iterator[Object]:
         yield result | {"level": "note"}
 
 
-def _result(checked: Checked, code: str, message: str, place: Place | None, names: tuple[str, ...]) -> Object:
+def _result(
+    checked: Checked, code: str, message: str, place: Location | None, names: tuple[str, ...]
+) -> Object:
     physical: Object = {"artifactLocation": _artifact(checked.path)}
     if place is not None and place.line <= len(checked.sql.splitlines()):
         end = place.column + place.length

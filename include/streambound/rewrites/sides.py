@@ -21,7 +21,7 @@ from streambound.synopsis.plan import Cell, Extremum, Keep, Key, Pair, Plan
 from streambound.synopsis.row_join import excluded
 
 # A column of a side, less a shift.
-Place = tuple[str, Any]
+ShiftedColumn = tuple[str, Any]
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class Side:
     ends: tuple[tuple[str, exp.Expr, Keep], ...]
     number: str | None
     weighed: tuple[exp.Expr, ...]
-    places: Mapping[Any, tuple[Place, ...]]
+    places: Mapping[Any, tuple[ShiftedColumn, ...]]
     # Whether nothing is kept of it: its tuples pass.
     plain: bool = False
 
-    def towards(self, pair: Pair) -> tuple[Place, ...]:
+    def towards(self, pair: Pair) -> tuple[ShiftedColumn, ...]:
         """Where the value is that is compared with a column of another occurrence."""
         mine, op, _ = pair
         column = self.places.get(pair)
@@ -113,7 +113,7 @@ def _side(plan: Plan, build: Clauses, alias: str, cell: Cell, plain: bool) -> Si
     accepted = [*build.accepted(synopsis), *map(build.condition, cell.conditions)]
     keys: list[tuple[str, exp.Expr, Key | None]] = []
     ends: list[tuple[str, exp.Expr, Keep]] = []
-    places: dict[Any, tuple[Place, ...]] = {pair: () for pair in cell.settled}
+    places: dict[Any, tuple[ShiftedColumn, ...]] = {pair: () for pair in cell.settled}
     for key in cell.keys:
         name = names.fresh(key.attribute.column if key.points is None else f"{key.attribute.column}_class")
         keys.append((name, build.key(key), key))
@@ -217,7 +217,7 @@ def comparison(
     return [choices[0] if len(choices) == 1 else exp.paren(exp.or_(*choices))]
 
 
-def _value(build: Clauses, attribute: Attribute, place: Place, table: Mapping[str, str]) -> exp.Expr:
+def _value(build: Clauses, attribute: Attribute, place: ShiftedColumn, table: Mapping[str, str]) -> exp.Expr:
     name, shift = place
     return shifted(build.column(name, table[attribute.occurrence]), build.kind(attribute), -shift)
 

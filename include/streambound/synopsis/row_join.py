@@ -233,12 +233,12 @@ def weight_of(factors: Iterable[Any]) -> Weight:
 
 
 # A cell of the table of one stream.
-Place = tuple[str, int | None]
+TableCell = tuple[str, int | None]
 
 
-def excluded(synopses: Sequence[TablePlan]) -> frozenset[tuple[Place, Place]]:
+def excluded(synopses: Sequence[TablePlan]) -> frozenset[tuple[TableCell, TableCell]]:
     """Pairs of cells, both ways, of which one's context excludes the other."""
-    pairs: set[tuple[Place, Place]] = set()
+    pairs: set[tuple[TableCell, TableCell]] = set()
     for left in synopses:
         for number, cell in enumerate(left.cells):
             for right in synopses:
@@ -278,7 +278,7 @@ class RowJoin:
     ring: Ring
     joins: tuple[Join, ...]
     times: tuple[Join, ...] = ()
-    excluded: frozenset[tuple[Place, Place]] = frozenset()
+    excluded: frozenset[tuple[TableCell, TableCell]] = frozenset()
     _conditions: dict[tuple[frozenset[str], frozenset[str]], _Conditions] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )

@@ -13,7 +13,7 @@ from tests.report.parsing import hostile, names, read
 
 from streambound.boundedness.verdict import Reason
 from streambound.compiler import check
-from streambound.errors import Place, QueryError
+from streambound.errors import Location, QueryError
 from streambound.query.catalog import catalog_from_mapping
 from streambound.report.pages import sql_markup
 
@@ -37,15 +37,15 @@ def test_each_reason_of_a_verdict_is_marked_where_it_stands() -> None:
 
 
 def test_an_error_is_marked_like_a_reason() -> None:
-    error = QueryError("no such column", place=Place(1, 8, 3))
+    error = QueryError("no such column", place=Location(1, 8, 3))
     assert marks(sql_markup("SELECT Q.Z FROM S", [error])) == [("Q.Z", "no such column")]
 
 
 def test_places_that_overlap_share_a_mark_for_what_they_share() -> None:
     reasons = [
-        Reason("filter", "one", (), Place(1, 1, 4)),
-        Reason("filter", "two", (), Place(1, 3, 4)),
-        Reason("filter", "one", (), Place(1, 1, 4)),
+        Reason("filter", "one", (), Location(1, 1, 4)),
+        Reason("filter", "two", (), Location(1, 3, 4)),
+        Reason("filter", "one", (), Location(1, 1, 4)),
     ]
     assert marks(sql_markup("abcdefgh", reasons)) == [("ab", "one"), ("cd", "one; two"), ("ef", "two")]
 
@@ -63,12 +63,12 @@ def test_keywords_strings_and_comments_have_classes() -> None:
     [(0, 1, 1), (-3, -3, 5), (1, 0, 1), (1, 7, 2), (9, 1, 1), (10**12, 10**12, 10**12), (2, 11, 1)],
 )
 def test_a_place_outside_the_text_marks_nothing(line: int, column: int, length: int) -> None:
-    reason = Reason("filter", "odd", (), Place(line, column, length))
+    reason = Reason("filter", "odd", (), Location(line, column, length))
     assert marks(sql_markup(SQL, [reason])) == []
 
 
 def test_a_place_longer_than_the_text_ends_with_it() -> None:
-    found = marks(sql_markup("SELECT 1", [Reason("filter", "long", (), Place(1, 8, 10**9))]))
+    found = marks(sql_markup("SELECT 1", [Reason("filter", "long", (), Location(1, 8, 10**9))]))
     assert found == [("1", "long")]
 
 
@@ -80,17 +80,17 @@ def test_a_record_without_a_place_marks_nothing(recorded: dict[str, Any]) -> Non
 
 
 def test_lines_may_end_as_on_windows() -> None:
-    reasons = [Reason("filter", "m", (), Place(2, 1, 3))]
+    reasons = [Reason("filter", "m", (), Location(2, 1, 3))]
     root = read(sql_markup("-- a\r\nAND\r\nb", reasons))
     assert "".join(root.itertext()) == "-- a\nAND\nb"
     assert marks(sql_markup("-- a\r\nAND\r\nb", reasons)) == [("AND", "m")]
 
 
-places = st.builds(Place, st.integers(-1, 6), st.integers(-1, 40), st.integers(0, 60))
+places = st.builds(Location, st.integers(-1, 6), st.integers(-1, 40), st.integers(0, 60))
 
 
 @given(hostile, hostile, st.lists(places, max_size=4))
-def test_any_text_stays_text(sql: str, message: str, found: list[Place]) -> None:
+def test_any_text_stays_text(sql: str, message: str, found: list[Location]) -> None:
     root = read(sql_markup(sql, [Reason("filter", message, (), place) for place in found]))
     assert names(root) <= {"pre", "code", "mark", "span"}
     kept = "".join(root.itertext())

@@ -17,7 +17,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from streambound.errors import Place, QueryError, UnsupportedError
+from streambound.errors import Location, QueryError, UnsupportedError
 from streambound.query.dialects.languages import FRAMES, SPARK, Language, quiet
 
 _SPARK = Dialect.get_or_raise("spark")
@@ -91,19 +91,19 @@ def is_text(sql: str, token: Token) -> bool:
     return sql[token.end] in "'\"" and _QUOTED.match(sql, token.start) is not None
 
 
-def token_place(sql: str, first: Token, last: Token | None = None) -> Place:
+def token_place(sql: str, first: Token, last: Token | None = None) -> Location:
     """Where a token stands, or some in a row; of those on several lines the first line."""
     return place_at(sql, first.start, (last or first).end + 1)
 
 
-def place_at(sql: str, start: int, end: int) -> Place:
+def place_at(sql: str, start: int, end: int) -> Location:
     """Where the characters from ``start`` to ``end`` stand."""
     line_end = sql.find("\n", start)
     end = min(end, line_end if line_end >= 0 else len(sql))
-    return Place(sql.count("\n", 0, start) + 1, start - sql.rfind("\n", 0, start), max(1, end - start))
+    return Location(sql.count("\n", 0, start) + 1, start - sql.rfind("\n", 0, start), max(1, end - start))
 
 
-def first_place(sql: str) -> Place | None:
+def first_place(sql: str) -> Location | None:
     """Where a text begins but for comments; None if there is nothing, or it is in another dialect."""
     try:
         stream = tokens(sql)
@@ -145,7 +145,7 @@ def _endless(sql: str, error: TokenError) -> QueryError:
                 place=place_at(sql, start, start + len(_OPEN_COMMENT)),
                 fix="close it with */",
             )
-        return QueryError("syntax error: the text has a literal that cannot be read", place=Place(1, 1))
+        return QueryError("syntax error: the text has a literal that cannot be read", place=Location(1, 1))
     quote = match[1]
     # A backslash as the last character is told by its own position, not by that of the quote.
     start = min(int(match[2]), len(sql) - 1)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from streambound.errors import DataError, Place, StreamboundError
+from streambound.errors import DataError, Location, StreamboundError
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.dialects.guess import language
 
@@ -74,7 +74,7 @@ def _line(where: str, text: str) -> CorpusLine:
     try:
         document = json.loads(text)
     except json.JSONDecodeError as error:
-        return _unreadable(where, f"not JSON: {error.msg}", Place(1, error.colno))
+        return _unreadable(where, f"not JSON: {error.msg}", Location(1, error.colno))
     except RecursionError:
         return _unreadable(where, "not JSON that can be read: nested too deeply")
     except ValueError:
@@ -82,7 +82,7 @@ def _line(where: str, text: str) -> CorpusLine:
         return _unreadable(where, "not JSON that can be read: an integer of thousands of digits")
     if (match := _SURROGATE.search(text)) and not _writable(document):
         problem = f"{match[0]} is a lone surrogate, which is no character"
-        return _unreadable(where, problem, Place(1, match.start() + 1, len(match[0])))
+        return _unreadable(where, problem, Location(1, match.start() + 1, len(match[0])))
     given = document.get("id") if isinstance(document, dict) else None
     name = str(given) if isinstance(given, (str, int)) else where
     try:
@@ -91,7 +91,7 @@ def _line(where: str, text: str) -> CorpusLine:
         return CorpusLine(name, error=error.about(name))
 
 
-def _unreadable(where: str, problem: str, place: Place | None = None) -> CorpusLine:
+def _unreadable(where: str, problem: str, place: Location | None = None) -> CorpusLine:
     return CorpusLine(where, error=DataError(problem, subject=where, place=place, fix="mend the line"))
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from sqlglot import expressions as exp
 
-from streambound.errors import Place
+from streambound.errors import Location
 from streambound.query.model import Op
 from streambound.query.operators import Having, Test, Tests
 from streambound.query.parse.parts import stands_for
@@ -33,7 +33,7 @@ def outputs_in(node: exp.Expr) -> tuple[int, ...]:
     return tuple(dict.fromkeys(number for number in numbers if number is not None))
 
 
-def having_of(node: exp.Expr, place: Place) -> Having:
+def having_of(node: exp.Expr, place: Location) -> Having:
     """A condition over aggregates by their numbers; its formula is read with their types."""
     tests = None if outputs_in(node) else tests_of(node, True)
     return Having(values_in(node), tests, place)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sqlglot import expressions as exp
 
-from streambound.errors import Place, QueryError, UnsupportedError, meant, together
+from streambound.errors import Location, QueryError, UnsupportedError, meant, together
 from streambound.query.catalog import Catalog
 from streambound.query.column_types import NULL, Family, Type
 from streambound.query.computing.translate import formula_of
@@ -146,7 +146,7 @@ def _as_of(latest: Latest, scope: Expressions) -> AsOf:
     )
 
 
-def keyword_place(sql: str, keyword: str, after: int = 0) -> Place | None:
+def keyword_place(sql: str, keyword: str, after: int = 0) -> Location | None:
     """Where a keyword first stands outside comments and literals from a position on; None if nowhere."""
     start_of_word = r"\b" if keyword[0].isalnum() else ""
     pattern = start_of_word + r"\s*".join(map(re.escape, keyword.split())) + r"\b"
@@ -178,7 +178,7 @@ def _first(node: exp.Expr) -> int:
     return min((n.meta["start"] for n in node.walk() if "start" in n.meta), default=0)
 
 
-def _select_place(node: exp.Expr, sql: str) -> Place | None:
+def _select_place(node: exp.Expr, sql: str) -> Location | None:
     """The SELECT that a part of a statement belongs to: the last one before it."""
     place = keyword_place(sql, "SELECT")
     position = 0

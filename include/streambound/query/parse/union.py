@@ -10,7 +10,7 @@ from itertools import groupby
 from sqlglot import expressions as exp
 from sqlglot import parse_one
 
-from streambound.errors import Place, QueryError, UnsupportedError, meant, together
+from streambound.errors import Location, QueryError, UnsupportedError, meant, together
 from streambound.query.catalog import Catalog
 from streambound.query.column_types import NULL, Family, Type, common_type
 from streambound.query.computing.translate import formula_of
@@ -379,7 +379,7 @@ def outputs(blocks: tuple[Block, ...]) -> tuple[tuple[str, Type], ...]:
     first, *rest = (s.base for block in blocks for s in block.selections)
     columns = list(first.outputs)
     for query in rest:
-        place = query.select[0].place if query.select else Place(1, 1)
+        place = query.select[0].place if query.select else Location(1, 1)
         if len(query.select) != len(columns):
             raise QueryError(
                 f"UNION of {len(columns)} and {len(query.select)} columns",

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from markupsafe import Markup
 
-from streambound.errors import Place
+from streambound.errors import Location
 from streambound.report.pages.markup import element, joined, text
 
 
@@ -26,7 +26,7 @@ class Finding(Protocol):
         """What was found."""
 
     @property
-    def place(self) -> Place | None:
+    def place(self) -> Location | None:
         """Where; None if it is about the whole text."""
 
 
