@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,15 @@ def test_a_run_sends_its_findings_and_its_lineage_and_ends_as_it_would_have(
         str(Path(__file__).with_name("nights.py")),
         json.dumps({"queries": [*QUERIES, "typo"], "announce": False}),
     )
-    env = {"STREAMBOUND_ALERTS": "hook", "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(transport)}
+    # Other tests' DAGs and runs are in the database that all share.
+    database = shutil.copy(migrated, working_folder / "airflow.db")
+    env = {
+        "STREAMBOUND_ALERTS": "hook",
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{database}",
+        "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(transport),
+        # Of ten seconds, which a busy machine needs to send an event, the provider drops what is later.
+        "AIRFLOW__OPENLINEAGE__EXECUTION_TIMEOUT": "300",
+    }
     printed = python(nights, "validate_queries", conf, **env)
     # The provider has its last word after the script's.
     (run,) = json.loads(next(line for line in printed.splitlines() if line.startswith("[{")))

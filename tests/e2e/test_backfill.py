@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.e2e.pipeline import daytime_dags
 
 from scripts.airflow_local import Layout, LocalAirflow, free_port
 from scripts.airflow_rest import AirflowApiError, AirflowClient
@@ -37,7 +38,8 @@ def api(home: Path) -> Iterator[AirflowClient]:
     (registry / "queries").mkdir(parents=True)
     shutil.copy(ROOT / "include" / "registry" / "streams.yml", registry)
     shutil.copy(ROOT / "include" / "registry" / "queries" / f"{QUERY}.sql", registry / "queries")
-    layout = Layout(airflow_home=home / "airflow", home=home, registry=registry, port=free_port())
+    dags = daytime_dags(home / "dags")
+    layout = Layout(airflow_home=home / "airflow", home=home, registry=registry, dags=dags, port=free_port())
     with pytest.MonkeyPatch.context() as patch:
         for name in ("STREAMBOUND_DATABASE_URL", "STREAMBOUND_STREAMS", "AIRFLOW_CONN_STREAMBOUND_DB"):
             patch.delenv(name, raising=False)

@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 from tests.crash.processes import descendants, parents
+from tests.e2e.pipeline import daytime_dags
 from tests.spark.nights import left
 
 from scripts.airflow_local import Layout, LocalAirflow, free_port
@@ -94,7 +95,8 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nights]:
     shutil.copy(ROOT / "include" / "registry" / "streams.yml", registry)
     for name in QUERIES:
         shutil.copy(ROOT / "include" / "registry" / "queries" / f"{name}.sql", registry / "queries")
-    layout = Layout(airflow_home=home / "airflow", home=home, registry=registry, port=free_port())
+    dags = daytime_dags(home / "dags")
+    layout = Layout(airflow_home=home / "airflow", home=home, registry=registry, dags=dags, port=free_port())
     with pytest.MonkeyPatch.context() as patch:
         for name in ("STREAMBOUND_DATABASE_URL", "STREAMBOUND_STREAMS", "AIRFLOW_CONN_STREAMBOUND_DB"):
             patch.delenv(name, raising=False)
