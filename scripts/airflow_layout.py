@@ -252,6 +252,9 @@ def environment(layout: Layout) -> dict[str, str]:
             "AIRFLOW__API__WORKERS": "1",
             "AIRFLOW__API__SECRET_KEY": kept["api_secret_key"],
             "AIRFLOW__API_AUTH__JWT_SECRET": kept["jwt_secret"],
+            # By default five seconds: on a busy machine a task's start is not heard, five times in a row, and
+            # the task is tried again a minute later.
+            "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "60",
             "AIRFLOW__DAG_PROCESSOR__PARSING_PROCESSES": "1",
             "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "30",
             "AIRFLOW__LOGGING__LOGGING_LEVEL": "INFO",

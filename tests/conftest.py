@@ -39,11 +39,12 @@ def pytest_runtest_call() -> Generator[None, None, None]:
                 del os.environ[name]
 
 
-# Files of some minutes each: begun last, they would leave all processes but one without work.
+# Of some minutes each: begun last, they would leave all processes but one without work.
 LONGEST = (
     "tests/e2e/test_pipeline.py",
-    "tests/dags",
     "tests/crash/test_crash.py",
+    "tests/dags/test_pages",
+    "tests/dags/",
     "tests/history/test_registered.py",
     "tests/platform/test_airflow_local.py",
     "tests/platform/test_cluster.py",
@@ -51,15 +52,14 @@ LONGEST = (
     "tests/spark/test_live_query.py",
     "tests/engines/test_spark.py",
 )
-# Folders whose files share what takes long to start: all of Airflow's API, a year of flights.
-TOGETHER = ("tests/dags", "tests/demo")
+# Files whose paths begin like that share what takes long to start: Airflow's API, a year of flights.
+TOGETHER = ("tests/dags/test_pages", "tests/dags/", "tests/demo/")
 
 
 def unit(nodeid: str) -> str:
-    """What one process takes as a whole: a file, or a folder of TOGETHER."""
+    """What one process takes as a whole: a file, or the files of a beginning in TOGETHER."""
     file = nodeid.split("::")[0]
-    folder = file.rpartition("/")[0]
-    return folder if folder in TOGETHER else file
+    return next((beginning for beginning in TOGETHER if file.startswith(beginning)), file)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

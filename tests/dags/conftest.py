@@ -38,9 +38,21 @@ def airflow_home() -> Iterator[Path]:
     shutil.rmtree(HOME, ignore_errors=True)
 
 
+@pytest.fixture(scope="session")
+def empty_results(airflow_home: Path) -> bytes:
+    """A results database with its tables: to make them takes a sixth of a second, in most tests."""
+    from sqlalchemy import make_url
+
+    from streambound.results.connection import connect, prepare
+
+    prepare(connect(make_url(f"sqlite:///{airflow_home}/results.db")))
+    return (airflow_home / "results.db").read_bytes()
+
+
 @pytest.fixture(autouse=True)
-def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def working_folder(tmp_path: Path, empty_results: bytes, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home and a results database of the test's own, named by the Airflow connection."""
+    (tmp_path / "connected.db").write_bytes(empty_results)
     monkeypatch.setenv("STREAMBOUND_HOME", str(tmp_path))
     monkeypatch.delenv("STREAMBOUND_DATABASE_URL", raising=False)
     monkeypatch.delenv("STREAMBOUND_STREAMS", raising=False)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import (
+    Browser,
     BrowserContext,
     ConsoleMessage,
     FrameLocator,
@@ -124,23 +125,42 @@ class Visitor:
 
 
 @contextmanager
-def visitor(url: str, **options: Any) -> Iterator[Visitor]:
-    """A new browser with nothing in it.
-
-    Args:
-        options: of Playwright's ``new_context``, such as ``color_scheme`` and ``viewport``.
-    """
+def chromium() -> Iterator[Browser]:
+    """A browser that has just been started. One process has one at a time."""
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=executable(), args=FLAGS)
         try:
-            context: BrowserContext = browser.new_context(**options)
-            context.set_default_timeout(PATIENCE)
-            one = Visitor(context.new_page(), url)
-            one.page.on("console", one._heard)
-            one.page.on("pageerror", lambda error: one.errors.append(str(error)))
-            yield one
+            yield browser
         finally:
             browser.close()
+
+
+@contextmanager
+def visitor(url: str, **options: Any) -> Iterator[Visitor]:
+    """A user in a new browser; see ``visitor_in``."""
+    with chromium() as browser, visitor_in(browser, url, **options) as person:
+        yield person
+
+
+@contextmanager
+def visitor_in(browser: Browser, url: str, token: str = "", **options: Any) -> Iterator[Visitor]:
+    """A user in a browser with nothing of any other in it.
+
+    Args:
+        token: of Airflow, for a user who has logged in.
+        options: of Playwright's ``new_context``, such as ``color_scheme`` and ``viewport``.
+    """
+    context: BrowserContext = browser.new_context(**options)
+    try:
+        context.set_default_timeout(PATIENCE)
+        if token:
+            context.add_cookies([{"name": "_token", "value": token, "url": url}])
+        one = Visitor(context.new_page(), url)
+        one.page.on("console", one._heard)
+        one.page.on("pageerror", lambda error: one.errors.append(str(error)))
+        yield one
+    finally:
+        context.close()
 
 
 def executable() -> Path:

@@ -102,6 +102,8 @@ def pipeline(home: Path) -> Iterator[Ran]:
     with collector() as (port, metrics):
         sent = {"ON": "True", "HOST": "127.0.0.1", "PORT": str(port)}
         settings = {f"AIRFLOW__METRICS__OTEL_{name}": value for name, value in sent.items()}
+        # Neither DAGs nor registry change: to read them again and again takes half a core.
+        settings["AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL"] = "3600"
         layout = Layout(
             airflow_home=home / "airflow",
             home=home,

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -17,14 +19,16 @@ from urllib.parse import quote
 import duckdb
 import httpx
 import pytest
-from playwright.sync_api import FrameLocator, expect
-from tests.e2e.browser import LOADED, Value, Visitor, visitor
+from playwright.sync_api import Browser, FrameLocator, expect
+from tests.e2e.browser import LOADED, Value, Visitor, chromium, visitor_in
 from tests.e2e.pipeline import DAMAGED, QUERIES, RUN_SECONDS, Ran, damaged_file, pipeline
 from tests.platform.leaks import leaks
 
 from streambound_airflow.places import PREFIX
 
 pytestmark = [pytest.mark.airflow, pytest.mark.spark]
+
+Views = Callable[..., AbstractContextManager[Visitor]]
 
 
 @pytest.fixture(scope="module")
@@ -132,13 +136,31 @@ def test_no_secret_is_in_a_log_or_an_output(ran: Ran) -> None:
     assert leaks(ran.layout, *ran.logs.values(), json.dumps(ran.xcom)) == []
 
 
+@pytest.fixture(scope="module")
+def browser(ran: Ran) -> Iterator[Browser]:
+    """One for all who have logged in; the flow had its own."""
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def tokens(ran: Ran) -> dict[str, str]:
+    return {username: ran.client(username).token() for username in ("admin", "viewer")}
+
+
 @pytest.fixture
-def admin(ran: Ran) -> Iterator[Visitor]:
+def admin(ran: Ran, browser: Browser, tokens: dict[str, str]) -> Iterator[Visitor]:
     """A user with all rights, in Airflow's UI; at the end, nothing has gone wrong in the browser."""
-    with visitor(ran.layout.url, viewport={"width": 1280, "height": 1000}) as person:
-        person.log_in("admin", ran.password("admin"))
+    size = {"width": 1280, "height": 1000}
+    with visitor_in(browser, ran.layout.url, tokens["admin"], viewport=size) as person:
         yield person
         assert person.errors == []
+
+
+@pytest.fixture
+def views(ran: Ran, browser: Browser, tokens: dict[str, str]) -> Views:
+    """A user who may only look, in a window of one's own; arguments as of ``visitor_in``."""
+    return partial(visitor_in, browser, ran.layout.url, tokens["viewer"])
 
 
 def test_no_form_made_an_error_in_the_browser(ran: Ran) -> None:
@@ -147,6 +169,7 @@ def test_no_form_made_an_error_in_the_browser(ran: Ran) -> None:
 
 def test_queries_are_found_filtered_and_sorted_inside_airflow(admin: Visitor) -> None:
     page = admin.page
+    page.goto(admin.url)
     page.get_by_role("button", name="Plugins").click()
     page.get_by_role("menuitem", name="streambound").click()
     page.get_by_role("menuitem", name="Queries").click()
@@ -170,9 +193,8 @@ def test_queries_are_found_filtered_and_sorted_inside_airflow(admin: Visitor) ->
     expect(names.nth(1)).to_have_text("carriers_by_origin")
 
 
-def test_filters_are_in_the_address_so_that_back_finds_them(ran: Ran) -> None:
-    with visitor(ran.layout.url, viewport={"width": 1280, "height": 1000}) as person:
-        person.log_in("viewer", ran.password("viewer"))
+def test_filters_are_in_the_address_so_that_back_finds_them(ran: Ran, views: Views) -> None:
+    with views(viewport={"width": 1280, "height": 1000}) as person:
         page = person.page
         page.goto(f"{ran.layout.url}{PREFIX}/queries")
         page.evaluate(LOADED)
@@ -197,9 +219,8 @@ def test_filters_are_in_the_address_so_that_back_finds_them(ran: Ran) -> None:
         assert person.errors == []
 
 
-def test_a_line_is_whole_under_focus_and_pointer_and_headings_stay(ran: Ran) -> None:
-    with visitor(ran.layout.url, viewport={"width": 1280, "height": 200}) as person:
-        person.log_in("viewer", ran.password("viewer"))
+def test_a_line_is_whole_under_focus_and_pointer_and_headings_stay(ran: Ran, views: Views) -> None:
+    with views(viewport={"width": 1280, "height": 200}) as person:
         page = person.page
         page.goto(f"{ran.layout.url}{PREFIX}/queries")
         page.evaluate(LOADED)
@@ -520,9 +541,8 @@ CONTRAST = """() => {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_pages_in_narrow_dark_and_wide_light_windows(ran: Ran, form: str) -> None:
-    with visitor(ran.layout.url, **FORMS[form]) as person:
-        person.log_in("viewer", ran.password("viewer"))
+def test_pages_in_narrow_dark_and_wide_light_windows(ran: Ran, views: Views, form: str) -> None:
+    with views(**FORMS[form]) as person:
         faults: dict[str, list[str]] = {}
         for address in PAGES:
             person.page.goto(f"{ran.layout.url}{PREFIX}/{address}")
