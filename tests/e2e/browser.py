@@ -83,7 +83,10 @@ class Visitor:
             form.get_by_test_id("trigger-dag-submit").click()
         answer = answered.value
         assert answer.ok, answer.text()
-        return str(answer.json()["dag_run_id"])
+        run_id = str(answer.json()["dag_run_id"])
+        # Airflow's page of a run that goes on is drawn again and again.
+        self.page.goto("about:blank")
+        return run_id
 
     def framed(self) -> FrameLocator:
         """The page in Airflow's frame, once it is whole and its script hears what is typed and clicked."""

@@ -30,6 +30,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -221,6 +222,10 @@ def yaml_document(text: str) -> Any:
     return yaml.load(text, _Loader)  # noqa: S506
 
 
+# A page, a folder of queries and a night read one catalog again and again, which was most of their time.
+_document = lru_cache(maxsize=4)(yaml_document)
+
+
 def catalog_of_text(text: str, source: str) -> Catalog:
     """The catalog that a text in YAML is.
 
@@ -238,7 +243,7 @@ def catalog_of_text(text: str, source: str) -> Catalog:
             fix="split it: a folder of queries may have a catalog of its own",
         )
     try:
-        document = yaml_document(text)
+        document = _document(text)
     except yaml.YAMLError as error:
         raise _yaml_error(source, text, error) from None
     except RecursionError:
