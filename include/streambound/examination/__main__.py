@@ -138,10 +138,10 @@ def _loaded(path: str, content: bytes) -> Catalog:
     return load_catalog(Path(path))
 
 
-def _answer(line: str) -> str:
+def _answer(question: Mapping[str, Any]) -> str:
     """What is answered, in one line: ``answer``, ``refused``, or ``defect`` where it is our own fault."""
     try:
-        return json.dumps({"answer": examined(json.loads(line))})
+        return json.dumps({"answer": examined(question)})
     except StreamboundError as error:
         body = {"code": error.code, "message": error.one_line(), "exit_code": error.exit_code}
     except (RecursionError, MemoryError):
@@ -166,9 +166,11 @@ def main() -> None:
     os.dup2(2, 1)
     print(READY, file=answers, flush=True)
     for line in sys.stdin:
+        question = json.loads(line)
         # The asker's clock ends this process; where the asker itself is gone, the system's does.
-        signal.alarm(int(json.loads(line)["seconds"]) + 2)
-        print(_answer(line), file=answers, flush=True)
+        signal.alarm(int(question["seconds"]) + 2)
+        os.chdir(question["folder"])
+        print(_answer(question), file=answers, flush=True)
         signal.alarm(0)
 
 

@@ -72,7 +72,9 @@ class Examiner:
         try:
             process = self._running()
             assert process.stdin is not None
-            process.stdin.write(json.dumps({**question, "seconds": seconds}).encode() + b"\n")
+            # A process that was started elsewhere finds the files that are named from here.
+            asked = {**question, "seconds": seconds, "folder": os.getcwd()}
+            process.stdin.write(json.dumps(asked).encode() + b"\n")
             process.stdin.flush()
             reply: dict[str, Any] = json.loads(self._line(process, seconds))
         except _Slow:
