@@ -32,10 +32,28 @@ def run(*command: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def parsed(migrated: Path) -> dict[str, Any]:
-    printed = run(str(Path(__file__).with_name("probe.py")), str(ROOT / "dags"))
-    found: dict[str, Any] = json.loads(printed.splitlines()[-1])
-    return found
+def probed(migrated: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """What Airflow reads of our DAGs: as they are, with many queries, and with settings of the demo."""
+    many = tmp_path_factory.mktemp("many")
+    (many / "queries").mkdir()
+    (many / "streams.yml").write_text((ROOT / "include" / "registry" / "streams.yml").read_text())
+    for number in range(500):
+        (many / "queries" / f"query_{number:03}.sql").write_text("SELECT origin FROM departures")
+    variables = {
+        "as they are": {},
+        "many queries": {"STREAMBOUND_REGISTRY": str(many)},
+        "no demo": {"STREAMBOUND_DEMO": "no"},
+        "neither": {"STREAMBOUND_DEMO": "perhaps"},
+    }
+    probe = [str(Path(__file__).with_name("probe.py")), str(ROOT / "dags")]
+    lines = run(*probe, *map(json.dumps, variables.values())).splitlines()
+    found = [json.loads(line) for line in lines if line.startswith("{")]
+    return dict(zip(variables, found, strict=True))
+
+
+@pytest.fixture(scope="module")
+def parsed(probed: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    return probed["as they are"]
 
 
 def test_all_parse_without_an_error_or_a_warning(parsed: dict[str, Any]) -> None:
@@ -50,15 +68,8 @@ def test_parsing_is_light(parsed: dict[str, Any]) -> None:
     assert parsed["seconds"] < 3
 
 
-def test_a_registry_of_five_hundred_queries_parses_as_fast(
-    parsed: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "queries").mkdir()
-    (tmp_path / "streams.yml").write_text((ROOT / "include" / "registry" / "streams.yml").read_text())
-    for number in range(500):
-        (tmp_path / "queries" / f"query_{number:03}.sql").write_text("SELECT origin FROM departures")
-    monkeypatch.setenv("STREAMBOUND_REGISTRY", str(tmp_path))
-    many = json.loads(run(str(Path(__file__).with_name("probe.py")), str(ROOT / "dags")).splitlines()[-1])
+def test_a_registry_of_five_hundred_queries_parses_as_fast(probed: dict[str, dict[str, Any]]) -> None:
+    parsed, many = probed["as they are"], probed["many queries"]
     assert many["errors"] == {} and many["warnings"] == []
     assert len(many["dags"]["evaluate_history"]["params"]["queries"]["items"]["enum"]) == 500
     # It costs a listing of the folder; most of the time is Airflow's own.
@@ -101,11 +112,8 @@ def test_what_depends_on_days_can_be_backfilled_a_run_a_day(parsed: dict[str, An
     }
 
 
-def test_without_the_demo_nothing_waits_for_flights(
-    parsed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("STREAMBOUND_DEMO", "no")
-    alone = json.loads(run(str(Path(__file__).with_name("probe.py")), str(ROOT / "dags")).splitlines()[-1])
+def test_without_the_demo_nothing_waits_for_flights(probed: dict[str, dict[str, Any]]) -> None:
+    parsed, alone = probed["as they are"], probed["no demo"]
     assert alone["errors"] == {} and alone["warnings"] == []
     assert sorted(alone["dags"]) == [dag_id for dag_id in DAGS if dag_id != "ingest_flights"]
     assert "flight" not in json.dumps([alone["assets"], *(dag["tasks"] for dag in alone["dags"].values())])
@@ -121,11 +129,8 @@ def test_without_the_demo_nothing_waits_for_flights(
         assert dag["params"].keys() == parsed["dags"][dag_id]["params"].keys()
 
 
-def test_neither_yes_nor_no_is_an_error_of_the_dags(
-    parsed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("STREAMBOUND_DEMO", "perhaps")
-    told = json.loads(run(str(Path(__file__).with_name("probe.py")), str(ROOT / "dags")).splitlines()[-1])
+def test_neither_yes_nor_no_is_an_error_of_the_dags(probed: dict[str, dict[str, Any]]) -> None:
+    told = probed["neither"]
     assert told["dags"] == {}
     assert all("STREAMBOUND_DEMO is 'perhaps'" in text for text in told["errors"].values())
 
