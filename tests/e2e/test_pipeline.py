@@ -588,7 +588,11 @@ def test_every_other_dag_is_started_from_its_form(ran: Ran, admin: Visitor) -> N
     airflow = ran.client()
     forms: dict[str, dict[str, Value]] = {
         "materialize_synopses": {"queries": ["carriers_by_origin"], "publish": False},
-        "benchmark_caches": {"queries": ["aircraft_rotation"], "days": 3, "held_out": 1, "runs": 1},
+        # What it announces would start an evaluation, before the one that is asked for.
+        "benchmark_caches": {
+            **{"queries": ["aircraft_rotation"], "days": 3, "held_out": 1, "runs": 1},
+            "announce": False,
+        },
         "evaluate_history": {"queries": ["aircraft_rotation", "carriers_by_origin"]},
     }
     for dag_id, values in forms.items():
