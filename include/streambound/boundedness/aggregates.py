@@ -42,7 +42,7 @@ from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.constraints.cases import cases
 from streambound.constraints.space import Space
 from streambound.constraints.system import System, finite, system
-from streambound.query.model import Attribute, Constant, Filter, NullTest, Op, Output, Term
+from streambound.query.model import Attribute, Constant, Filter, NullTest, Op, Output, Term, is_null
 from streambound.query.operators import Aggregate, Grouping, Kind
 from streambound.query.ring import GROUPS
 from streambound.query.statement import Selection, Statement
@@ -256,8 +256,7 @@ def _endless(aggregate: Aggregate) -> Verdict:
 
 
 def _is_null(selection: Selection, position: int) -> bool:
-    term = selection.base.select[position].term
-    return isinstance(term, Constant) and term.value is None
+    return is_null(selection.base.select[position].term)
 
 
 def _is_time(selection: Selection, position: int) -> bool:
