@@ -17,7 +17,7 @@ from functools import partial
 import sqlglot
 from benchmarks.figures import PROCESSORS, Run, begin
 
-from streambound.compiler import check
+from streambound.compiler.report import check
 from streambound.query.catalog import Catalog, catalog_from_mapping
 
 AIM_MS, SUGGESTING_AIM_MS = 10.0, 500.0

@@ -26,7 +26,8 @@ import pyarrow.parquet as pq
 from benchmarks.figures import Run, begin
 from benchmarks.states import STEPS, Line, Measured, add, read, table
 
-from streambound.compiler import Planned, compile, on_engine
+from streambound.compiler import Planned, compile
+from streambound.compiler.report import on_engine
 from streambound.errors import StreamboundError
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.model import History

@@ -56,7 +56,7 @@ def prepare_environment(home: Path) -> None:
 
 def fill(home: Path, queries: int, nights: int) -> Any:
     """A registry of so many queries, made from the project's, and what as many nights record."""
-    from streambound.compiler import check
+    from streambound.compiler.report import check
     from streambound.projects.registry import load_registry
     from streambound.results import Answer, Results
 

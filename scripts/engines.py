@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from textwrap import fill
 
-from streambound.compiler import compile, on_engine
+from streambound.compiler import compile
+from streambound.compiler.report import on_engine
 from streambound.engines import ENGINES, of_dialect
 from streambound.engines.model import Engine, Fact, Growth, Keeps, Rule
 from streambound.engines.state import OnEngine, engine

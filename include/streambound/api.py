@@ -12,6 +12,7 @@ from streambound.boundedness.statements import decide
 from streambound.certificate.statements import statement_witness
 from streambound.certificate.verification import Verification, Witness
 from streambound.certificate.verification import verify as replayed
+from streambound.compiler.report import check as report_on
 from streambound.errors import QueryError, meant
 from streambound.evaluation.corpus import evaluated
 from streambound.evaluation.frames import events_of, rows_of
@@ -71,7 +72,7 @@ def check(
     Raises:
         QueryError: sql is no text, or catalog none.
     """
-    report = compiler.check(sql, catalog, name, criterion, suggest, dialect, query, engine)
+    report = report_on(sql, catalog, name, criterion, suggest, dialect, query, engine)
     return Checked(**vars(report), sql=sql)
 
 

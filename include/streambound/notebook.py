@@ -13,7 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from streambound.compiler import Planned, Report, in_mode, judge, planned
+from streambound.compiler import Planned, in_mode, judge, planned
+from streambound.compiler.report import Report
 from streambound.errors import CatalogError, DataError
 from streambound.evaluation.events import Answer, answers, batches, encode_static
 from streambound.evaluation.flow import statement_pass

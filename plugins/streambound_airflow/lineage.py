@@ -30,7 +30,7 @@ from streambound.query.model import TABLE
 if TYPE_CHECKING:
     from sqlalchemy import URL
 
-    from streambound.compiler import Report
+    from streambound.compiler.report import Report
     from streambound.projects.registry import Registry
     from streambound.quality import StreamQuality
     from streambound.query.catalog import Catalog

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
     from airflow.sdk import Context
 
-    from streambound.compiler import Report
+    from streambound.compiler.report import Report
     from streambound.quality import StreamQuality
     from streambound.query.catalog import Catalog
     from streambound.query.model import Relation
@@ -110,7 +110,8 @@ class BoundedMemoryCheckOperator(BaseOperator):
         return of_check(*self._checked, catalog_of(self.catalog), database)
 
     def _check(self, name: str) -> tuple[str, Report]:
-        from streambound.compiler import CRITERIA, check, invalid
+        from streambound.compiler import CRITERIA
+        from streambound.compiler.report import check, invalid
 
         if self.criterion not in CRITERIA:
             raise AirflowFailException(

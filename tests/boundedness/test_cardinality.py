@@ -16,7 +16,7 @@ from streambound.boundedness.exact import exact
 from streambound.boundedness.verdict import Outcome
 from streambound.certificate.verification import Witness
 from streambound.certificate.witness import verify, witness
-from streambound.compiler import check
+from streambound.compiler.report import check
 from streambound.errors import DataError, PlanError
 from streambound.evaluation.events import batches
 from streambound.evaluation.onepass import one_pass

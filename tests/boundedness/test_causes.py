@@ -10,7 +10,7 @@ from tests.strategies import Case, timed_cases
 
 from streambound.boundedness.verdict import Reason
 from streambound.certificate.drafts import Draft
-from streambound.compiler import Report, check
+from streambound.compiler.report import Report, check
 from streambound.query.catalog import catalog_from_mapping
 from streambound.report.verdicts import verdict_text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streambound.boundedness import disjunctions
-from streambound.compiler import check
+from streambound.compiler.report import check
 from streambound.constraints.closure import Closure
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import statement

@@ -12,7 +12,7 @@ from streambound.api import evaluate
 from streambound.boundedness.exact import exact
 from streambound.boundedness.folding import folded
 from streambound.boundedness.verdict import Outcome
-from streambound.compiler import check
+from streambound.compiler.report import check
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.parse import parse
 

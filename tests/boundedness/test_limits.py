@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from streambound.compiler import check
+from streambound.compiler.report import check
 from streambound.query.catalog import catalog_from_mapping
 
 PLAIN: dict[str, Any] = {

@@ -7,7 +7,8 @@ from itertools import pairwise
 import pytest
 from tests.metamorphic import Pair, pair
 
-from streambound.compiler import check, compile
+from streambound.compiler import compile
+from streambound.compiler.report import check
 from streambound.query.catalog import catalog_from_mapping
 
 # Pairs that once differed: empty members, witnesses that hung on names, cases split by the order of OR, a

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streambound.boundedness.vacuous import without_vacuous
-from streambound.compiler import check
+from streambound.compiler.report import check
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.formula import atoms_of
 from streambound.query.parse import read

@@ -10,7 +10,7 @@ from tests.strategies import statements
 from streambound.boundedness.statements import decide
 from streambound.certificate.statements import proved, statement_witness
 from streambound.certificate.verification import verify
-from streambound.compiler import check
+from streambound.compiler.report import check
 from streambound.errors import WitnessError
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import statement

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.strategies import VALUES, Case, cases, statements, timed_cases
 
 from streambound.certificate.suggestions import SUGGESTIONS
-from streambound.compiler import Report, check
+from streambound.compiler.report import Report, check
 from streambound.projects.registry import load_registry
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.parse import named_queries

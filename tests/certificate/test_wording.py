@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streambound.certificate.wording import Spot, Wording
-from streambound.compiler import Report, check
+from streambound.compiler.report import Report, check
 from streambound.query.catalog import Catalog
 from streambound.query.dialects.languages import LANGUAGES
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from streambound.cli import main
-from streambound.compiler import check
+from streambound.compiler.report import check
 from streambound.errors import CatalogError
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.dialects.languages import LANGUAGES

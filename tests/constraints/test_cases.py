@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.constraints.small import query, selection
 from tests.strategies import events, statements, static
 
-from streambound.compiler import check
+from streambound.compiler.report import check
 from streambound.constraints.cases import CASE_LIMIT, cases, refined, self_joined
 from streambound.constraints.search import SearchLimit
 from streambound.evaluation.events import batches, encode_static

@@ -17,7 +17,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy import event
 
-from streambound.compiler import check
+from streambound.compiler.report import check
 from streambound.query.catalog import load_catalog
 from streambound.results import Answer, CacheAnswer, CacheBenchmark, QualityOutcome, Results, Run
 from streambound_airflow.pages import manual, overview, sources
@@ -451,13 +451,13 @@ def test_a_code_is_told_where_there_are_no_documents(
 def test_a_list_takes_as_many_statements_for_many_queries_and_decides_nothing(
     viewer: Any, store: Results, registry: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import streambound.compiler
+    import streambound.compiler.report
 
     decide(store, registry)
     evaluate(store)
     url = store.url.render_as_string(hide_password=False)
-    for name in ("check", "compile"):
-        monkeypatch.setattr(streambound.compiler, name, None)
+    monkeypatch.setattr(streambound.compiler.report, "check", None)
+    monkeypatch.setattr(streambound.compiler, "compile", None)
     # What was read is read again after a while, which must not end in between.
     monkeypatch.setattr(overview, "time", SimpleNamespace(monotonic=lambda: 1000.0))
     page(viewer, "queries")

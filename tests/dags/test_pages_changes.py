@@ -15,7 +15,7 @@ import pytest
 import yaml
 from tests.dags.test_pages import NOON, page
 
-from streambound.compiler import check
+from streambound.compiler.report import check
 from streambound.query.catalog import load_catalog
 from streambound.results import Results, Run
 from streambound_airflow.pages import api, detail, examination, overview, readiness, triggering

@@ -25,7 +25,8 @@ from tests.strategies import Case, cases, statements, timed_cases
 
 from streambound import settings as places
 from streambound.approximate.nightly.defaults import SIZES
-from streambound.compiler import check, compile
+from streambound.compiler import compile
+from streambound.compiler.report import check
 from streambound.errors import StreamboundError
 from streambound.examination.__main__ import _uncached
 from streambound.history.recent_past import plan_for

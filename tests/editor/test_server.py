@@ -16,7 +16,7 @@ from lsprotocol import types
 from tests.editor.client import COMMAND, ROOT, Client, editing
 
 from streambound.cli import main
-from streambound.compiler import check
+from streambound.compiler.report import check
 from streambound.query.catalog import load_catalog
 
 REGISTRY = ROOT / "include" / "registry"

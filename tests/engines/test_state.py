@@ -11,7 +11,8 @@ from tests.engines.cases import on
 from tests.grammar import statement_line
 
 from scripts.engines import DOCUMENT, RULES, WILD, rules_text, wild_text
-from streambound.compiler import check, parsed
+from streambound.compiler import parsed
+from streambound.compiler.report import check
 from streambound.engines import ENGINES
 from streambound.engines.model import Growth, Keeps, worst
 from streambound.engines.state import engine, engine_for, in_modes, state_of

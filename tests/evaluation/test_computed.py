@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from tests.beyond import Beyond, statements_beyond
 from tests.statements import unplanned
 
-from streambound.compiler import check
+from streambound.compiler.report import check
 from streambound.errors import UnsupportedError
 from streambound.evaluation.corpus import evaluated
 from streambound.query.catalog import catalog_from_mapping

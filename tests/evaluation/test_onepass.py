@@ -17,7 +17,7 @@ from tests.spark.histories import compact_pass, compact_plan
 from tests.strategies import cases, events, static
 
 from streambound.boundedness.exact import exact
-from streambound.compiler import check
+from streambound.compiler.report import check
 from streambound.errors import PlanError
 from streambound.evaluation.corpus import run_line
 from streambound.evaluation.events import batches, encode_static

@@ -19,7 +19,7 @@ from tests.strategies import Case, static, timed_cases, timed_events
 
 from streambound.boundedness.exact import exact
 from streambound.boundedness.verdict import Outcome
-from streambound.compiler import check
+from streambound.compiler.report import check
 from streambound.errors import PlanError
 from streambound.evaluation.events import Answer, Batch, Encoded, batches, encode_static
 from streambound.evaluation.flow import statement_pass

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from streambound.cli import main
-from streambound.compiler import check
+from streambound.compiler.report import check
 from streambound.errors import UnsupportedError
 from streambound.history.prepare import draft, prepare
 from streambound.live.start import begun

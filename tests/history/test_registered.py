@@ -16,7 +16,7 @@ import pytest
 import sqlglot
 
 from streambound import settings
-from streambound.compiler import check
+from streambound.compiler.report import check
 from streambound.demo import abstract, flights
 from streambound.history.answer import HistoryAnswer
 from streambound.history.evaluate import evaluate_history

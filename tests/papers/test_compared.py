@@ -5,7 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from streambound.compiler import check, compile
+from streambound.compiler import compile
+from streambound.compiler.report import check
 from streambound.query.catalog import catalog_from_mapping
 
 CATALOG = catalog_from_mapping({"S": {"A": "int", "B": "int"}, "T": {"D": "int"}})

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from streambound.compiler import check
+from streambound.compiler.report import check
 from streambound.errors import ProjectError
 from streambound.projects.dbt import Manifest, load_manifest
 from streambound.query.catalog import catalog_from_mapping

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.query.test_misspelt import PYTHON
 
-from streambound.compiler import check
+from streambound.compiler.report import check
 from streambound.errors import CatalogError, DataError, QueryError
 from streambound.projects.registry import load_registry
 from streambound.query.catalog import RELATION_KEYS, catalog_from_mapping, load_catalog

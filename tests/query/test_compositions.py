@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.query.compositions import composition
 
-from streambound.compiler import check
+from streambound.compiler.report import check
 from streambound.errors import StreamboundError
 from streambound.evaluation.corpus import evaluated
 from streambound.query.catalog import catalog_from_mapping

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, composite
 
-from streambound.compiler import check
+from streambound.compiler.report import check
 from streambound.errors import UnsupportedError
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.column_types import Family

@@ -9,7 +9,8 @@ from random import Random
 
 import pytest
 
-from streambound.compiler import check, compile
+from streambound.compiler import compile
+from streambound.compiler.report import check
 from streambound.errors import UnsupportedError
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.dialects.languages import LANGUAGES

@@ -10,7 +10,7 @@ import duckdb
 import pytest
 from sqlglot import expressions as exp
 
-from streambound.compiler import check
+from streambound.compiler.report import check
 from streambound.evaluation.corpus import evaluated
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.dialects.languages import LANGUAGES

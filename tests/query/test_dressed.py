@@ -10,7 +10,7 @@ import pytest
 from tests.grammar import statement_line
 from tests.query.dressed import DIALECTS, Dressed, dressed
 
-from streambound.compiler import check
+from streambound.compiler.report import check
 from streambound.errors import StreamboundError
 from streambound.evaluation.corpus import evaluated
 from streambound.query.parse import named_queries, read

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests import strategies
 
-from streambound.compiler import check, compile
+from streambound.compiler import compile
+from streambound.compiler.report import check
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.report.verdicts import plan_text, verdict_text
 

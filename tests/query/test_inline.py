@@ -11,7 +11,7 @@ import duckdb
 import pytest
 from tests.query.nested import TABLES, VALUES, Drawn, drawn
 
-from streambound.compiler import check
+from streambound.compiler.report import check
 from streambound.errors import UnsupportedError
 from streambound.evaluation.corpus import evaluated
 from streambound.query.catalog import NamedQuery, catalog_from_mapping

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot.tokenizer_core import Token, TokenType
 
-from streambound.compiler import check
+from streambound.compiler.report import check
 from streambound.errors import StreamboundError, alike
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.dialects.tokens import tokens

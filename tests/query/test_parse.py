@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streambound.compiler import check, compile
+from streambound.compiler import compile
+from streambound.compiler.report import check
 from streambound.errors import QueryError, StreamboundError
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.model import Filter

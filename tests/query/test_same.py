@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streambound.compiler import check
+from streambound.compiler.report import check
 from streambound.query.catalog import catalog_from_mapping
 
 CATALOG = catalog_from_mapping(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streambound.compiler import check
+from streambound.compiler.report import check
 from streambound.errors import UnsupportedError
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.parse import named_queries

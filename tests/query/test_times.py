@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streambound import evaluate
-from streambound.compiler import check
+from streambound.compiler.report import check
 from streambound.errors import CatalogError, DataError, UnsupportedError
 from streambound.evaluation.events import batches
 from streambound.query.catalog import catalog_from_mapping

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.query.wild import GROUPS, answered, lines
 
-from streambound.compiler import check
+from streambound.compiler.report import check
 from streambound.errors import UnsupportedError
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.parse import named_queries

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from streambound.compiler import Report, check
+from streambound.compiler.report import Report, check
 from streambound.query.catalog import catalog_from_mapping
 
 CORPUS = Path(__file__).parents[1] / "corpus" / "wild.jsonl"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from streambound import settings
-from streambound.compiler import check
+from streambound.compiler.report import check
 from streambound.query.catalog import load_catalog
 from streambound.query.registry import metadata
 

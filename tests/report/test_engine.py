@@ -11,7 +11,8 @@ import pytest
 from tests.report.test_sarif import validated
 
 from streambound.cli import main
-from streambound.compiler import check, compile, reported
+from streambound.compiler import compile
+from streambound.compiler.report import check, reported
 from streambound.query.catalog import catalog_from_mapping
 from streambound.report.editor import marked
 from streambound.report.engine import answers, engine_lines, summary

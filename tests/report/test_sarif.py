@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from streambound.cli import main
-from streambound.compiler import check
+from streambound.compiler.report import check
 from streambound.query.catalog import catalog_from_mapping
 
 SCHEMA = json.loads(

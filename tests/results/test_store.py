@@ -15,8 +15,8 @@ from sqlalchemy import create_engine
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateTable
 
-from streambound.compiler import check
 from streambound.compiler import compile as compile_query
+from streambound.compiler.report import check
 from streambound.errors import StorageError
 from streambound.results import (
     EVALUATED_BY,

@@ -16,7 +16,8 @@ from tests.grammar import statement_line
 from tests.rewrites.answers import Bag, alike, counted, defined, on_duckdb
 from tests.rewrites.cases import KINDS, WINDOWED, case
 
-from streambound.compiler import Planned, compile, on_engine
+from streambound.compiler import Planned, compile
+from streambound.compiler.report import on_engine
 from streambound.errors import StreamboundError
 from streambound.query.parse.corpus import CorpusLine
 from streambound.rewrites.rewrite import Rewrite, rewrite

@@ -19,7 +19,7 @@ from tests.spark.dataframes import Frames, lines, promises
 from tests.spark.programs import PROGRAMS, report
 
 import streambound.spark
-from streambound import compiler
+from streambound.compiler.report import check
 from streambound.errors import CatalogError, QueryError
 from streambound.query.catalog import catalog_from_mapping
 from streambound.spark.checking.check import Checked
@@ -145,7 +145,7 @@ def test_every_program_has_its_statement_or_is_refused() -> None:
 def test_the_verdict_is_that_of_the_statement(said: dict[str, Any]) -> None:
     catalog = catalog_from_mapping(STREAMS)
     for name, sql in SQL.items():
-        wanted, found = compiler.check(sql, catalog, suggest=False), said["reports"][name]
+        wanted, found = check(sql, catalog, suggest=False), said["reports"][name]
         assert (found["verdict"], found["units"]) == (wanted.verdict, wanted.units), (name, found["text"])
         constructs = [one["construct"] for one in wanted.to_json().get("blockers", [])]
         assert set(constructs) <= {one["construct"] for one in found.get("blockers", [])} | {"WINDOW"}, name
@@ -191,7 +191,7 @@ def test_random_statements_as_dataframes(said: dict[str, Any]) -> None:
     by_id = {line.id: line for line in islice(lines(), DRAWN)}
     for name, verdict, units in said["drawn"]:
         line = by_id[name]
-        wanted = compiler.check(line.sql, line.catalog, suggest=False)
+        wanted = check(line.sql, line.catalog, suggest=False)
         assert (verdict, units) == (wanted.verdict, wanted.units), (name, line.sql)
     assert {"bounded", "unbounded"} <= {verdict for _, verdict, _ in said["drawn"]}
 
@@ -202,7 +202,7 @@ def test_many_random_statements_as_dataframes(spark: SparkSession, tmp_path: Pat
 
     frames = Frames(spark, functions, tmp_path)
     for line in islice(lines(10_000), 600):
-        wanted = compiler.check(line.sql, line.catalog, suggest=False)
+        wanted = check(line.sql, line.catalog, suggest=False)
         found = streambound.spark.check(frames.of(line), line.id, promises(line), suggest=False)
         assert (found.verdict, found.units) == (wanted.verdict, wanted.units), (line.id, line.sql, str(found))
 

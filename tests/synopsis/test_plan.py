@@ -12,7 +12,8 @@ from tests.spark.histories import compact_pass, empty_tables
 from tests.strategies import cases, events, static
 
 from streambound.boundedness.exact import exact
-from streambound.compiler import check, compile
+from streambound.compiler import compile
+from streambound.compiler.report import check
 from streambound.evaluation.events import Batch, batches, encode_static
 from streambound.evaluation.onepass import OnePass
 from streambound.query.catalog import catalog_from_mapping

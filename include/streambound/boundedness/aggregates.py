@@ -29,6 +29,7 @@ from streambound.boundedness.having import Condition, condition
 from streambound.boundedness.polynomials import Nature, nature
 from streambound.boundedness.questions import (
     Judge,
+    Operated,
     Question,
     by_top,
     distinct,
@@ -42,7 +43,7 @@ from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.constraints.cases import cases
 from streambound.constraints.space import Space
 from streambound.constraints.system import System, finite, system
-from streambound.query.model import Attribute, Constant, Filter, NullTest, Op, Output, Term
+from streambound.query.model import Attribute, Constant, Filter, NullTest, Op, Output, Term, is_null
 from streambound.query.operators import Aggregate, Grouping, Kind
 from streambound.query.ring import GROUPS
 from streambound.query.statement import Selection, Statement
@@ -65,25 +66,12 @@ def grouped(statement: Statement, selections: tuple[Selection, ...], then: Group
 
 
 @dataclass(frozen=True)
-class _Groups:
-    """A grouping with its selections, each with the streams that complete its matches."""
-
-    statement: Statement
-    tops: tuple[tuple[Selection, frozenset[str]], ...]
+class _Groups(Operated):
     then: Grouping
-
-    @property
-    def selections(self) -> list[Selection]:
-        return [selection for selection, _ in self.tops]
 
     @property
     def keys(self) -> range:
         return range(self.then.keys)
-
-    @property
-    def closing(self) -> bool:
-        """Whether a group gets no rows any more some time after its first."""
-        return all(shows_time(selection, top, self.keys) for selection, top in self.tops)
 
     @property
     def _ended(self) -> bool:
@@ -139,7 +127,7 @@ class _Groups:
             positions = (*self.keys, *aggregate.arguments)
             listed = distinct(self.statement, self.selections, positions)
             # A session may last for ever, if it has no greatest length.
-            closes = self.closing and (self.then.session is None or self.then.longest is not None)
+            closes = self.ends(self.keys) and (self.then.session is None or self.then.longest is not None)
             yield Question(listed if closes else _endless(aggregate), aggregate.text, settles)
 
     def _extremum(self, aggregate: Aggregate, settles: bool) -> Question:
@@ -256,8 +244,7 @@ def _endless(aggregate: Aggregate) -> Verdict:
 
 
 def _is_null(selection: Selection, position: int) -> bool:
-    term = selection.base.select[position].term
-    return isinstance(term, Constant) and term.value is None
+    return is_null(selection.base.select[position].term)
 
 
 def _is_time(selection: Selection, position: int) -> bool:

@@ -19,7 +19,7 @@ from streambound.boundedness.having import condition, free
 from streambound.boundedness.questions import distinct, keyed
 from streambound.boundedness.unfolding import flattened, unfolded, without_partners
 from streambound.boundedness.verdict import Outcome, Verdict
-from streambound.query.formula import ALWAYS, AllOf, AnyOf, all_of, conjunction
+from streambound.query.formula import ALWAYS, AnyOf, all_of, conjunction, conjuncts
 from streambound.query.model import Attribute, Filter, Join, Kind, NullTest, Op, Query, Relation
 from streambound.query.operators import Framing, Grouping, Ranking
 from streambound.query.operators import Kind as Aggregated
@@ -179,7 +179,7 @@ def _filters(statement: Statement, relation: Relation, made: Statement) -> tuple
         return None
     if outer.base.occurrences[0].relation.name != relation.name:
         return None
-    atoms = outer.formula.parts if isinstance(outer.formula, AllOf) else (outer.formula,)
+    atoms = conjuncts(outer.formula)
     places = dict(_places(relation, made))
     filters = [atom for atom in atoms if isinstance(atom, Filter)]
     if len(filters) < len(atoms) or any(atom.attribute.column not in places for atom in filters):
@@ -328,12 +328,7 @@ def _over_keys(statement: Statement, relation: Relation) -> Statement:
         )
         return replace(query, occurrences=tuple(occurrences))
 
-    def selection(each: Selection) -> Selection:
-        guards = tuple(replace(g, base=of(g.base)) for g in each.guards)
-        return replace(each, base=of(each.base), guards=guards)
-
-    blocks = tuple(replace(b, selections=tuple(map(selection, b.selections))) for b in statement.blocks)
-    return replace(statement, blocks=blocks)
+    return statement.with_selections(lambda selection: selection.with_queries(of))
 
 
 def _columns(statement: Statement, relation: Relation) -> set[str]:

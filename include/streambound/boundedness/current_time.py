@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from streambound.query.clock import CLOCK
-from streambound.query.formula import AllOf, Formula, all_of
+from streambound.query.formula import Formula, all_of, conjuncts
 from streambound.query.model import Attribute, Constant, Join, Op, Output
 from streambound.query.operators import Framing, Grouping, Ranking
 from streambound.query.statement import Block, Selection, Statement
@@ -21,7 +21,7 @@ def reads_present(selection: Selection) -> bool:
 def bounds(selection: Selection) -> tuple[tuple[Join, ...], tuple[Formula, ...]]:
     """The comparisons with the present time, which is on their right, and the other conditions."""
     formula = selection.formula
-    parts = formula.parts if isinstance(formula, AllOf) else (formula,)
+    parts = conjuncts(formula)
     timed = [p for p in parts if isinstance(p, Join) and PRESENT in p.attributes]
     turned = (
         p

@@ -163,6 +163,24 @@ def shows_time(selection: Selection, top: frozenset[str], positions: Iterable[in
     return any(isinstance(t, Attribute) and t.occurrence in top and base.is_time(t) for t in terms)
 
 
+@dataclass(frozen=True)
+class Operated:
+    """Selections whose rows something is done to, each with the streams that complete its matches."""
+
+    statement: Statement
+    tops: tuple[tuple[Selection, frozenset[str]], ...]
+
+    @property
+    def selections(self) -> list[Selection]:
+        """The selections alone."""
+        return [selection for selection, _ in self.tops]
+
+    def ends(self, keys: Iterable[int]) -> bool:
+        """Whether the rows of a key end some time after its first."""
+        positions = tuple(keys)
+        return all(shows_time(selection, top, positions) for selection, top in self.tops)
+
+
 def distinct(statement: Statement, selections: Iterable[Selection], positions: Iterable[int]) -> Statement:
     """The statement of the different values of some outputs."""
     return of_rows(statement, selections, BOOLEANS, positions)

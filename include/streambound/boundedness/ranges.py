@@ -15,7 +15,7 @@ from dataclasses import replace
 from streambound.constraints.cases import cases
 from streambound.constraints.system import system
 from streambound.query.column_types import Value
-from streambound.query.formula import AllOf
+from streambound.query.formula import conjuncts
 from streambound.query.model import (
     Attribute,
     Column,
@@ -60,7 +60,7 @@ _YEAR = re.compile(r"(?:YEAR\(|EXTRACT\(YEAR FROM )`([^`]+)`\)", re.IGNORECASE)
 
 def _with_years(selection: Selection) -> Selection:
     """A selection in which the years of days or moments between two constants are finitely many."""
-    atoms = selection.formula.parts if isinstance(selection.formula, AllOf) else (selection.formula,)
+    atoms = conjuncts(selection.formula)
     filters = [atom for atom in atoms if isinstance(atom, Filter)]
 
     def ranged(occurrence: Occurrence, column: Column) -> Column:
@@ -97,12 +97,7 @@ def _mapped(statement: Statement, of: Callable[[Occurrence], Occurrence]) -> Sta
     def query(base: Query) -> Query:
         return replace(base, occurrences=tuple(map(of, base.occurrences)))
 
-    def mapped(selection: Selection) -> Selection:
-        guards = tuple(replace(guard, base=query(guard.base)) for guard in selection.guards)
-        return replace(selection, base=query(selection.base), guards=guards)
-
-    blocks = (replace(b, selections=tuple(map(mapped, b.selections))) for b in statement.blocks)
-    return replace(statement, blocks=tuple(blocks))
+    return statement.with_selections(lambda selection: selection.with_queries(query))
 
 
 def _ranged(column: Column, number: int, made: Statement) -> Column:

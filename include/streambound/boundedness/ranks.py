@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from streambound.boundedness.extrema import pending, without
 from streambound.boundedness.questions import (
     Judge,
+    Operated,
     Question,
     by_top,
     distinct,
@@ -50,23 +51,12 @@ def ranked(statement: Statement, selections: tuple[Selection, ...], then: Rankin
 
 
 @dataclass(frozen=True)
-class _Ranks:
-    statement: Statement
-    tops: tuple[tuple[Selection, frozenset[str]], ...]
+class _Ranks(Operated):
     then: Ranking
 
     @property
     def keys(self) -> tuple[int, ...]:
         return self.then.partition
-
-    @property
-    def selections(self) -> list[Selection]:
-        return [selection for selection, _ in self.tops]
-
-    @property
-    def closing(self) -> bool:
-        """Whether the rows of a key end some time after its first."""
-        return all(shows_time(selection, top, self.keys) for selection, top in self.tops)
 
     @property
     def ties(self) -> bool:
@@ -110,7 +100,7 @@ class _Ranks:
         if not self.then.shown:
             shown = set(range(len(self.selections[0].base.select))) - order - set(self.keys)
         positions = (*self.keys, *sorted(shown))
-        if shown and self.closing:
+        if shown and self.ends(self.keys):
             # Of the rows of a key that ends DISTINCT knows which columns need no memory.
             yield Question(distinct(self.statement, self.selections, positions), "rows of a tie", True)
         elif shown:
@@ -124,7 +114,7 @@ class _Ranks:
     def final(self, verdict: Verdict) -> str | None:
         """The verdict where a row is answered once, when its rank cannot change any more."""
         outcome = None if verdict.outcome is Outcome.UNKNOWN else verdict.outcome.value
-        if self.closing or not any(s.base.streams for s in self.selections):
+        if self.ends(self.keys) or not any(s.base.streams for s in self.selections):
             return outcome
         if self.then.op in (Op.GT, Op.GE) and not self.then.ranked and not self.ties:
             # What is displaced never comes back.

@@ -20,8 +20,7 @@ _EQUAL = (Op.LE, Op.EQ, Op.GE)
 
 def with_own_tuples(statement: Statement) -> Statement:
     """The statement with these conditions; itself where there are none."""
-    blocks = tuple(replace(b, selections=tuple(map(_of, b.selections))) for b in statement.blocks)
-    return statement if blocks == statement.blocks else replace(statement, blocks=blocks)
+    return statement.with_selections(_of)
 
 
 def _of(selection: Selection) -> Selection:

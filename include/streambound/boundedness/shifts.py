@@ -39,8 +39,7 @@ def level(statement: Statement) -> Statement | None:
             return None
     if not shifted:
         return None
-    blocks = tuple(replace(b, selections=tuple(_level(s) for s in b.selections)) for b in statement.blocks)
-    return replace(statement, blocks=blocks)
+    return statement.with_selections(_level)
 
 
 def _level(selection: Selection) -> Selection:

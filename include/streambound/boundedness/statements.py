@@ -31,7 +31,7 @@ from streambound.boundedness.window_functions import over_window_functions
 from streambound.constraints.search import SearchLimit
 from streambound.query.clock import CLOCK
 from streambound.query.column_types import NULL, Family
-from streambound.query.formula import AllOf, atoms_of
+from streambound.query.formula import atoms_of, conjuncts
 from streambound.query.model import Attribute, Join, Kind, NullTest, Relation
 from streambound.query.operators import Framing, Grouping, Ranking
 from streambound.query.parse.derived_tables import mixed, untimed
@@ -251,7 +251,7 @@ def _present(selection: Selection, attribute: Attribute) -> bool:
     """Whether an attribute is never NULL in the rows of a selection."""
     said = NullTest(attribute, False)
     formula = selection.formula
-    atoms = formula.parts if isinstance(formula, AllOf) else (formula,)
+    atoms = conjuncts(formula)
     return not selection.base.nullable(attribute) or said in atoms
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from streambound.query.formula import Formula, atoms_of
 from streambound.query.model import Attribute, Join, Query, Relation
-from streambound.query.statement import Selection, Statement
+from streambound.query.statement import Statement
 
 
 def with_plain_times(statement: Statement) -> Statement:
@@ -20,12 +20,7 @@ def with_plain_times(statement: Statement) -> Statement:
         occurrences = tuple(replace(o, relation=_without(o.relation, mixed)) for o in query.occurrences)
         return replace(query, occurrences=occurrences)
 
-    def selection(each: Selection) -> Selection:
-        guards = tuple(replace(g, base=of(g.base)) for g in each.guards)
-        return replace(each, base=of(each.base), guards=guards)
-
-    blocks = tuple(replace(b, selections=tuple(map(selection, b.selections))) for b in statement.blocks)
-    return replace(statement, blocks=blocks)
+    return statement.with_selections(lambda selection: selection.with_queries(of))
 
 
 def _without(relation: Relation, mixed: set[tuple[str, str]]) -> Relation:

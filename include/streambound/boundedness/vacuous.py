@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import replace
 
 from streambound.query.column_types import Family
-from streambound.query.formula import AllOf, Formula, all_of, atoms_of
+from streambound.query.formula import Formula, all_of, atoms_of, conjuncts
 from streambound.query.model import Attribute, Join, Op
 from streambound.query.statement import Selection, Statement
 
@@ -23,12 +23,11 @@ _ENDLESS = (Family.NUMBER, Family.TIMESTAMP, Family.DATE)
 
 def without_vacuous(statement: Statement) -> Statement:
     """The statement without such comparisons; itself where it has none."""
-    blocks = tuple(replace(b, selections=tuple(map(_of, b.selections))) for b in statement.blocks)
-    return statement if blocks == statement.blocks else replace(statement, blocks=blocks)
+    return statement.with_selections(_of)
 
 
 def _of(selection: Selection) -> Selection:
-    atoms = selection.formula.parts if isinstance(selection.formula, AllOf) else (selection.formula,)
+    atoms = conjuncts(selection.formula)
     uses = Counter(_base(selection, a) for part in atoms for item in atoms_of(part) for a in item.attributes)
     uses.update(_base(selection, a) for a in selection.base.projected)
     for guard in selection.guards:

@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from streambound.boundedness.exact import NAME
 from streambound.boundedness.questions import (
     Judge,
+    Operated,
     Question,
     by_top,
     distinct,
     lasting,
     of_rows,
-    shows_time,
     worst,
 )
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
@@ -46,14 +46,8 @@ def over_window_functions(
 
 
 @dataclass(frozen=True)
-class _Frames:
-    statement: Statement
-    tops: tuple[tuple[Selection, frozenset[str]], ...]
+class _Frames(Operated):
     then: Framing
-
-    @property
-    def selections(self) -> list[Selection]:
-        return [selection for selection, _ in self.tops]
 
     @property
     def shown(self) -> tuple[int, ...]:
@@ -81,7 +75,7 @@ class _Frames:
         positions = over.partition
         frame = self._frame(over)
         if frame is None:
-            if all(shows_time(s, top, over.partition) for s, top in self.tops):
+            if self.ends(over.partition):
                 # A partition ends, and is forgotten then.
                 return
             if self._counts(over, self.shown):

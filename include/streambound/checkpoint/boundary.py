@@ -16,7 +16,6 @@ from streambound.checkpoint.answer_files import AnswerFile
 from streambound.checkpoint.inputs import Input
 from streambound.synopsis.serial import digest as digest_of
 
-_MODULUS = 1 << 256
 # Made once: there is a digest to be checked of every boundary.
 _SORTED = json.JSONEncoder(sort_keys=True)
 

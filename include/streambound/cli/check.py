@@ -326,7 +326,7 @@ def _judged(asked: Asked, form: str, verdict: str, outcome: str, formed: Any) ->
 
 def _undecided(asked: Asked, form: str, criterion: str, error: StreamboundError | NotDecided) -> Decided:
     from streambound.boundedness.verdict import Reason
-    from streambound.compiler import Report
+    from streambound.compiler.report import Report
     from streambound.examination.formats import formed
 
     name = asked.name if asked.query is None else f"{asked.name}/{asked.query}"

@@ -25,7 +25,8 @@ def add_parser(commands: Any) -> None:
 
 def _explain(options: argparse.Namespace) -> int:
     from streambound.cli.queries import chosen
-    from streambound.compiler import CRITERIA, compile, invalid, on_engine, reported
+    from streambound.compiler import CRITERIA, compile
+    from streambound.compiler.report import invalid, on_engine, reported
     from streambound.report.verdicts import plan_text, verdict_text
 
     named = chosen(options.query, options.catalog, options.dialect, options.chosen)

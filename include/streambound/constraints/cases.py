@@ -33,6 +33,7 @@ from streambound.query.formula import (
     any_of,
     assumed,
     atoms_of,
+    conjuncts,
     untrue,
 )
 from streambound.query.model import Atom, Attribute, Constant, Filter, Join, NullTest, Op, Query
@@ -186,14 +187,14 @@ def _pruned(leaf: _Leaf, formula: Formula) -> Formula:
     if not isinstance(formula, AllOf):
         return formula if leaf.allows((formula,)) else NOWHERE
     pruned = all_of(_pruned(leaf, part) for part in formula.parts)
-    sure = tuple(part for part in _conjuncts(pruned) if not isinstance(part, (AllOf, AnyOf)))
+    sure = tuple(part for part in conjuncts(pruned) if not isinstance(part, (AllOf, AnyOf)))
     return pruned if leaf.allows(sure) else NOWHERE
 
 
 def _propagated(leaf: _Leaf) -> _Leaf:
     """The leaf with what must hold moved to what is known."""
     while True:
-        parts = leaf.rest.parts if isinstance(leaf.rest, AllOf) else (leaf.rest,)
+        parts = conjuncts(leaf.rest)
         sure = tuple(part for part in parts if not isinstance(part, (AllOf, AnyOf)))
         if not sure:
             return leaf
@@ -220,7 +221,7 @@ def _simplified_leaf(leaf: _Leaf, atoms: tuple[Atom, ...]) -> _Leaf:
 
 def _ways(leaf: _Leaf) -> list[_Leaf] | None:
     """The leaf split by conditions on one tuple that are under OR; None if there are none that matter."""
-    parts = _conjuncts(leaf.rest)
+    parts = conjuncts(leaf.rest)
     for part in parts:
         if not _local(part) and (local := _local_part(part)) is not None:
             return _split_leaf(leaf, local)
@@ -235,10 +236,6 @@ def _ways(leaf: _Leaf) -> list[_Leaf] | None:
         if leaf.selection.base.nullable(attribute) and attribute not in leaf.query.present:
             return _split(leaf, NullTest(attribute, True))
     return None
-
-
-def _conjuncts(formula: Formula) -> tuple[Formula, ...]:
-    return formula.parts if isinstance(formula, AllOf) else (formula,)
 
 
 def _local(formula: Formula) -> bool:
@@ -324,7 +321,7 @@ def _busy(leaf: _Leaf) -> _Busy:
 
 def _alternatives(leaf: _Leaf, part: Formula, busy: _Busy) -> list[_Leaf]:
     """The leaf by the alternatives of a part on single tuples; those on idle columns alone are one."""
-    rest = all_of(conjunct for conjunct in _conjuncts(leaf.rest) if conjunct != part)
+    rest = all_of(conjunct for conjunct in conjuncts(leaf.rest) if conjunct != part)
     options: list[Formula] = []
     for option in part.parts if isinstance(part, AnyOf) else (part,):
         if not isinstance(option, (AllOf, AnyOf)):
@@ -341,7 +338,7 @@ def _alternatives(leaf: _Leaf, part: Formula, busy: _Busy) -> list[_Leaf]:
 
 def _idle_met(leaf: _Leaf) -> _Leaf | None:
     """The leaf with one way to meet the conditions on idle columns; None if there is none."""
-    parts = _conjuncts(leaf.rest)
+    parts = conjuncts(leaf.rest)
     crossing = all_of(part for part in parts if not _local(part))
     pending = [replace(leaf, rest=all_of(part for part in parts if _local(part)))]
     for _ in range(STEP_LIMIT):
@@ -353,7 +350,7 @@ def _idle_met(leaf: _Leaf) -> _Leaf | None:
         if propagated.rest == ALWAYS:
             met = tuple(atom for atom in propagated.certain if atom not in leaf.certain)
             return replace(leaf, rest=crossing, met=met)
-        first, *rest = _conjuncts(propagated.rest)
+        first, *rest = conjuncts(propagated.rest)
         options = first.parts if isinstance(first, AnyOf) else (first,)
         pending.extend(replace(propagated, rest=all_of((option, *rest))) for option in reversed(options))
     raise SearchLimit

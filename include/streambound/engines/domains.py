@@ -14,7 +14,7 @@ from itertools import product
 
 from streambound.constraints.space import domain_of
 from streambound.constraints.system import finite, system
-from streambound.query.formula import AllOf, AnyOf, Formula, atoms_of
+from streambound.query.formula import AllOf, AnyOf, Formula, atoms_of, conjuncts
 from streambound.query.model import (
     Atom,
     Attribute,
@@ -32,11 +32,6 @@ from streambound.query.statement import Block, Selection, Statement
 
 # Conjunctions of the conditions on one stream that are looked at; past them it counts as not filtered.
 CASES = 64
-
-
-def conjuncts(formula: Formula) -> tuple[Formula, ...]:
-    """What a condition asks, each by itself."""
-    return formula.parts if isinstance(formula, AllOf) else (formula,)
 
 
 def aliases(formula: Formula) -> frozenset[str]:

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from streambound.engines.domains import Domains, aliases, conjuncts, finite_keys, mains
+from streambound.engines.domains import Domains, aliases, finite_keys, mains
 from streambound.engines.model import Fact, Input, Kind, Operator
 from streambound.errors import Location
 from streambound.query.clock import CLOCK
 from streambound.query.column_types import Family
-from streambound.query.formula import Formula, all_of, atoms_of
+from streambound.query.formula import Formula, all_of, atoms_of, conjuncts
 from streambound.query.model import Attribute, Filter, Join, Membership, NullTest, Occurrence, Op, Query
 from streambound.query.model import Kind as Relations
 from streambound.query.operators import Framing, Grouping, Over, Ranking

@@ -12,7 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from streambound.compiler import Planned, compile, invalid, on_engine, reported
+from streambound.compiler import Planned, compile
+from streambound.compiler.report import invalid, on_engine, reported
 from streambound.engines import of_dialect
 from streambound.errors import StreamboundError
 from streambound.examination.examiner import READY, TOO_COMPLEX

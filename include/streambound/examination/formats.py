@@ -9,7 +9,8 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
-from streambound.compiler import Planned, Report
+from streambound.compiler import Planned
+from streambound.compiler.report import Report
 from streambound.errors import Location, StreamboundError, UnsupportedError
 
 

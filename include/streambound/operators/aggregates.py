@@ -198,21 +198,44 @@ class Sums(Folding):
         self._endless = [int(n) for n in document[size:]] or [0, 0, 0]
 
 
-class Distinct(Accumulator):
-    """An aggregate of the different values of its arguments."""
+class Counted(Accumulator):
+    """What keeps the different values of its arguments, with their counts."""
 
-    def __init__(self, read: Read, sums: Sums, retracts: bool) -> None:
-        self._read, self._sums, self._retracts = read, sums, retracts
+    def __init__(self, read: Read) -> None:
+        self._read = read
         self._counts: dict[tuple[Any, ...], int] = {}
-
-    @property
-    def units(self) -> int:
-        return sum(len(values) + self._retracts for values in self._counts)
 
     def add(self, row: Row, count: int) -> None:
         values = self._read(row)
         if values is not None:
             self._put(values, count)
+
+    @abstractmethod
+    def _put(self, values: tuple[Any, ...], count: int) -> None:
+        """Count values so many times more, or fewer."""
+
+    def merge(self, accumulator: Counted) -> None:
+        for values, count in accumulator._counts.items():
+            self._put(values, count)
+
+    def dump(self) -> Any:
+        return [[plain(values), self._counts[values]] for values in sorted(self._counts, key=ordering)]
+
+    def load(self, document: Any) -> None:
+        for values, count in document:
+            self._put(value_of(values), count)
+
+
+class Distinct(Counted):
+    """An aggregate of the different values of its arguments."""
+
+    def __init__(self, read: Read, sums: Sums, retracts: bool) -> None:
+        super().__init__(read)
+        self._sums, self._retracts = sums, retracts
+
+    @property
+    def units(self) -> int:
+        return sum(len(values) + self._retracts for values in self._counts)
 
     def _put(self, values: tuple[Any, ...], count: int) -> None:
         before = self._counts.get(values, 0)
@@ -224,19 +247,8 @@ class Distinct(Accumulator):
         if bool(before) is not bool(after):
             self._sums.put(values, 1 if after else -1)
 
-    def merge(self, distinct: Distinct) -> None:
-        for values, count in distinct._counts.items():
-            self._put(values, count)
-
     def value(self) -> Any:
         return self._sums.value()
-
-    def dump(self) -> Any:
-        return _plain_counts(self._counts)
-
-    def load(self, document: Any) -> None:
-        for values, count in document:
-            self._put(value_of(values), count)
 
 
 class Best(Folding):
@@ -317,23 +329,18 @@ class Settling(Accumulator):
         self._settled.load(document[1])
 
 
-class Bag(Accumulator):
+class Bag(Counted):
     """All values with their counts, of which something is shown, and of none ``empty``."""
 
     def __init__(
         self, read: Read, finish: Callable[[Mapping[tuple[Any, ...], int]], Any], empty: Any = None
     ) -> None:
-        self._read, self._finish, self._empty = read, finish, empty
-        self._counts: dict[tuple[Any, ...], int] = {}
+        super().__init__(read)
+        self._finish, self._empty = finish, empty
 
     @property
     def units(self) -> int:
         return sum(len(values) + 1 for values in self._counts)
-
-    def add(self, row: Row, count: int) -> None:
-        values = self._read(row)
-        if values is not None:
-            self._put(values, count)
 
     def _put(self, values: tuple[Any, ...], count: int) -> None:
         after = self._counts.get(values, 0) + count
@@ -342,22 +349,8 @@ class Bag(Accumulator):
         else:
             self._counts.pop(values, None)
 
-    def merge(self, bag: Bag) -> None:
-        for values, count in bag._counts.items():
-            self._put(values, count)
-
     def value(self) -> Any:
         return self._finish(self._counts) if self._counts else self._empty
-
-    def dump(self) -> Any:
-        return _plain_counts(self._counts)
-
-    def load(self, document: Any) -> None:
-        self._counts = {value_of(values): count for values, count in document}
-
-
-def _plain_counts(counts: Mapping[tuple[Any, ...], int]) -> list[Any]:
-    return [[plain(values), counts[values]] for values in sorted(counts, key=ordering)]
 
 
 def _arguments(aggregate: Aggregate, positions: Mapping[int, int], shown: Type | None) -> Read:

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 from streambound.operators.operator import Changes, Operator, Row, ordering
 from streambound.query.column_types import NotANumber
-from streambound.query.model import Attribute, Constant, Filter, Op
+from streambound.query.model import Attribute, Constant, Filter, Op, is_null
 from streambound.synopsis.flow import Irredundant, Times
 from streambound.synopsis.serial import decoded, plain
 
@@ -250,7 +250,7 @@ class Irredundants(Operator):
 
     def _given(self, answer: Row) -> tuple[Any, ...]:
         """A row that there is, as ``_row`` has one."""
-        constant = [isinstance(term, Constant) and term.value is None for term in self._made.select]
+        constant = list(map(is_null, self._made.select))
         values = [value for value, null in zip(answer, constant, strict=True) if not null]
         return tuple(None if value is None else (None, number_of(value)) for value in values)
 

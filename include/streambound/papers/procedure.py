@@ -20,8 +20,6 @@ from streambound.papers.schiff_ozcep import applies, misshapen, schiff_ozcep, th
 from streambound.papers.splits import SPLIT_LIMIT, Split, time_splits
 from streambound.query.model import Attribute, Kind, Op, Query
 
-OUTSIDE = """   The theorem does not apply: offsets, projected timestamps, and streams that occur twice under
-   DISTINCT are outside Definition 4."""
 # What is shown in full; a query can have thousands of each.
 SPLITS_SHOWN, BRANCHES_SHOWN = 4, 3
 

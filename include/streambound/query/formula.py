@@ -40,7 +40,7 @@ def all_of(parts: Iterable[Formula]) -> Formula:
     for part in parts:
         if part == NOWHERE:
             return NOWHERE
-        flat.extend(part.parts if isinstance(part, AllOf) else (part,))
+        flat.extend(conjuncts(part))
     distinct = tuple(dict.fromkeys(flat))
     return distinct[0] if len(distinct) == 1 else AllOf(distinct)
 
@@ -103,9 +103,14 @@ def atoms_of(formula: Formula) -> Iterator[Atom]:
         yield formula
 
 
+def conjuncts(formula: Formula) -> tuple[Formula, ...]:
+    """The parts of a conjunction; what is none is its own only part."""
+    return formula.parts if isinstance(formula, AllOf) else (formula,)
+
+
 def conjunction(formula: Formula) -> tuple[Atom, ...] | None:
     """The atoms of a formula that is a conjunction of them; None if it is not."""
-    parts = formula.parts if isinstance(formula, AllOf) else (formula,)
+    parts = conjuncts(formula)
     if any(isinstance(part, (AllOf, AnyOf)) for part in parts):
         return None
     return tuple(part for part in parts if not isinstance(part, (AllOf, AnyOf)))

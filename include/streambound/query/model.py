@@ -381,6 +381,11 @@ _NEGATED = {Op.LT: Op.GE, Op.LE: Op.GT, Op.EQ: Op.NE, Op.NE: Op.EQ, Op.GE: Op.LT
 _MIRRORED = {Op.LT: Op.GT, Op.LE: Op.GE, Op.EQ: Op.EQ, Op.NE: Op.NE, Op.GE: Op.LE, Op.GT: Op.LT}
 
 
+def is_null(term: object) -> bool:
+    """Whether a term is the constant NULL."""
+    return isinstance(term, Constant) and term.value is None
+
+
 @dataclass(frozen=True)
 class Filter:
     """``attribute op constant``; never true where the attribute is NULL. The constant is not."""

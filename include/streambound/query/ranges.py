@@ -23,7 +23,7 @@ MAX_BITS = 200
 
 
 @dataclass(frozen=True)
-class Range:
+class Bounds:
     """The values that are possible; None is no bound. ``whole`` says that they are whole numbers."""
 
     low: Value | None = None
@@ -40,7 +40,7 @@ class Range:
         return None if self.low is None and self.high is None else Domain(self.low, self.high)
 
 
-ANYTHING = Range()
+ANYTHING = Bounds()
 _PARTS = {
     **{"MINUTE": (0, 59), "HOUR": (0, 23)},
     **{"DAY": (1, 31), "MONTH": (1, 12), "QUARTER": (1, 4), "WEEK": (0, 54), "DOY": (1, 366), "DOW": (0, 7)},
@@ -65,14 +65,14 @@ _CALLS: dict[type[exp.Expr], str] = {
 _STRICT = (exp.LT, exp.LTE, exp.GT, exp.GTE, exp.EQ, exp.NEQ, exp.Between, exp.Like, exp.ILike, exp.Not)
 
 
-def range_of(node: exp.Expr, column: Callable[[exp.Column], Column | None]) -> Range:
+def range_of(node: exp.Expr, column: Callable[[exp.Column], Column | None]) -> Bounds:
     """The values of an expression.
 
     Args:
         column: the column that a name is; None of a word that is none.
     """
 
-    def of(inner: exp.Expr) -> Range:
+    def of(inner: exp.Expr) -> Bounds:
         return range_of(inner, column)
 
     if isinstance(node, exp.Paren):
@@ -107,19 +107,19 @@ def range_of(node: exp.Expr, column: Callable[[exp.Column], Column | None]) -> R
         moment = node.expression if isinstance(node, exp.Extract) else node.this
         return _part(name if _is_moment(moment, column) else "", of(moment))
     if isinstance(node, exp.Cast) and node.to.this == exp.DType.BOOLEAN:
-        return Range(0, 1, whole=True, nullable=not isinstance(node, exp.Cast) or _unsafe(node, of))
+        return Bounds(0, 1, whole=True, nullable=not isinstance(node, exp.Cast) or _unsafe(node, of))
     if isinstance(node, exp.Cast) and node.to.this in exp.DataType.INTEGER_TYPES - {exp.DType.BIT}:
         # No bounds: one name is of other lengths in other dialects.
-        return Range(whole=True)
+        return Bounds(whole=True)
     if isinstance(node, exp.Is) and isinstance(node.expression, (exp.Null, exp.Boolean)):
-        return Range(0, 1, whole=True, nullable=False)
+        return Bounds(0, 1, whole=True, nullable=False)
     if isinstance(node, (exp.NullSafeEQ, exp.NullSafeNEQ)):
-        return Range(0, 1, whole=True, nullable=False)
+        return Bounds(0, 1, whole=True, nullable=False)
     if isinstance(node, (exp.Predicate, exp.Connector, exp.Not)):
         strict = isinstance(node, (*_STRICT, exp.Connector))
-        return Range(0, 1, whole=True, nullable=not strict or _any_null(node, of))
+        return Bounds(0, 1, whole=True, nullable=not strict or _any_null(node, of))
     if isinstance(node, (exp.Lower, exp.Upper, exp.DPipe)):
-        return Range(nullable=_any_null(node, of))
+        return Bounds(nullable=_any_null(node, of))
     return ANYTHING
 
 
@@ -128,22 +128,24 @@ def is_pmod(node: exp.Expr) -> bool:
     return isinstance(node, exp.Anonymous) and node.name.upper() == "PMOD" and len(node.expressions) == 2
 
 
-def _declared(column: Column | None) -> Range:
+def _declared(column: Column | None) -> Bounds:
     if column is None:
         return ANYTHING
     domain = column.domain or Domain()
     whole = column.type.family is Family.NUMBER and column.type.step == 1
     if column.type.family is Family.BOOLEAN:
-        return Range(0, 1, whole=True, nullable=column.nullable)
+        return Bounds(0, 1, whole=True, nullable=column.nullable)
     values = domain.values
     if column.type.family is not Family.NUMBER:
-        return Range(values=values if column.type.family is Family.STRING else None, nullable=column.nullable)
+        return Bounds(
+            values=values if column.type.family is Family.STRING else None, nullable=column.nullable
+        )
     if values is not None:
-        return Range(min(values), max(values), values, whole, column.nullable)
-    return Range(domain.minimum, domain.maximum, None, whole, column.nullable)
+        return Bounds(min(values), max(values), values, whole, column.nullable)
+    return Bounds(domain.minimum, domain.maximum, None, whole, column.nullable)
 
 
-def _literal(node: exp.Literal) -> Range:
+def _literal(node: exp.Literal) -> Bounds:
     if node.is_string:
         return _single_value(str(node.this), False)
     try:
@@ -151,12 +153,12 @@ def _literal(node: exp.Literal) -> Range:
     except (ValueError, ZeroDivisionError):
         value = None
     if value is None:
-        return Range(nullable=False)
+        return Bounds(nullable=False)
     return _single_value(int(value) if value.denominator == 1 else value, value.denominator == 1)
 
 
-def _single_value(value: Value, whole: bool) -> Range:
-    return Range(value, value, (value,), whole or value in (0, 1), False)
+def _single_value(value: Value, whole: bool) -> Bounds:
+    return Bounds(value, value, (value,), whole or value in (0, 1), False)
 
 
 def _minus(value: Value | None) -> Value | None:
@@ -168,7 +170,7 @@ def _listed(values: Iterable[Value]) -> tuple[Value, ...] | None:
     return listed if 0 < len(listed) <= MAX_LISTED else None
 
 
-def _numbers(low: Value | None, high: Value | None, values: tuple[Value, ...] | None, *of: Range) -> Range:
+def _numbers(low: Value | None, high: Value | None, values: tuple[Value, ...] | None, *of: Bounds) -> Bounds:
     """A range of numbers computed from others."""
 
     def short(value: Value | None) -> Value | None:
@@ -182,12 +184,12 @@ def _numbers(low: Value | None, high: Value | None, values: tuple[Value, ...] | 
         values = None
     # Doubles are rounded, and have values that no arithmetic of bounds knows.
     low, high = short(low), short(high)
-    return Range(low, high, values, whole, any(part.nullable for part in of))
+    return Bounds(low, high, values, whole, any(part.nullable for part in of))
 
 
-def _arithmetic(node: exp.Expr, left: Range, right: Range) -> Range:
+def _arithmetic(node: exp.Expr, left: Bounds, right: Bounds) -> Bounds:
     if any(isinstance(value, str) for r in (left, right) for value in (r.values or ())):
-        return Range(nullable=left.nullable or right.nullable)
+        return Bounds(nullable=left.nullable or right.nullable)
     if isinstance(node, exp.Sub):
         right = _numbers(
             _minus(right.high), _minus(right.low), _listed(map(_minus, right.values or ())), right
@@ -206,23 +208,23 @@ def _arithmetic(node: exp.Expr, left: Range, right: Range) -> Range:
     return _numbers(min(corners), max(corners), values, left, right)
 
 
-def _remainder(dividend: Range, by: Range, signed: bool) -> Range:
+def _remainder(dividend: Bounds, by: Bounds, signed: bool) -> Bounds:
     """The sign is that of what is divided, in each of the dialects; PMOD's is that of the divisor."""
     nullable = dividend.nullable or by.nullable or by.values is None or 0 in by.values
     if by.values is None or len(by.values) != 1 or by.values == (0,) or not isinstance(by.values[0], int):
-        return Range(nullable=nullable, whole=dividend.whole and by.whole)
+        return Bounds(nullable=nullable, whole=dividend.whole and by.whole)
     divisor = abs(by.values[0])
     if not dividend.whole:
         # The remainder of NaN is NaN, which is beyond all bounds.
-        return Range(nullable=nullable)
+        return Bounds(nullable=nullable)
     below = 0 if not signed or (dividend.low is not None and dividend.low >= 0) else 1 - divisor
     above = 0 if signed and dividend.high is not None and dividend.high <= 0 else divisor - 1
     if not signed and by.values[0] < 0:
         below, above = 1 - divisor, divisor - 1
-    return Range(below, above, None, True, nullable)
+    return Bounds(below, above, None, True, nullable)
 
 
-def _case(node: exp.Expr, of: Callable[[exp.Expr], Range]) -> Range:
+def _case(node: exp.Expr, of: Callable[[exp.Expr], Bounds]) -> Bounds:
     if isinstance(node, exp.If):
         branches = [node.args.get("true"), node.args.get("false")]
     else:
@@ -236,7 +238,7 @@ def _case(node: exp.Expr, of: Callable[[exp.Expr], Range]) -> Range:
     return _union(parts, missing or any(part.nullable for part in parts))
 
 
-def _union(parts: list[Range], nullable: bool) -> Range:
+def _union(parts: list[Bounds], nullable: bool) -> Bounds:
     whole = all(part.whole for part in parts)
     kinds = {
         isinstance(v, str)
@@ -245,7 +247,7 @@ def _union(parts: list[Range], nullable: bool) -> Range:
         if v is not None
     }
     if len(kinds) > 1:
-        return Range(nullable=nullable)
+        return Bounds(nullable=nullable)
     values = None
     if all(part.values for part in parts):
         values = _listed(value for part in parts for value in part.values or ())
@@ -253,10 +255,10 @@ def _union(parts: list[Range], nullable: bool) -> Range:
     highs = [part.high for part in parts if part.high is not None]
     low = min(lows) if len(lows) == len(parts) else None
     high = max(highs) if len(highs) == len(parts) else None
-    return Range(low, high, values, whole, nullable)
+    return Bounds(low, high, values, whole, nullable)
 
 
-def _absolute(inner: Range) -> Range:
+def _absolute(inner: Bounds) -> Bounds:
     if any(isinstance(value, str) for value in inner.values or ()):
         return ANYTHING
     low, high = inner.low, inner.high
@@ -280,16 +282,16 @@ def _is_moment(node: exp.Expr, column: Callable[[exp.Column], Column | None]) ->
     return column_ is not None and column_.type.family in (Family.DATE, Family.TIMESTAMP)
 
 
-def _part(name: str, inner: Range) -> Range:
+def _part(name: str, inner: Bounds) -> Bounds:
     low, high = _PARTS.get(name, (None, None))
-    return Range(low, high, None, low is not None or name in _WHOLE, inner.nullable)
+    return Bounds(low, high, None, low is not None or name in _WHOLE, inner.nullable)
 
 
-def _unsafe(node: exp.Cast, of: Callable[[exp.Expr], Range]) -> bool:
+def _unsafe(node: exp.Cast, of: Callable[[exp.Expr], Bounds]) -> bool:
     """Whether a cast may fail, or is of NULL: what is a string may be no number."""
     inner = of(node.this)
     return inner.nullable or not inner.whole
 
 
-def _any_null(node: exp.Expr, of: Callable[[exp.Expr], Range]) -> bool:
+def _any_null(node: exp.Expr, of: Callable[[exp.Expr], Bounds]) -> bool:
     return any(of(part).nullable for part in node.iter_expressions())

@@ -7,7 +7,7 @@ nesting: UNION makes one duplicate-free block of everything below it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -96,6 +96,11 @@ class Selection:
         """Whether rows are more than the values of their outputs' terms."""
         return bool(self.shown) or any(output.moved for output in self.base.select)
 
+    def with_queries(self, of: Callable[[Query], Query]) -> Selection:
+        """The same over other queries, in FROM and in the guards."""
+        guards = tuple(replace(guard, base=of(guard.base)) for guard in self.guards)
+        return replace(self, base=of(self.base), guards=guards)
+
     @property
     def raw(self) -> Selection:
         """The same with the terms of the outputs as its rows: these tell no less of what came."""
@@ -183,6 +188,11 @@ class Statement:
         """A conjunctive query as a statement of one block."""
         block = Block(query.ring, (Selection(replace(query, where=()), all_of(query.where)),))
         return cls(query.name, query.sql, (block,), query.outputs, query.metadata)
+
+    def with_selections(self, of: Callable[[Selection], Selection]) -> Statement:
+        """The statement with other selections; itself where they are the same."""
+        blocks = tuple(replace(b, selections=tuple(map(of, b.selections))) for b in self.blocks)
+        return self if blocks == self.blocks else replace(self, blocks=blocks)
 
     def in_mode(self, mode: str | None) -> Statement:
         """The statement in a mode of answers (``modes.MODES``); None: as it is."""

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from streambound.compiler import Planned, Report
+from streambound.compiler import Planned
+from streambound.compiler.report import Report
 from streambound.errors import Location, QueryError, StreamboundError, UnsupportedError
 from streambound.report.code_pages import address
 from streambound.report.suggestions import cost_text, declared_text

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from shlex import quote
 from typing import TYPE_CHECKING, NamedTuple
 
-from streambound.compiler import Report
+from streambound.compiler.report import Report
 from streambound.engines.model import Growth, Keeps
 from streambound.engines.state import OnEngine, OperatorState
 from streambound.errors import Location, underlined

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from streambound.boundedness.reason_codes import REASON_CODES
-from streambound.compiler import Report
+from streambound.compiler.report import Report
 from streambound.engines.state import OnEngine
 from streambound.errors import Location, UnsupportedError
 from streambound.report.code_pages import address, errors, meaning, page

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from streambound.boundedness.reason_codes import REASON_CODES
 from streambound.boundedness.verdict import Reason
-from streambound.compiler import Planned, Report
+from streambound.compiler import Planned
+from streambound.compiler.report import Report
 from streambound.errors import StreamboundError, underlined
 from streambound.query.model import Query
 from streambound.report.code_pages import page

@@ -11,7 +11,8 @@ from typing import Any
 from sqlglot import exp
 
 from streambound.boundedness.exact import exact
-from streambound.compiler import Planned, on_engine
+from streambound.compiler import Planned
+from streambound.compiler.report import on_engine
 from streambound.errors import PlanError, UnsupportedError
 from streambound.query.model import Attribute, Op, Query
 from streambound.rewrites.branch import Branch, Kept

@@ -11,7 +11,7 @@ from dataclasses import replace
 from math import prod
 
 from streambound.errors import PlanError
-from streambound.query.formula import ALWAYS, AllOf, Formula, all_of, atoms_of
+from streambound.query.formula import ALWAYS, Formula, all_of, atoms_of, conjuncts
 from streambound.query.model import Attribute, Kind, Op, Output, Query
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import AsOf, Block, Selection, Statement
@@ -55,7 +55,7 @@ def looked_up(statement: Statement, selection: Selection, leaf: Leaves) -> Node:
         selection = replace(selection, base=replace(selection.base, ring=INTEGERS))
     aliases = {join.alias for join in selection.as_of}
     base = selection.base
-    parts = selection.formula.parts if isinstance(selection.formula, AllOf) else (selection.formula,)
+    parts = conjuncts(selection.formula)
     own = [part for part in parts if not _aliases(part) & aliases]
     rest = all_of(part for part in parts if part not in own)
     asked = dict.fromkeys(a for join in selection.as_of for a in _read(join))
@@ -118,7 +118,7 @@ def _joined(
             f"an as-of join with {join.alias}, which is no stream, cannot be evaluated yet", subject=name
         )
     stream = replace(occurrence, relation=replace(occurrence.relation, kind=Kind.STREAM))
-    parts = join.where.parts if isinstance(join.where, AllOf) else (join.where,)
+    parts = conjuncts(join.where)
     own = [part for part in parts if _aliases(part) == {join.alias}]
     where = all_of(part for part in parts if part not in own)
     asked = [a for atom in atoms_of(where) for a in atom.attributes if a.occurrence == join.alias]

@@ -22,7 +22,7 @@ from typing import TypeAlias
 
 from streambound.boundedness.ranks import always_finite
 from streambound.errors import PlanError
-from streambound.query.formula import AllOf, Formula, all_of, atoms_of
+from streambound.query.formula import Formula, all_of, atoms_of, conjuncts
 from streambound.query.model import Attribute, Join, Kind, NullTest, Occurrence, Op, Output
 from streambound.query.operators import Grouping, Ranking, Shown, Test, Tests
 from streambound.query.ring import INTEGERS
@@ -111,10 +111,6 @@ def _falls(selection: Selection, attribute: Attribute, across: Iterable[Formula]
     return bool(directions.pop())
 
 
-def _parts(formula: Formula) -> tuple[Formula, ...]:
-    return formula.parts if isinstance(formula, AllOf) else (formula,)
-
-
 def _read(formulas: Iterable[Formula]) -> Iterator[Attribute]:
     return (a for formula in formulas for atom in atoms_of(formula) for a in atom.attributes)
 
@@ -128,7 +124,7 @@ def _sides(block: Block) -> list[tuple[Occurrence, ...]]:
     if any(o.relation.kind is not Kind.STREAM or o.relation.fed is not None for o in streams):
         return []
     sides = [{o.alias} for o in streams]
-    for part in _parts(selection.formula):
+    for part in conjuncts(selection.formula):
         read = list(_read([part]))
         names = {a.occurrence for a in read}
         if len(names) > 1 and any(map(selection.base.is_time, read)):
@@ -151,7 +147,7 @@ def _join(
     Args:
         of: by the conditions between sides, what tuples are alike in, and the order that they come in then.
     """
-    base, parts = selection.base, _parts(selection.formula)
+    base, parts = selection.base, conjuncts(selection.formula)
     owners = {o.alias: number for number, side in enumerate(sides) for o in side}
     across = [part for part in parts if len({owners[a.occurrence] for a in _read([part])}) > 1]
     select = [base.select[position] for position in positions]

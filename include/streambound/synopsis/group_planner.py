@@ -17,7 +17,7 @@ from streambound.errors import PlanError
 from streambound.query.clock import CLOCK
 from streambound.query.column_types import Type, exact_sum, parse_type
 from streambound.query.formula import all_of, conjunction
-from streambound.query.model import Attribute, Constant, NullTest, Output, Query, Term
+from streambound.query.model import Attribute, Constant, NullTest, Output, Query, Term, is_null
 from streambound.query.model import Kind as RelationKind
 from streambound.query.operators import KEYS, Aggregate, Grouping, Kind, Shown
 from streambound.query.ring import BOOLEANS, INTEGERS, Ring
@@ -365,7 +365,7 @@ def _with_matches(block: Block, aggregates: Iterable[Aggregate]) -> tuple[Block,
 
 
 def _always_null(bases: Iterable[Query], position: int) -> bool:
-    return all(_is_null(base.select[position].term) for base in bases)
+    return all(is_null(base.select[position].term) for base in bases)
 
 
 def _showing(block: Block, name: str, terms: Sequence[Term]) -> tuple[Block, tuple[int]]:
@@ -570,7 +570,7 @@ class _Inputs:
     def _present(self, positions: tuple[int, ...]) -> tuple[Selection, ...]:
         """The selections in which what an aggregate reads is not always NULL; all if there are none."""
         present = (
-            s for s in self.block.selections if not any(_is_null(s.base.select[p].term) for p in positions)
+            s for s in self.block.selections if not any(is_null(s.base.select[p].term) for p in positions)
         )
         return tuple(present) or self.block.selections
 
@@ -662,10 +662,6 @@ def _extremum(base: Query, value: int, aggregate: Aggregate) -> tuple[tuple[Outp
     ]
     select = (*(Output(str(term), term) for term in keys), base.select[value])
     return select, Grouping(len(keys), (of,), tuple(shown))
-
-
-def _is_null(term: Term) -> bool:
-    return isinstance(term, Constant) and term.value is None
 
 
 def _one_sided(selections: Sequence[Selection], positions: Sequence[int]) -> tuple[Selection, ...]:

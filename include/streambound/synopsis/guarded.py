@@ -18,7 +18,15 @@ from streambound.boundedness.questions import joined, tops
 from streambound.constraints.cases import cases
 from streambound.constraints.system import system
 from streambound.errors import PlanError
-from streambound.query.formula import NOWHERE, AllOf, Formula, all_of, any_of, atoms_of, conjunction
+from streambound.query.formula import (
+    NOWHERE,
+    Formula,
+    all_of,
+    any_of,
+    atoms_of,
+    conjunction,
+    conjuncts,
+)
 from streambound.query.model import Attribute, Constant, Join, Kind, NullTest, Op, Output, Query
 from streambound.query.ring import BOOLEANS, INTEGERS
 from streambound.query.statement import Guard, Selection, Statement
@@ -300,7 +308,7 @@ def _sought(
 ) -> tuple[Node, Sought]:
     """The rows that a guard may find, and the guard without what it asks of these alone."""
     inner = _inner(guard)
-    parts = guard.formula.parts if isinstance(guard.formula, AllOf) else (guard.formula,)
+    parts = conjuncts(guard.formula)
     own = [part for part in parts if all(a in inner for atom in atoms_of(part) for a in atom.attributes)]
     between = all_of(part for part in parts if part not in own)
     read = dict.fromkeys(a for atom in atoms_of(between) for a in atom.attributes)

@@ -13,7 +13,7 @@ from streambound.boundedness.current_time import reads_present
 from streambound.boundedness.questions import of_rows
 from streambound.errors import PlanError
 from streambound.query.column_types import Family
-from streambound.query.model import Attribute, Column, Constant, Output, Query, Relation
+from streambound.query.model import Attribute, Column, Output, Query, Relation, is_null
 from streambound.query.model import Kind as RelationKind
 from streambound.query.operators import Shown
 from streambound.query.ring import INTEGERS, Ring
@@ -77,8 +77,7 @@ def _arriving(statement: Statement) -> Statement:
         fed = tuple(m if o.relation.fed else o for o, m in zip(occurrences, made, strict=True))
         return replace(selection, base=replace(selection.base, occurrences=fed))
 
-    blocks = tuple(replace(b, selections=tuple(map(of, b.selections))) for b in statement.blocks)
-    return replace(statement, blocks=blocks)
+    return statement.with_selections(of)
 
 
 def _times_of_fed(statement: Statement, nodes: Mapping[str, Node]) -> Times:
@@ -127,7 +126,7 @@ def _of_part(part: PlannedPart) -> Times | None:
     query, spans, scales, delay = plan.query, {}, dict[int, int](), 0
     written, gaps = dict[int, tuple[int, int]](), set[int]()
     for position, output in enumerate(query.select):
-        if isinstance(output.term, Constant) and output.term.value is None:
+        if is_null(output.term):
             # A row without this time: other rows may have it.
             spans[position] = written[position] = 0, 0
             gaps.add(position)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from streambound.query.column_types import Type, Value
+from streambound.query.computing.typed import scale_of
 from streambound.query.model import Atom, Attribute, Join, Membership, Never, NullTest, Op, Query
 from streambound.synopsis.plan import Condition, Extremum, Keep, Key, StreamSynopsis
 from streambound.tasks import encoded_sql
@@ -169,7 +170,7 @@ class Clauses:
         if not shift:
             return node
         # Room for the largest integer plus one.
-        widened = exp.cast(node, f"DECIMAL({encoded_sql.DIGITS}, {encoded_sql.scale(self.kind(attribute))})")
+        widened = exp.cast(node, f"DECIMAL({encoded_sql.DIGITS}, {scale_of(self.kind(attribute))})")
         return exp.Add(this=widened, expression=encoded_sql.number(self.kind(attribute), shift))
 
     def pattern(self, extremum: Extremum) -> list[exp.Expr]:

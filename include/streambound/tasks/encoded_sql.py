@@ -19,6 +19,7 @@ from sqlglot import exp
 
 from streambound.errors import DataError
 from streambound.query.column_types import EPOCH_DAY, NAN, Family, NotANumber, Type, Value, digits_of
+from streambound.query.computing.typed import scale_of
 from streambound.query.model import Op
 
 DIALECT = "duckdb"
@@ -143,7 +144,9 @@ def number(kind: Type, value: Value) -> exp.Expr:
         raise DataError(f"{value} does not fit into a {kind.name}", accepted=f"at most {DIGITS} digits")
     if step == 1:
         return exp.Literal.number(int(units))
-    return exp.cast(exp.Literal.string(_decimal_notation(units, kind)), f"DECIMAL({DIGITS}, {scale(kind)})")
+    return exp.cast(
+        exp.Literal.string(_decimal_notation(units, kind)), f"DECIMAL({DIGITS}, {scale_of(kind)})"
+    )
 
 
 def table_of(kind: Type, values: Iterable[Value]) -> pa.Table:
@@ -174,18 +177,13 @@ def arrow_type(kind: Type) -> pa.DataType:
         return pa.date32()
     if kind.family is Family.NUMBER and kind.step is None:
         return pa.float64()
-    return pa.decimal128(DIGITS, scale(kind)) if kind.name.startswith("decimal") else pa.int64()
-
-
-def scale(kind: Type) -> int:
-    """Digits after the point of a discrete type."""
-    return 0 if kind.step is None else len(str(kind.step.denominator)) - 1
+    return pa.decimal128(DIGITS, scale_of(kind)) if kind.name.startswith("decimal") else pa.int64()
 
 
 def _decimal_notation(units: Fraction, kind: Type) -> str:
     """A whole number of steps in decimal notation, exact for any number of digits."""
-    digits = str(abs(units.numerator)).rjust(scale(kind) + 1, "0")
-    whole, part = digits[: len(digits) - scale(kind)], digits[len(digits) - scale(kind) :]
+    digits = str(abs(units.numerator)).rjust(scale_of(kind) + 1, "0")
+    whole, part = digits[: len(digits) - scale_of(kind)], digits[len(digits) - scale_of(kind) :]
     return f"{'-' if units < 0 else ''}{whole}{'.' if part else ''}{part}"
 
 

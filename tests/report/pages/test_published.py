@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.report.parsing import hostile, names, read
 
-from streambound.compiler import Report, check
+from streambound.compiler.report import Report, check
 from streambound.query.catalog import catalog_from_mapping
 from streambound.report.pages import published_rows, published_table
 from streambound.results import VerdictRecord

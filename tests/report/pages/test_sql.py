@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.report.parsing import hostile, names, read
 
 from streambound.boundedness.verdict import Reason
-from streambound.compiler import check
+from streambound.compiler.report import check
 from streambound.errors import Location, QueryError
 from streambound.query.catalog import catalog_from_mapping
 from streambound.report.pages import sql_markup

@@ -69,6 +69,7 @@ def engine_type(kind: Type) -> str:
 
 
 def scale_of(kind: Type) -> int:
+    """Digits after the point of a discrete type."""
     return 0 if kind.step is None else len(str(kind.step.denominator)) - 1
 
 

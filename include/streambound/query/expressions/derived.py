@@ -58,7 +58,7 @@ from streambound.query.scope import (
     keyword_meant,
     place_of,
 )
-from streambound.query.statement import Block, Selection
+from streambound.query.statement import Block
 from streambound.query.windows import END, SESSIONS, START, bucket, called, edge_of, overlapping
 
 # Calls whose value is another each time, and those that make several rows of one.
@@ -454,8 +454,4 @@ def aligned(blocks: tuple[Block, ...], sql: str) -> tuple[Block, ...]:
         made = (_extended(o, columns[o.relation.name].values()) for o in base.occurrences)
         return replace(base, occurrences=tuple(made))
 
-    def selection_of(selection: Selection) -> Selection:
-        guards = tuple(replace(guard, base=of(guard.base)) for guard in selection.guards)
-        return replace(selection, base=of(selection.base), guards=guards)
-
-    return tuple(replace(b, selections=tuple(map(selection_of, b.selections))) for b in blocks)
+    return tuple(replace(b, selections=tuple(s.with_queries(of) for s in b.selections)) for b in blocks)

@@ -12,7 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from streambound.query.column_types import DOUBLES, INTEGERS, Family, Value, digits_of
-from streambound.query.model import Column, Constant, Domain
+from streambound.query.model import Column, Constant, Domain, is_null
 from streambound.query.type_names import MOST_DIGITS
 
 # Decimals of so many digits are told apart, and ordered alike, by the doubles next to them.
@@ -30,17 +30,13 @@ def exactly(*terms: Column | Constant) -> bool:
     if any(isinstance(t, Column) and t.of for t in terms):
         # Values of expressions are not computed here: they are decided as the numbers that they stand for.
         return True
-    numbers = [t for t in terms if t.type.family is Family.NUMBER and not _null(t)]
+    numbers = [t for t in terms if t.type.family is Family.NUMBER and not is_null(t)]
     if any(map(dense, numbers)):
         return all(map(in_doubles, numbers))
     if all(isinstance(t, Column) and t.type.name in INTEGERS for t in numbers):
         return True
     digits = [_digits(number) for number in numbers]
     return max(before for before, _ in digits) + max(after for _, after in digits) <= MOST_DIGITS
-
-
-def _null(term: Column | Constant) -> bool:
-    return isinstance(term, Constant) and term.value is None
 
 
 def dense(term: Column | Constant) -> bool:

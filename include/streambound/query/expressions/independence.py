@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from streambound.query.formula import AllOf, AnyOf, all_of, atoms_of
+from streambound.query.formula import AllOf, AnyOf, all_of, atoms_of, conjuncts
 from streambound.query.model import (
     Attribute,
     Column,
@@ -104,11 +104,8 @@ def shown_less(statement: Statement) -> Statement:
         select = tuple(o for number, o in enumerate(selection.base.select) if number not in dropped)
         return replace(selection, base=replace(selection.base, select=select))
 
-    return replace(
-        statement,
-        blocks=tuple(replace(b, selections=tuple(map(of, b.selections))) for b in statement.blocks),
-        outputs=tuple(o for number, o in enumerate(statement.outputs) if number not in dropped),
-    )
+    outputs = tuple(o for number, o in enumerate(statement.outputs) if number not in dropped)
+    return replace(statement.with_selections(of), outputs=outputs)
 
 
 def _passes(relation: Relation, column: Column) -> bool:
@@ -160,7 +157,7 @@ def _without_fibres(statement: Statement) -> Statement:
         base = selection.base
         if not isinstance(selection.formula, AllOf | Filter | Membership):
             return selection
-        atoms = selection.formula.parts if isinstance(selection.formula, AllOf) else (selection.formula,)
+        atoms = conjuncts(selection.formula)
         plain = [atom for atom in atoms if isinstance(atom, (Filter, Membership))]
         fibres = [a for a in plain if base.column(a.attribute).fibres]
         joined = {a for atom in selection.atoms if isinstance(atom, Join) for a in atom.attributes}
@@ -183,10 +180,7 @@ def _without_fibres(statement: Statement) -> Statement:
                 left.append(atom)
         return replace(selection, formula=all_of(atom for atom in atoms if atom not in left))
 
-    return replace(
-        statement,
-        blocks=tuple(replace(b, selections=tuple(map(of, b.selections))) for b in statement.blocks),
-    )
+    return statement.with_selections(of)
 
 
 def _bound_columns(selection: Selection, attributes: set[Attribute]) -> set[Attribute]:

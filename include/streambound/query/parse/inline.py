@@ -302,11 +302,11 @@ class Inliner:
         select = with_elements(select)
         items = list(select.expressions)
         grouped = select.args.get("group") is not None or select.args.get("having") is not None
-        framed = False
+        over = False
         for item in items:
             self.refused += blockers.of_expression(item, self.text, decided=True)
             grouped = grouped or blockers.aggregates(item)
-            framed = framed or item.find(exp.Window) is not None
+            over = over or item.find(exp.Window) is not None
         for item in (*(on for ons in names.ons for on in ons), *where):
             self.refused += blockers.of_expression(item, self.text, conditions=item in where)
         for item in (*items, *(on for ons in names.ons for on in ons)):
@@ -321,7 +321,7 @@ class Inliner:
             return ()
         try:
             self._conditions_around = around
-            rows = self._combined(select, names, where, grouped, framed)
+            rows = self._combined(select, names, where, grouped, over)
             return limited(self, rows, select, names)
         except QueryError:
             # What is refused may have names of its own, such as the start of a window.
@@ -395,15 +395,15 @@ class Inliner:
     # Combination
 
     def _combined(
-        self, select: exp.Select, names: Names, where: list[exp.Expr], grouped: bool, framed: bool
+        self, select: exp.Select, names: Names, where: list[exp.Expr], grouped: bool, over: bool
     ) -> tuple[Rows, ...]:
         distinct = select.args.get("distinct")
         items = names.items(select)
-        if not grouped and not framed and (merged := composed(self, select, names, items, where)) is not None:
+        if not grouped and not over and (merged := composed(self, select, names, items, where)) is not None:
             return merged
         where = without_ranks(names, where)
         # What is told of several rows depends on how often each is there.
-        counted = grouped or framed or any(select.args.get(part) for part in ("group", "qualify"))
+        counted = grouped or over or any(select.args.get(part) for part in ("group", "qualify"))
         names.sources = [
             self.readable(source, names, select, number, counted)
             for number, source in enumerate(names.sources)
@@ -420,14 +420,14 @@ class Inliner:
         if grouped:
             select, early = on_keys(select, names, items)
             where = [*where, *early]
-            if framed:
+            if over:
                 return with_frames_of_groups(self, select, names, items, where)
             made = [
                 Rows(False, self.parts(names, outputs, where), done)
                 for outputs, done in grouping(select, names, items)
             ]
             rows = tuple(part_rows for part_rows in made if part_rows.parts)
-        elif framed or select.args.get("qualify") is not None:
+        elif over or select.args.get("qualify") is not None:
             rows = with_frames(self, select, names, items, where)
         elif distinct is not None and distinct.args.get("on") is not None:
             return first_of_each(self, select, names, items, where, distinct.args["on"])
@@ -456,8 +456,8 @@ class Inliner:
                 [self._named(part, items) for part in names.parts(self.in_words(names, items), where, of)]
                 for of in chosen
             ]
-            united = group is not None and any(block.distinct and block.parts is group for block in blocks)
-            if distinct or united:
+            unique = group is not None and any(block.distinct and block.parts is group for block in blocks)
+            if distinct or unique:
                 made.append(Rows(True, tuple(part for parts in combined for part in parts)))
             else:
                 made += [Rows(False, tuple(parts)) for parts in combined if parts]
@@ -505,11 +505,11 @@ class Inliner:
         outer = names.sides[number] not in ("", GROUPED) or any(
             side in ("RIGHT", "FULL") for side in names.sides[number + 1 :]
         )
-        united = any(rows.distinct for rows in source.blocks)
+        unique = any(rows.distinct for rows in source.blocks)
         distinct = select.args.get("distinct") is not None
         passes = len(names.sources) == 1 and names.passes(select)
         whole = all(rows.plain for rows in source.blocks) and (not outer or len(source.parts) == 1)
-        if whole and (not united or (not counted and (distinct or passes))):
+        if whole and (not unique or (not counted and (distinct or passes))):
             return source
         fed = self.fed(source.blocks, source.key)
         columns = tuple(

@@ -298,7 +298,7 @@ def _outputs(
                 name = " ".join(scope.sql[slice(*span)].split())
             place = place_of(inner, scope.sql)
             within = len(terms) > 1 or bool(inner.meta.get("within"))
-            outputs.append(Output(_unused(name, taken), term, place, within, number, moved))
+            outputs.append(Output(free_name(name, taken), term, place, within, number, moved))
     return tuple(outputs)
 
 
@@ -364,7 +364,8 @@ def _shown(node: exp.Expr, scope: Expressions, distinct: bool) -> tuple[tuple[Te
     return attributes, 0
 
 
-def _unused(name: str, taken: set[str]) -> str:
+def free_name(name: str, taken: set[str]) -> str:
+    """A name like this one that is not taken yet, whatever its case; it is taken then."""
     candidate, number = name, 2
     while candidate.lower() in taken:
         candidate, number = f"{name}_{number}", number + 1

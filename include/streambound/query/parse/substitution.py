@@ -17,9 +17,6 @@ from streambound.query.scope import is_word
 from streambound.query.windows import END, START, part_called
 from streambound.query.windows import called as called_window
 
-# Processors whose answers are tables that stand: the present time in one changes all of its rows.
-STANDING = ("risingwave", "materialize", "feldera", "postgres")
-
 if TYPE_CHECKING:
     from streambound.query.parse.names import Names
 

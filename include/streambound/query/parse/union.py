@@ -68,8 +68,8 @@ def blocks_of(node: exp.Expr, sql: str, catalog: Catalog, name: str) -> tuple[Bl
     if not node.args.get("distinct"):
         return _of_equal_width(members, sql)
     selections = (s for block in members for s in block.selections)
-    united = Block(BOOLEANS, tuple(replace(s, base=replace(s.base, ring=BOOLEANS)) for s in selections))
-    return _of_equal_width((united,), sql)
+    eliminating = Block(BOOLEANS, tuple(replace(s, base=replace(s.base, ring=BOOLEANS)) for s in selections))
+    return _of_equal_width((eliminating,), sql)
 
 
 def blocks_of_rows(rows: tuple[Rows, ...], sql: str, catalog: Catalog, name: str) -> tuple[Block, ...]:

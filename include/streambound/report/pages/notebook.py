@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from streambound.compiler import Planned, Report
+from streambound.compiler import Planned
+from streambound.compiler.report import Report
 from streambound.report.pages.charts import state_chart
 from streambound.report.pages.markup import element, joined, table, text
 from streambound.report.pages.plans import plan_picture

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from streambound.simulator.experiments import allocation, joined, look_ahead, real
 from streambound.simulator.experiments.cells import Counted
 
-CONFIGS = ("tower", "roof", "floor", "walk", "real")
 Progress = Callable[[int, int], None]
 
 

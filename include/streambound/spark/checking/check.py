@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from streambound import compiler
-from streambound.compiler import Report
+from streambound.compiler.report import Report, invalid
+from streambound.compiler.report import check as report_on
 from streambound.engines.model import Fact
 from streambound.errors import CatalogError, StreamboundError, UnsupportedError, meant, named, together
 from streambound.query.catalog import Catalog
@@ -94,12 +95,12 @@ def asked(frame: Any, name: str | None, promises: Promises, suggest: bool) -> Ch
     try:
         plan = plan_of(frame, name)
     except UnsupportedError as error:
-        return _report(compiler.invalid(name or "query", "exact", error), None)
+        return _report(invalid(name or "query", "exact", error), None)
     text = written(plan.query, plan.world, promises)
     if plan.world.missing:
-        return _report(compiler.invalid(plan.name, "exact", _refused(text, plan.world, plan.name)), text)
+        return _report(invalid(plan.name, "exact", _refused(text, plan.world, plan.name)), text)
     drops = {Fact.DEDUPLICATION} if plan.world.deduplicates else set()
-    report = compiler.check(
+    report = report_on(
         text.sql,
         text.catalog,
         plan.name,

@@ -18,6 +18,7 @@ from sqlglot.errors import ErrorLevel
 from streambound.errors import CatalogError
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.dialects.spark import SparkStreams
+from streambound.query.parse.select import free_name
 from streambound.spark.checking.blocks import (
     STATIC,
     Block,
@@ -95,12 +96,12 @@ class _Writer:
                 continue
             self._add(source)
         for relation in self.relations:
-            relation.name = _free(relation.name, taken)
+            relation.name = free_name(relation.name, taken)
             relation.columns = self._names(relation)
         taken = set()
         for source in _sources(query):
             written = self._of.get(id(source))
-            self._aliases[id(source)] = _free(
+            self._aliases[id(source)] = free_name(
                 source.alias or (written.name if written else source.names[-1]), taken
             )
 
@@ -395,16 +396,8 @@ def _unique(wanted: Iterable[tuple[Hashable, str, bool]]) -> dict[Hashable, str]
     names: dict[Hashable, str] = {}
     for key, name, used in wanted:
         if used or name.lower() not in taken:
-            names[key] = _free(name, taken)
+            names[key] = free_name(name, taken)
     return names
-
-
-def _free(name: str, taken: set[str]) -> str:
-    made, number = name, 2
-    while made.lower() in taken:
-        made, number = f"{name}_{number}", number + 1
-    taken.add(made.lower())
-    return made
 
 
 def _identifier(name: str) -> exp.Identifier:

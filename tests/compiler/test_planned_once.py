@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.spark import histories
+from tests.statements import line_of, unplanned
 
 from streambound import compiler
 from streambound.cli import main
@@ -15,8 +17,6 @@ from streambound.errors import UnsupportedError
 from streambound.examination.__main__ import examined
 from streambound.query.catalog import catalog_from_mapping
 from streambound.synopsis import statement as parts
-from tests.spark import histories
-from tests.statements import line_of, unplanned
 
 TIMED = {"columns": {"A": "int", "ts": "int"}, "timestamp": "ts"}
 BODIES = {**dict.fromkeys("ST", TIMED), "R": {"kind": "static", "columns": {"K": "int"}}}
