@@ -254,8 +254,15 @@ class Relation:
 
     def stored(self, names: Iterable[str]) -> tuple[str, ...]:
         """The columns of its rows that some columns are, or are computed from; each once."""
-        columns = dict.fromkeys(base for name in names for base in self.column(name).of or (name,))
         own = {column.name for column in self.own}
+
+        def of(base: str) -> str:
+            """The column that has it, or that it lies within."""
+            while base not in own and "." in base:
+                base = base.rpartition(".")[0]
+            return base
+
+        columns = dict.fromkeys(of(base) for name in names for base in self.column(name).of or (name,))
         return tuple(name for name in columns if name in own)
 
     def read(self, names: Iterable[str]) -> tuple[str, ...]:

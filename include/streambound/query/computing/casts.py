@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import expressions as exp
 
 from streambound.query.column_types import parse_type
+from streambound.query.computing.json import is_path, value_at
 from streambound.query.computing.spark_form import INTEGER_TYPES
 from streambound.query.computing.texts import text_of
 from streambound.query.computing.typed import (
@@ -39,8 +40,12 @@ _WIDTHS = {exp.DType.INT: 31, exp.DType.BIGINT: 63, exp.DType.SMALLINT: 15, exp.
 
 
 def _converted_to(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:
-    value, to = of(node.this), node.args["to"]
+    inner, to = node.this.unnest(), node.args["to"]
     if node.args.get("format"):
+        return None
+    numeric = is_path(inner) and to.this in exp.DataType.NUMERIC_TYPES
+    value = value_at(inner, of, number=True) if numeric else of(node.this)
+    if value is None:
         return None
     if to.this in INTEGER_TYPES:
         return _to_integer(value, _WIDTHS[to.this])

@@ -28,7 +28,11 @@ class NotComputed(Exception):
     """An expression that has what is not computed: ``what`` is it, in Spark SQL."""
 
     def __init__(self, node: exp.Expr) -> None:
-        self.what = node.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE, comments=False)
+        try:
+            self.what = node.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE, comments=False)
+        except ValueError:
+            # Of parts that Spark has no words for.
+            self.what = node.key
         super().__init__(self.what)
 
 

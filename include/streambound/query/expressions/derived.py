@@ -290,7 +290,11 @@ class Expressions(Scope):
 
     def _plainly(self, node: exp.Expr) -> str:
         plain = self._resolved(node)
-        text = plain.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE, comments=False)
+        try:
+            text = plain.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE, comments=False)
+        except ValueError:
+            # Spark has no words for a part of it.
+            text = plain.key
         said = f"({text.replace('`', '')})"
         try:
             same = _tree(parse_one(text, dialect="spark")) == _tree(plain)
