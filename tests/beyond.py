@@ -923,6 +923,8 @@ def _computed(world: _World) -> str:
 def _firsts(world: _World) -> str:
     """The first rows of joins, with columns of all sides; and numbers of rows that only HAVING asks for."""
     r, body = world.r, world.body(2)
+    if r.random() < 0.3:
+        return _firsts_compared(world, body)
     equal = [f"s0.K {r.choice(['=', '=', '<', '<>'])} s1.K"] if r.random() < 0.6 else []
     made = replace(body, conditions=[*body.conditions[:-1], *equal])
     if r.random() < 0.4:
@@ -947,6 +949,27 @@ def _firsts(world: _World) -> str:
     shown = ", ".join([*r.sample(names, r.randint(1, len(names))), *["rn"] * (r.random() < 0.3)])
     test = r.choice(["= 1", "<= 2", "< 3", "= 2"])
     return f"SELECT {shown} FROM (SELECT {inner}, {over} AS rn {made.text()}) q WHERE rn {test}"
+
+
+def _firsts_compared(world: _World, body: _Body) -> str:
+    """The first rows of a join whose sides are compared by the column that rows are mostly ordered by."""
+    r, op = world.r, world.r.choice(["<", "<=", ">", ">="])
+    numbers = ["A", "B"] if world.kinds["B"] == "int" else ["A"]
+    falls = (op in (">", ">=")) is (r.random() < 0.9)
+    linked = [f"s0.A {op} s1.{r.choice(numbers)}"]
+    linked += ["s0.K = s1.K"] if r.random() < 0.3 else []
+    linked += [f"s0.A {op} s1.A"] if r.random() < 0.2 else []
+    others = r.sample(["s0.B", "s0.K"], r.choice([0, 1, 2])) + ["s1.K", "s1.A"] * (r.random() < 0.2)
+    order = ", ".join([f"s0.A{' DESC' if falls else ''}", *([_order(world, others, True)] if others else [])])
+    within = f"PARTITION BY {r.choice(['s0.K', 's1.K'])} " if r.random() < 0.4 else ""
+    over = f"ROW_NUMBER() OVER ({within}ORDER BY {order})"
+    shown = ", ".join(
+        f"{column} AS c{n}" for n, column in enumerate(r.sample(["s0.A", *others], len(others) + 1))
+    )
+    text = replace(body, conditions=[*body.conditions[:-1], *linked]).text()
+    if not within and r.random() < 0.4:
+        return f"SELECT {shown} {text} ORDER BY {order} LIMIT {r.choice([1, 2, 3])}"
+    return f"SELECT {shown} {text} QUALIFY {over} {r.choice(['= 1', '<= 2', '< 3', '= 2'])}"
 
 
 KINDS: dict[str, Callable[[_World], str]] = {

@@ -50,7 +50,7 @@ class Column:
 
     A *derived* column is an expression ``of`` others of the same tuple (see ``derived``); ``onto`` says
     whether it takes every value of its domain, ``assumed`` whether it calls a function that is not known,
-    and ``formula`` is the expression in Spark SQL (None: it cannot be computed).
+    and ``formula`` is the expression in Spark SQL (None: it cannot be computed; ``uncomputed`` may say why).
     A *bucket* is a monotone function of the application timestamp that is never so far from it
     (microseconds, or ticks): the ``start`` or ``end`` of a window, the ``floor`` of a day (``edge``).
     ``observed`` are values that rows had once: numbers for suggestions, and no promise. ``cardinality`` is
@@ -75,6 +75,7 @@ class Column:
     cardinality: int | None = None
     within: int | None = None
     formula: str | None = field(default=None, compare=False)
+    uncomputed: str = field(default="", compare=False)
     slide: int | None = None
     cumulative: bool = False
     # Whether each of its values is computed from endless values, above and below any.

@@ -58,8 +58,9 @@ def _within(node: exp.Expr) -> tuple[exp.Expr, list[exp.Expr]]:
         return source, [*keys, *_keys(node, node.expression)]
     if isinstance(node, exp.Anonymous) and str(node.this).upper() in (VALUE, "EXTRACTJSONFIELD"):
         if len(node.expressions) != 2:
-            # RETURNING, ON ERROR and ON EMPTY.
-            raise NotComputed(node)
+            raise NotComputed(
+                node, "what RETURNING, ON ERROR and ON EMPTY say is not; write CAST(JSON_VALUE(...) AS ...)"
+            )
         return node.expressions[0], _keys(node, node.expressions[1])
     return node, []
 

@@ -143,7 +143,8 @@ def _unevaluated(inliner: Inliner) -> str | None:
         return f"rows by the value of {words}, over several streams, {_DECIDED}"
     if inliner.made_at:
         words = blockers.words(inliner.made_at[0], inliner.text)
-        return f"{words}, shown in rows that are made at no time of one stream, {_DECIDED}"
+        fix = "show the latest timestamp of the rows: GREATEST(s.ts, t.ts), or MAX(ts) of a group"
+        return f"{words}, shown in rows that are made at no time of one stream, {_DECIDED}; {fix}"
     return None
 
 
