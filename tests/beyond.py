@@ -650,6 +650,11 @@ def _sets(world: _World) -> str:
         body = world.body(1, prefix)
         sides.append(f"SELECT {', '.join(f'{prefix}0.{name}' for name in names)} {body.text()}")
     operator = r.choice(["EXCEPT", "EXCEPT", "INTERSECT"])
+    if r.random() < 0.2:
+        # The same rows, or fewer of them, without these.
+        tested = f" WHERE {world.test([_Column('s0', name, kind) for name, kind in world.kinds.items()])}"
+        every = sides[0].partition(" WHERE ")[0]
+        return f"{every}{r.choice(['', tested])} {operator} {r.choice([every, sides[0]])}"
     return f"{sides[0]} {operator} {sides[1]}"
 
 
@@ -916,8 +921,29 @@ def _computed(world: _World) -> str:
         columns = f"{named}, {r.choice(summed)} AS c, {r.choice(summed)} AS d"
         return f"SELECT {columns} {body.text(linked)} GROUP BY {', '.join(keys)}"
     one, other = body.aliases.values()
+    if distinct and r.random() < 0.7:
+        return _parted(world, body.text(linked), made[: -2 if world.time else None], every)
     on = " AND ".join([*linked, *body.conditions[-1:]])
     return f"SELECT {distinct}{text} FROM {one} s0 {r.choice(['LEFT', 'FULL'])} JOIN {other} s1 ON {on}"
+
+
+def _parted(world: _World, text: str, made: Sequence[str], columns: Sequence[str]) -> str:
+    """Ranks and frames by what is computed of several streams."""
+    r = world.r
+    key = ", ".join(r.sample([*made, "s0.K"], r.choice([1, 1, 2])))
+    shown = r.sample(list(columns), r.choice([2, 3, 4]))
+    named = ", ".join(f"{column} AS c{n}" for n, column in enumerate(shown))
+    order = _order(world, columns, True)
+    if r.random() < 0.4:
+        function = r.choice(["ROW_NUMBER", "RANK", "DENSE_RANK"])
+        over = f"{function}() OVER (PARTITION BY {key} ORDER BY {order})"
+        return f"SELECT {named} {text} QUALIFY {over} {r.choice(['= 1', '<= 2', '> 1', '= 2'])}"
+    value = r.choice([*made, "s0.A"])
+    function = r.choice(
+        ["LAG({})", "LEAD({}, 2)", "FIRST_VALUE({})", "LAST_VALUE({})", "COUNT({})", "MAX({})"]
+    )
+    within = r.choice([f"PARTITION BY {key} ", "PARTITION BY s0.K ", f"PARTITION BY {key} "])
+    return f"SELECT {named}, {function.format(value)} OVER ({within}ORDER BY {order}) AS v {text}"
 
 
 def _firsts(world: _World) -> str:

@@ -58,6 +58,19 @@ GROUPED = [
     "SELECT S.K + T.K AS k, MAX(ABS(S.A - T.A)) AS m, SUM(DISTINCT S.A + T.A) AS s,"
     " COUNT(COALESCE(S.A, T.A)) AS n FROM S JOIN T ON S.ts = T.ts GROUP BY S.K + T.K, S.ts",
 ]
+PARTED = [
+    "SELECT S.K, T.K AS k, S.ts FROM S JOIN T ON S.ts = T.ts"
+    " QUALIFY ROW_NUMBER() OVER (PARTITION BY S.K + T.K ORDER BY S.ts, S.K) = 1",
+    "SELECT S.K, T.K AS k FROM S, T QUALIFY RANK() OVER (PARTITION BY S.K * T.K ORDER BY S.K) <= 2",
+    "SELECT DISTINCT ON (S.K + T.K) S.K, T.K AS k, S.A FROM S, T WHERE S.K <> T.K ORDER BY S.A DESC, S.K",
+    "SELECT S.ts, LAG(S.A + T.A) OVER (ORDER BY S.ts, S.A, T.A) AS c FROM S JOIN T ON S.ts = T.ts",
+    "SELECT S.K, FIRST_VALUE(CASE WHEN S.A > T.A THEN 'x' ELSE 'y' END)"
+    " OVER (PARTITION BY S.K, S.K - T.K ORDER BY S.ts, S.A, T.A) AS c FROM S JOIN T ON S.ts = T.ts",
+    "SELECT S.K, T.K AS k, COUNT(*) OVER (PARTITION BY COALESCE(S.K, T.K), S.ts) AS n"
+    " FROM S JOIN T ON S.ts = T.ts",
+    "SELECT k, COUNT(*) AS n FROM (SELECT S.K AS k, T.A AS a FROM S JOIN T ON S.ts = T.ts"
+    " QUALIFY ROW_NUMBER() OVER (PARTITION BY S.K + T.K ORDER BY S.ts DESC, S.K, T.K, T.A) = 1) q GROUP BY k",
+]
 FIRST = [
     "SELECT S.A, T.X FROM S JOIN T ON S.K = T.K ORDER BY S.A, T.X LIMIT 3",
     "SELECT S.A, T.X FROM S, T WHERE S.K < T.K ORDER BY T.A DESC, S.A LIMIT 2 OFFSET 1",
@@ -86,7 +99,7 @@ def events(seed: int) -> tuple[dict[str, Any], ...]:
     return tuple(found)
 
 
-@pytest.mark.parametrize("sql", [*SHOWN, *GROUPED, *FIRST, *COUNTED])
+@pytest.mark.parametrize("sql", [*SHOWN, *GROUPED, *PARTED, *FIRST, *COUNTED])
 def test_equals_the_definition(sql: str) -> None:
     """Signed changes at each marker, within the units (which the evaluation itself checks)."""
     for seed in range(2):
@@ -107,9 +120,6 @@ def test_random_statements(case: Beyond) -> None:
 @pytest.mark.parametrize(
     "sql",
     [
-        "SELECT S.K, T.K AS k FROM S JOIN T ON S.ts = T.ts"
-        " QUALIFY ROW_NUMBER() OVER (PARTITION BY S.K + T.K ORDER BY S.ts) = 1",
-        "SELECT S.ts, LAG(S.A + T.A) OVER (ORDER BY S.ts) AS c FROM S JOIN T ON S.ts = T.ts",
         "SELECT MIN_BY(S.A + T.A, T.A) AS c FROM S JOIN T ON S.ts = T.ts",
         "SELECT S.A, NOW() AS t FROM S JOIN T ON S.ts = T.ts",
         "SELECT COUNT(*) AS n FROM (SELECT DISTINCT S.K + T.K AS c FROM S, T WHERE S.A < T.A) q",

@@ -34,8 +34,7 @@ def not_computed(statement: Statement) -> tuple[str, str] | None:
         for shown in (s for selection in block.selections for s in selection.shown):
             if not shown.plain and shown.formula is None:
                 return f"the expression that {shown.name} is", ""
-        keys = block.then.by if isinstance(block.then, Grouping) else ()
-        for shown in (*keys, *(() if block.then is None else block.then.shown)):
+        for shown in () if block.then is None else (*block.then.by, *block.then.shown):
             if not shown.plain and shown.formula is None:
                 return f"the expression that {shown.name} is", ""
         having = block.then.having if isinstance(block.then, Grouping) else None

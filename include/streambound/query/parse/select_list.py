@@ -5,6 +5,7 @@ Names of outputs and of aggregates stand in the expressions that are shown (``pa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import expressions as exp
@@ -16,6 +17,7 @@ from streambound.query.expressions.aggregates import (
     polynomial,
 )
 from streambound.query.operators import (
+    KEYS,
     Aggregate,
     Kind,
     Polynomial,
@@ -33,6 +35,8 @@ class Asked:
     outputs: list[exp.Expr] = field(default_factory=list)
     # What an aggregate reads that is over several tuples, over outputs.
     over: dict[Aggregate, exp.Expr] = field(default_factory=dict)
+    # What rows are partitioned by that is over several tuples, over outputs.
+    by: list[exp.Expr] = field(default_factory=list)
     _positions: dict[str, int] = field(default_factory=dict)
 
     def output(self, node: exp.Expr) -> int:
@@ -81,6 +85,22 @@ class Asked:
                 made.meta["within"] = True
                 outputs.append(self.output(made))
         return tuple(dict.fromkeys(outputs))
+
+    def partition(self, keys: Sequence[exp.Expr]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The positions of what rows are partitioned by; and its own, if some is computed: see ``Over``."""
+        spread = self.names.inliner.spread
+        positions, own = list[int](), list[int]()
+        for key in keys:
+            before = len(spread)
+            some = self.spread(key)
+            positions += some
+            if len(spread) > before:
+                del spread[before:]
+                own.append(KEYS + len(self.by))
+                self.by.append(self.in_outputs(key))
+            else:
+                own.append(some[0])
+        return tuple(positions), tuple(own) if any(n >= KEYS for n in own) else ()
 
     def _latest(self, node: exp.Expr) -> bool:
         """Whether an expression is the latest of several timestamps: no row is later than it."""
