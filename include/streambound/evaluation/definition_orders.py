@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from streambound.errors import UnsupportedError
 from streambound.evaluation.definition_groups import Aggregated, aggregated, value_type
@@ -39,15 +39,12 @@ def ranked(then: Ranking, rows: Sequence[Row], types: Sequence[Type]) -> Iterato
         yield Row(values, row.moment)
 
 
-Ordered = TypeVar("Ordered", Ranking, Framing)
-
-
 def with_keys(
-    then: Ordered, rows: Sequence[Row], types: Sequence[Type]
-) -> tuple[Ordered, Sequence[Row], Sequence[Type]]:
+    then: Ranking | Framing, rows: Sequence[Row], types: Sequence[Type]
+) -> tuple[Any, list[Row], list[Type]]:
     """Rows with what they are partitioned by, where that is computed of them, after their values."""
     if not then.by:
-        return then, rows, types
+        return then, list(rows), list(types)
     keys = shown(then.by, types, [], [(row.values, ()) for row in rows])
     wider = [Row((*row.values, *key), row.moment) for row, key in zip(rows, keys, strict=True)]
     return then.parted(len(types)), wider, [*types, *(one.type for one in then.by)]

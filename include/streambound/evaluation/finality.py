@@ -139,7 +139,7 @@ def _block(block: Block, seen: Relations, now: int) -> Flagged:
         return flagged
     then, wider, types = with_keys(then, every, types)
     sure = {id(row): sure[id(own)] for row, own in zip(wider, every, strict=True)}
-    every = list(wider)
+    every = wider
     if isinstance(then, Ranking):
         for part in partitions(every, then.partition):
             safe = all(sure[id(row)] for row in part)
