@@ -896,6 +896,8 @@ def _computed(world: _World) -> str:
         *(f"{moment}{world.offset(r.choice([1, 2]), r.choice('+-'))}" for moment in world.moments(body)),
     ]
     every = [*map(str, body.columns), *world.moments(body)]
+    if r.random() < 0.2:
+        return _parted(world, body.text(linked), made[: -2 if world.time else None], every)
     shown = [r.choice(made), *r.sample(made, r.choice([0, 1])), *r.sample(every, r.choice([0, 1, 2]))]
     r.shuffle(shown)
     text = ", ".join(f"{part} AS c{number}" for number, part in enumerate(shown))
@@ -921,8 +923,6 @@ def _computed(world: _World) -> str:
         columns = f"{named}, {r.choice(summed)} AS c, {r.choice(summed)} AS d"
         return f"SELECT {columns} {body.text(linked)} GROUP BY {', '.join(keys)}"
     one, other = body.aliases.values()
-    if distinct and r.random() < 0.7:
-        return _parted(world, body.text(linked), made[: -2 if world.time else None], every)
     on = " AND ".join([*linked, *body.conditions[-1:]])
     return f"SELECT {distinct}{text} FROM {one} s0 {r.choice(['LEFT', 'FULL'])} JOIN {other} s1 ON {on}"
 
