@@ -343,11 +343,11 @@ def after(moment: Any, steps: int) -> Any:
     return str(dt.datetime.fromisoformat(moment) + dt.timedelta(seconds=steps))
 
 
-def _first(value: _Column, by: str, condition: str = "") -> str:
+def _first(value: _Column | str, by: str, condition: str = "") -> str:
     return f"(list({value} ORDER BY {by}, {value}){condition})[1]"
 
 
-def _last(value: _Column, by: str, condition: str = "") -> str:
+def _last(value: _Column | str, by: str, condition: str = "") -> str:
     return f"(list({value} ORDER BY {by} DESC, {value} DESC){condition})[1]"
 
 
@@ -911,12 +911,15 @@ def _computed(world: _World) -> str:
         union = united if whole else ""
         return f"SELECT {text} {body.text(linked)}{union}"
     if shape < 0.9:
+        present = " FILTER (WHERE {}.A IS NOT NULL)"
         summed = [
             "MAX(ABS(s0.A - s1.A))",
             "SUM(DISTINCT s0.A + s1.A)",
             "COUNT(COALESCE(s0.B, s1.B))",
             f"SUM(CASE WHEN s0.A {r.choice(OPS)} s1.A THEN 1 ELSE 2 END)",
             "COUNT(*)",
+            _either("MIN_BY(s0.A + s1.A, s0.A)", _first("s0.A + s1.A", "s0.A", present.format("s0"))),
+            _either("MAX_BY(s0.A - s1.A, s1.A)", _last("s0.A - s1.A", "s1.A", present.format("s1"))),
         ]
         keys = [r.choice(made[:-2] if world.time else made), *r.choice([[], [], world.moments(body)[:1]])]
         named = ", ".join(f"{key} AS k{number}" for number, key in enumerate(keys))

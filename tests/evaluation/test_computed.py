@@ -54,6 +54,11 @@ GROUPED = [
     " GROUP BY S.ts",
     "SELECT COALESCE(S.K, T.K) AS k, COUNT(*) AS n FROM S FULL JOIN T ON S.ts = T.ts GROUP BY 1",
     "SELECT MIN_BY(A + 1, X) AS c FROM S",
+    "SELECT S.K, T.K AS k, MIN_BY(S.A + T.A, T.X) AS c,"
+    " MAX_BY(CASE WHEN S.A > T.A THEN 'x' ELSE 'y' END, S.A) AS d FROM S JOIN T ON S.ts = T.ts"
+    " GROUP BY S.K, T.K",
+    "SELECT S.K, MIN_BY(COALESCE(T.A, S.A), S.X) AS c, COUNT(*) AS n"
+    " FROM S LEFT JOIN T ON S.ts = T.ts AND S.K = T.K GROUP BY S.K",
     # Aggregates of expressions beside keys that are computed read the columns of the rows, not the keys.
     "SELECT S.K + T.K AS k, MAX(ABS(S.A - T.A)) AS m, SUM(DISTINCT S.A + T.A) AS s,"
     " COUNT(COALESCE(S.A, T.A)) AS n FROM S JOIN T ON S.ts = T.ts GROUP BY S.K + T.K, S.ts",
@@ -120,7 +125,6 @@ def test_random_statements(case: Beyond) -> None:
 @pytest.mark.parametrize(
     "sql",
     [
-        "SELECT MIN_BY(S.A + T.A, T.A) AS c FROM S JOIN T ON S.ts = T.ts",
         "SELECT S.A, NOW() AS t FROM S JOIN T ON S.ts = T.ts",
         "SELECT COUNT(*) AS n FROM (SELECT DISTINCT S.K + T.K AS c FROM S, T WHERE S.A < T.A) q",
         "SELECT COUNT(*) AS n FROM (SELECT S.K + T.K AS c FROM S, T UNION SELECT K FROM S) q",

@@ -50,7 +50,7 @@ class Aggregate:
     row is first or last, None: time. ``polynomial`` is what is summed, where it is one. ``function`` is its
     name in upper case. Where a row is chosen by another column, ``value`` is the position that is shown of
     it; ``formula`` is what is aggregated where that is neither one column nor a polynomial (see ``Shown``),
-    and ``computed`` its type.
+    and ``computed`` its type; of a row that is chosen it reads the positions ``further``.
     """
 
     kind: Kind
@@ -64,6 +64,7 @@ class Aggregate:
     value: int | None = None
     formula: str | None = None
     computed: Type | None = None
+    further: tuple[int, ...] = ()
 
     @property
     def idempotent(self) -> bool:

@@ -260,7 +260,7 @@ def _width(aggregate: Aggregate, reads: Reads, kinds: Sequence[Type]) -> tuple[i
 def _read(aggregate: Aggregate) -> set[int]:
     """The positions that an aggregate reads."""
     further = {aggregate.by, aggregate.value} - {None}
-    return {*aggregate.arguments, *(p for p in further if p is not None)}
+    return {*aggregate.arguments, *aggregate.further, *(p for p in further if p is not None)}
 
 
 def _open_sessions(node: Node, gap: int, reads: Reads | None, keys: int) -> tuple[Times, Size]:

@@ -6,7 +6,7 @@ Names of outputs and of aggregates stand in the expressions that are shown (``pa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import expressions as exp
 
@@ -131,7 +131,7 @@ class Asked:
             # Of a constant: the same in every group.
             said = blockers.words(called.node, sql)
             return Aggregate(Kind.ANY, said, place=place_of(called.node, sql), function="a constant")
-        by = None if called.by is None else self.output(called.by)
+        by, read = None if called.by is None else self.output(called.by), arguments
         chosen = arguments[0] if by is not None and len(arguments) == 1 else None
         if by is not None and called.kind in (Kind.LEAST, Kind.GREATEST):
             # The row with the least or greatest value: the other columns of it are free.
@@ -147,9 +147,10 @@ class Asked:
             called.function,
             chosen,
         )
-        if summed is None and by is None and len(called.arguments) == 1:
+        if summed is None and len(called.arguments) == 1:
             (given,) = called.arguments
             if len(owners(given, self.names.owner)) > 1:
+                made = made if by is None else replace(made, further=read)
                 self.over[made] = self.in_outputs(given)
                 # It is computed of each row.
                 del spread[before:]

@@ -94,6 +94,8 @@ def _over(node: exp.Window, asked: Asked, clauses: dict[str, exp.Window]) -> Ove
         named = {"FIRST": "FIRST_VALUE", "LAST": "LAST_VALUE"}.get(named, named)
     arguments: tuple[int, ...] = ()
     made = None if called_ is None else asked.aggregate(called_)
+    if made is not None and made.further:
+        asked.names.inliner.spread.append(inner)
     if made is None:
         given = [inner.this] if isinstance(inner.this, exp.Expr) else list(inner.expressions)[:1]
         read = (term for term in given if not isinstance(term, exp.Literal))
