@@ -237,13 +237,14 @@ class Relation:
         return tuple(column for column in self.columns if column.of and column.formula is not None)
 
     def with_computed(self, relation: Relation) -> Relation:
-        """The relation with the derived columns of another one as well.
+        """The relation with the derived columns of another one as well, and those that lie within others.
 
         Raises:
             UnsupportedError: of one name they are computed differently, as in different dialects.
         """
         by_name = {column.name: column for column in self.columns}
-        for column in relation.computed:
+        within = (column for column in relation.own if len(relation.path(column.name)) > 1)
+        for column in (*within, *relation.computed):
             mine = by_name.setdefault(column.name, column)
             if (mine.formula, mine.type) != (column.formula, column.type):
                 both = f"{mine.formula} in one query and {column.formula} in another"
@@ -252,6 +253,12 @@ class Relation:
                     fix="evaluate queries of different dialects apart",
                 )
         return self if len(by_name) == len(self.columns) else replace(self, columns=tuple(by_name.values()))
+
+    def path(self, column: str) -> tuple[str, ...]:
+        """The names by which a column lies within one that is not read whole; of others its own."""
+        path = column.split(".")
+        nested = len(path) > 1 and any(name == path[0] for name, _ in self.opaque)
+        return tuple(path) if nested else (column,)
 
     def stored(self, names: Iterable[str]) -> tuple[str, ...]:
         """The columns of its rows that some columns are, or are computed from; each once."""
