@@ -77,7 +77,7 @@ class Beyond:
         timed = ("timestamp", "rate", "lateness")
         body = {key: value for key, value in self.line.streams[name].items() if key not in timed}
         streams = {**self.line.streams, name: {**body, "kind": "static"}}
-        rows = [
+        rows: list[Mapping[str, Any]] = [
             {k: v for k, v in e.items() if k != "stream"} for e in self.line.events if e["stream"] == name
         ]
         events = tuple(event for event in self.line.events if event["stream"] != name)
