@@ -77,7 +77,7 @@ class Beyond:
         timed = ("timestamp", "rate", "lateness")
         body = {key: value for key, value in self.line.streams[name].items() if key not in timed}
         streams = {**self.line.streams, name: {**body, "kind": "static"}}
-        rows = [
+        rows: list[Mapping[str, Any]] = [
             {k: v for k, v in e.items() if k != "stream"} for e in self.line.events if e["stream"] == name
         ]
         events = tuple(event for event in self.line.events if event["stream"] != name)
@@ -343,11 +343,11 @@ def after(moment: Any, steps: int) -> Any:
     return str(dt.datetime.fromisoformat(moment) + dt.timedelta(seconds=steps))
 
 
-def _first(value: _Column, by: str, condition: str = "") -> str:
+def _first(value: _Column | str, by: str, condition: str = "") -> str:
     return f"(list({value} ORDER BY {by}, {value}){condition})[1]"
 
 
-def _last(value: _Column, by: str, condition: str = "") -> str:
+def _last(value: _Column | str, by: str, condition: str = "") -> str:
     return f"(list({value} ORDER BY {by} DESC, {value} DESC){condition})[1]"
 
 
@@ -650,6 +650,11 @@ def _sets(world: _World) -> str:
         body = world.body(1, prefix)
         sides.append(f"SELECT {', '.join(f'{prefix}0.{name}' for name in names)} {body.text()}")
     operator = r.choice(["EXCEPT", "EXCEPT", "INTERSECT"])
+    if r.random() < 0.2:
+        # The same rows, or fewer of them, without these.
+        tested = f" WHERE {world.test([_Column('s0', name, kind) for name, kind in world.kinds.items()])}"
+        every = sides[0].partition(" WHERE ")[0]
+        return f"{every}{r.choice(['', tested])} {operator} {r.choice([every, sides[0]])}"
     return f"{sides[0]} {operator} {sides[1]}"
 
 
@@ -891,6 +896,8 @@ def _computed(world: _World) -> str:
         *(f"{moment}{world.offset(r.choice([1, 2]), r.choice('+-'))}" for moment in world.moments(body)),
     ]
     every = [*map(str, body.columns), *world.moments(body)]
+    if r.random() < 0.2:
+        return _parted(world, body.text(linked), made[: -2 if world.time else None], every)
     shown = [r.choice(made), *r.sample(made, r.choice([0, 1])), *r.sample(every, r.choice([0, 1, 2]))]
     r.shuffle(shown)
     text = ", ".join(f"{part} AS c{number}" for number, part in enumerate(shown))
@@ -904,12 +911,15 @@ def _computed(world: _World) -> str:
         union = united if whole else ""
         return f"SELECT {text} {body.text(linked)}{union}"
     if shape < 0.9:
+        present = " FILTER (WHERE {}.A IS NOT NULL)"
         summed = [
             "MAX(ABS(s0.A - s1.A))",
             "SUM(DISTINCT s0.A + s1.A)",
             "COUNT(COALESCE(s0.B, s1.B))",
             f"SUM(CASE WHEN s0.A {r.choice(OPS)} s1.A THEN 1 ELSE 2 END)",
             "COUNT(*)",
+            _either("MIN_BY(s0.A + s1.A, s0.A)", _first("s0.A + s1.A", "s0.A", present.format("s0"))),
+            _either("MAX_BY(s0.A - s1.A, s1.A)", _last("s0.A - s1.A", "s1.A", present.format("s1"))),
         ]
         keys = [r.choice(made[:-2] if world.time else made), *r.choice([[], [], world.moments(body)[:1]])]
         named = ", ".join(f"{key} AS k{number}" for number, key in enumerate(keys))
@@ -920,9 +930,30 @@ def _computed(world: _World) -> str:
     return f"SELECT {distinct}{text} FROM {one} s0 {r.choice(['LEFT', 'FULL'])} JOIN {other} s1 ON {on}"
 
 
+def _parted(world: _World, text: str, made: Sequence[str], columns: Sequence[str]) -> str:
+    """Ranks and frames by what is computed of several streams."""
+    r = world.r
+    key = ", ".join(r.sample([*made, "s0.K"], r.choice([1, 1, 2])))
+    shown = r.sample(list(columns), r.choice([2, 3, 4]))
+    named = ", ".join(f"{column} AS c{n}" for n, column in enumerate(shown))
+    order = _order(world, columns, True)
+    if r.random() < 0.4:
+        function = r.choice(["ROW_NUMBER", "RANK", "DENSE_RANK"])
+        over = f"{function}() OVER (PARTITION BY {key} ORDER BY {order})"
+        return f"SELECT {named} {text} QUALIFY {over} {r.choice(['= 1', '<= 2', '> 1', '= 2'])}"
+    value = r.choice([*made, "s0.A"])
+    function = r.choice(
+        ["LAG({})", "LEAD({}, 2)", "FIRST_VALUE({})", "LAST_VALUE({})", "COUNT({})", "MAX({})"]
+    )
+    within = r.choice([f"PARTITION BY {key} ", "PARTITION BY s0.K ", f"PARTITION BY {key} "])
+    return f"SELECT {named}, {function.format(value)} OVER ({within}ORDER BY {order}) AS v {text}"
+
+
 def _firsts(world: _World) -> str:
     """The first rows of joins, with columns of all sides; and numbers of rows that only HAVING asks for."""
     r, body = world.r, world.body(2)
+    if r.random() < 0.3:
+        return _firsts_compared(world, body)
     equal = [f"s0.K {r.choice(['=', '=', '<', '<>'])} s1.K"] if r.random() < 0.6 else []
     made = replace(body, conditions=[*body.conditions[:-1], *equal])
     if r.random() < 0.4:
@@ -947,6 +978,27 @@ def _firsts(world: _World) -> str:
     shown = ", ".join([*r.sample(names, r.randint(1, len(names))), *["rn"] * (r.random() < 0.3)])
     test = r.choice(["= 1", "<= 2", "< 3", "= 2"])
     return f"SELECT {shown} FROM (SELECT {inner}, {over} AS rn {made.text()}) q WHERE rn {test}"
+
+
+def _firsts_compared(world: _World, body: _Body) -> str:
+    """The first rows of a join whose sides are compared by the column that rows are mostly ordered by."""
+    r, op = world.r, world.r.choice(["<", "<=", ">", ">="])
+    numbers = ["A", "B"] if world.kinds["B"] == "int" else ["A"]
+    falls = (op in (">", ">=")) is (r.random() < 0.9)
+    linked = [f"s0.A {op} s1.{r.choice(numbers)}"]
+    linked += ["s0.K = s1.K"] if r.random() < 0.3 else []
+    linked += [f"s0.A {op} s1.A"] if r.random() < 0.2 else []
+    others = r.sample(["s0.B", "s0.K"], r.choice([0, 1, 2])) + ["s1.K", "s1.A"] * (r.random() < 0.2)
+    order = ", ".join([f"s0.A{' DESC' if falls else ''}", *([_order(world, others, True)] if others else [])])
+    within = f"PARTITION BY {r.choice(['s0.K', 's1.K'])} " if r.random() < 0.4 else ""
+    over = f"ROW_NUMBER() OVER ({within}ORDER BY {order})"
+    shown = ", ".join(
+        f"{column} AS c{n}" for n, column in enumerate(r.sample(["s0.A", *others], len(others) + 1))
+    )
+    text = replace(body, conditions=[*body.conditions[:-1], *linked]).text()
+    if not within and r.random() < 0.4:
+        return f"SELECT {shown} {text} ORDER BY {order} LIMIT {r.choice([1, 2, 3])}"
+    return f"SELECT {shown} {text} QUALIFY {over} {r.choice(['= 1', '<= 2', '< 3', '= 2'])}"
 
 
 KINDS: dict[str, Callable[[_World], str]] = {

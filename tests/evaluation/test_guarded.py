@@ -271,3 +271,16 @@ def test_the_time_of_a_join_that_nothing_orders_is_not_known() -> None:
     sql = "SELECT S.K, FIRST(S.A) FROM S, T WHERE S.K = T.K GROUP BY S.K"
     with pytest.raises(PlanError, match="first or last over such a join"):
         flow(read(sql, CATALOG).statement)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT A, B FROM S EXCEPT SELECT A, B FROM S",
+        "SELECT A FROM S WHERE B > 3 EXCEPT SELECT A FROM S",
+        "SELECT S.A FROM S WHERE NOT EXISTS (SELECT 1 FROM S y WHERE y.A >= S.A)",
+    ],
+)
+def test_a_stream_without_itself_keeps_nothing_of_it(sql: str) -> None:
+    made = equal(read(sql, CATALOG).statement, events(1, 12))
+    assert made.peak_units <= 3

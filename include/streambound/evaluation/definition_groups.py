@@ -185,7 +185,7 @@ def aggregated(aggregate: Aggregate, types: Sequence[Type]) -> Aggregated:
     if aggregate.kind not in (Kind.SKETCH, Kind.ANY) and aggregate.function not in _COMPUTED[aggregate.kind]:
         raise UnsupportedError(f"{aggregate.text} is decided, and cannot be computed", place=aggregate.place)
     if aggregate.by is not None:
-        return lambda rows: _by_column(aggregate, rows)
+        return lambda rows: _by_column(aggregate, rows, argument(rows) if aggregate.further else None)
     if aggregate.kind is Kind.COUNT:
         return lambda rows: len(_present(aggregate, argument(rows)))
     if aggregate.kind is Kind.SUM:
@@ -296,16 +296,18 @@ def _extremum(aggregate: Aggregate, values: Sequence[Any]) -> Any:
     return min(values) if aggregate.kind is Kind.LEAST else max(values)
 
 
-def _by_column(aggregate: Aggregate, rows: Sequence[Row]) -> Any:
-    """The value of the row that another column chooses; rows where that is NULL are none of them."""
+def _by_column(aggregate: Aggregate, rows: Sequence[Row], values: Sequence[Any] | None) -> Any:
+    """The value of the row that another column chooses; rows where that is NULL are none of them.
+
+    Args:
+        values: what is computed of each row; None: it is a column.
+    """
     assert aggregate.by is not None
-    if aggregate.value is None:
+    if values is None and aggregate.value is None:
         raise UnsupportedError(f"{aggregate.text} is decided, and cannot be computed", place=aggregate.place)
-    pairs = [
-        (row.values[aggregate.by], row.values[aggregate.value])
-        for row in rows
-        if row.values[aggregate.by] is not None
-    ]
+    values = values or [row.values[aggregate.value or 0] for row in rows]
+    keys = [row.values[aggregate.by] for row in rows]
+    pairs = [(key, value) for key, value in zip(keys, values, strict=True) if key is not None]
     choose = min if aggregate.kind in (Kind.LEAST, Kind.FIRST) else max
     return choose(pairs, key=row_key, default=(None, None))[1]
 

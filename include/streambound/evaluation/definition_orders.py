@@ -8,6 +8,7 @@ function is the first to all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from streambound.errors import UnsupportedError
@@ -27,6 +28,7 @@ _OF_PLACES = (*_PLACES, "FIRST", "LAST")
 
 def ranked(then: Ranking, rows: Sequence[Row], types: Sequence[Type]) -> Iterator[Row]:
     """The rows of the ranks that are asked for."""
+    then, rows, types = with_keys(then, rows, types)
     kept: list[tuple[Row, int]] = []
     for part in partitions(rows, then.partition):
         ordered = in_order(part, then.order)
@@ -35,6 +37,17 @@ def ranked(then: Ranking, rows: Sequence[Row], types: Sequence[Type]) -> Iterato
     pairs = [(row.values, (rank,)) for row, rank in kept]
     for (row, _), values in zip(kept, shown(then.shown, types, [INTEGER], pairs), strict=True):
         yield Row(values, row.moment)
+
+
+def with_keys(
+    then: Ranking | Framing, rows: Sequence[Row], types: Sequence[Type]
+) -> tuple[Any, list[Row], list[Type]]:
+    """Rows with what they are partitioned by, where that is computed of them, after their values."""
+    if not then.by:
+        return then, list(rows), list(types)
+    keys = shown(then.by, types, [], [(row.values, ()) for row in rows])
+    wider = [Row((*row.values, *key), row.moment) for row, key in zip(rows, keys, strict=True)]
+    return then.parted(len(types)), wider, [*types, *(one.type for one in then.by)]
 
 
 def is_kept(then: Ranking, rank: int) -> bool:
@@ -49,6 +62,8 @@ def with_functions(then: Framing, rows: Sequence[Row], types: Sequence[Type]) ->
 
 def with_functions_each(then: Framing, rows: Sequence[Row], types: Sequence[Type]) -> Iterator[Row | None]:
     """For each row what is shown of it; None of one that is left out."""
+    then, rows, types = with_keys(then, rows, types)
+    then, rows, types = _with_read(then, rows, types)
     of = [_aggregated(over, types) for over in then.functions]
     # Equal rows are told apart: each has its own place in an order.
     own = [Row(row.values, row.moment) for row in rows]
@@ -64,6 +79,29 @@ def with_functions_each(then: Framing, rows: Sequence[Row], types: Sequence[Type
     kept = [True] * len(pairs) if formula is None else over_values(formula, types, kinds, BOOLEAN, pairs)
     for row, values, holds in zip(own, shown(then.shown, types, kinds, pairs), kept, strict=True):
         yield Row(values, row.moment) if holds else None
+
+
+def _with_read(
+    then: Framing, rows: Sequence[Row], types: Sequence[Type]
+) -> tuple[Framing, Sequence[Row], Sequence[Type]]:
+    """Rows with what is computed for functions that tell a row by its place, after their values."""
+    functions, kinds, added = list[Over](), list(types), list[list[Any]]()
+    pairs = [(row.values, ()) for row in rows]
+    for over in then.functions:
+        aggregate = over.aggregate
+        if over.name in _PLACES and aggregate is not None and aggregate.formula is not None:
+            kind = aggregate.computed or INTEGER
+            added.append(over_values(aggregate.formula, types, (), kind, pairs))
+            place = len(kinds)
+            kinds.append(kind)
+            plain = replace(aggregate, arguments=(place,), formula=None, computed=None, polynomial=None)
+            over = replace(over, aggregate=plain, arguments=(place,))
+        functions.append(over)
+    if not added:
+        return then, rows, types
+    further = zip(*added, strict=True)
+    wider = [Row((*row.values, *more), row.moment) for row, more in zip(rows, further, strict=True)]
+    return replace(then, functions=tuple(functions)), wider, kinds
 
 
 def _aggregated(over: Over, types: Sequence[Type]) -> Aggregated | None:

@@ -154,7 +154,7 @@ def encode(relation: Relation, row: Mapping[str, Any], where: str) -> Encoded:
     Raises:
         DataError: a value outside its type or that breaks a promise of the catalog, or an unknown column.
     """
-    declared = {c.name for c in relation.columns} | {"stream", "ts"}
+    declared = {c.name for c in relation.columns} | {"stream", "ts"} | {name for name, _ in relation.opaque}
     if unknown := sorted(set(row) - declared):
         raise DataError(
             f"{where}: {relation.name} has no column {', '.join(unknown)}",
@@ -166,7 +166,12 @@ def encode(relation: Relation, row: Mapping[str, Any], where: str) -> Encoded:
 
 
 def _value(relation: Relation, column: Column, row: Mapping[str, Any], where: str) -> Value | None:
-    raw = row.get(column.name)
+    first, *rest = relation.path(column.name)
+    raw = row.get(first)
+    for name in rest:
+        if raw is not None and not isinstance(raw, Mapping):
+            raise DataError(f"{where}: column {first}: {shown(raw)} has no {name}", accepted="an object")
+        raw = None if raw is None else raw.get(name)
     if raw is None and column.name == relation.timestamp:
         raw = row.get("ts")
     try:

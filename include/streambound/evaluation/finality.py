@@ -42,6 +42,7 @@ from streambound.evaluation.definition_orders import (
     rank_of,
     ranked,
     with_functions_each,
+    with_keys,
 )
 from streambound.evaluation.definition_rows import Row, computed
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
@@ -136,6 +137,9 @@ def _block(block: Block, seen: Relations, now: int) -> Flagged:
             settled = settled or there
             flagged += [(row, settled) for row in groups(then, group, types)]
         return flagged
+    then, wider, types = with_keys(then, every, types)
+    sure = {id(row): sure[id(own)] for row, own in zip(wider, every, strict=True)}
+    every = wider
     if isinstance(then, Ranking):
         for part in partitions(every, then.partition):
             safe = all(sure[id(row)] for row in part)
@@ -539,10 +543,16 @@ def _first_by_time(block: Block, order: Sequence[tuple[int, bool]]) -> int | Non
     return position if all(time is not None for time in times) else None
 
 
+def _limits(block: Block, partition: Sequence[int], part: Sequence[Row]) -> dict[int, Any]:
+    """What rows are alike in, of those that may end: what is computed does not tell when it is over."""
+    width = len(block.selections[0].base.select)
+    return {position: part[0].values[position] for position in partition if position < width}
+
+
 def _ranks(
     block: Block, then: Ranking, part: Sequence[Row], now: int, safe: bool, types: Sequence[Any]
 ) -> Flagged:
-    limits = {position: part[0].values[position] for position in then.partition}
+    limits = _limits(block, then.partition, part)
     closed, first = _closed(block, limits, now), _first_by_time(block, then.order)
     ordered = in_order(part, then.order)
     settled = []
@@ -565,7 +575,7 @@ def _places(
         turned = bool(given.order) and given.order[0][1]
         over = _turned(given) if turned else given
         for part in partitions(rows, over.partition):
-            limits = {position: part[0].values[position] for position in over.partition}
+            limits = _limits(block, over.partition, part)
             closed, first = _closed(block, limits, now), _first_by_time(block, over.order)
             safe = all(sure[id(row)] for row in part)
             ordered = in_order(part, given.order)[:: -1 if turned else 1]

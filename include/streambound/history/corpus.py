@@ -89,8 +89,11 @@ def _write_statics(query: Statement, line: CorpusLine, folder: Path) -> None:
 
 
 def _write(relation: Relation, rows: Iterable[Encoded], folder: Path) -> None:
-    decoded = [{c.name: c.type.decode(row[c.name]) for c in relation.own} for row in rows]
-    schema = pa.schema([(c.name, arrow_type(c.type)) for c in relation.own])
+    decoded = [
+        _nested((relation.path(c.name), c.type.decode(row[c.name])) for c in relation.own) for row in rows
+    ]
+    kinds = _nested((relation.path(c.name), arrow_type(c.type)) for c in relation.own)
+    schema = pa.schema([pa.field(name, _struct(kind)) for name, kind in kinds.items()])
     folder.mkdir(parents=True)
     pq.write_table(pa.Table.from_pylist(decoded, schema=schema), folder / "part-00000.parquet")
 
@@ -102,3 +105,20 @@ def _answers(query: Statement, folder: Path, markers: list[Any]) -> Iterator[lis
             *columns, counts = (column.to_pylist() for column in pq.ParquetFile(file).read().columns)
             rows = zip(*columns, strict=True)
             yield [Answer(marker, row, int(n)) for row, n in zip(rows, counts, strict=True)]
+
+
+def _nested(values: Iterable[tuple[tuple[str, ...], Any]]) -> dict[str, Any]:
+    """Values by their paths."""
+    made: dict[str, Any] = {}
+    for (*path, last), value in values:
+        within = made
+        for name in path:
+            within = within.setdefault(name, {})
+        within[last] = value
+    return made
+
+
+def _struct(kind: Any) -> pa.DataType:
+    if isinstance(kind, dict):
+        return pa.struct([pa.field(name, _struct(inner)) for name, inner in kind.items()])
+    return kind

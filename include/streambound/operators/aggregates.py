@@ -119,7 +119,8 @@ def accumulators(
 
 def of_column(aggregate: Aggregate, column: int) -> Aggregate:
     """An aggregate of an expression as that of a column where the expression has been computed."""
-    return replace(aggregate, arguments=(column,), polynomial=None, formula=None, computed=None)
+    plain = replace(aggregate, polynomial=None, formula=None, computed=None)
+    return replace(plain, value=column) if aggregate.further else replace(plain, arguments=(column,))
 
 
 class Folding(Accumulator):

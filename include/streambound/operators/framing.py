@@ -274,7 +274,9 @@ class Functions:
                 kind = aggregate.computed or aggregate.type_of(types.__getitem__)
                 self._formulas.append(compiled(aggregate.formula, columns, kind))
                 kinds.append(kind)
-                over = replace(over, aggregate=of_column(aggregate, len(kinds) - 1))
+                place = len(kinds) - 1
+                read = (place,) if over.arguments else ()
+                over = replace(over, aggregate=of_column(aggregate, place), arguments=read)
             made.append(over)
         self.all = [Function(over, kinds, time) for over in made]
         self.placed = any(function.placed for function in self.all)

@@ -8,7 +8,7 @@ no row comes any more is forgotten, and its row stays.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -217,8 +217,11 @@ class Groups(Operator):
             kinds = self.types[reads.input]
             if (column := self.columns.get(number)) is not None:
                 wider = [*kinds, *[_computed(aggregate)] * (column + 1 - len(kinds))]
-                own = of_column(aggregate, column)
-                yield accumulators(own, {column: column}, reads.retracts, wider, reads.time)
+                own, places = of_column(aggregate, column), {column: column}
+                if own.by is not None:
+                    at = reads.positions[own.by]
+                    own, places = replace(own, by=at, arguments=(at,)), {column: column, at: at}
+                yield accumulators(own, places, reads.retracts, wider, reads.time)
             elif reads.weighed:
                 yield partial(WeightedSums, aggregate, aggregate.type_of(self.operation.kinds.__getitem__))
             else:

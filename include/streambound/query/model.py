@@ -50,7 +50,7 @@ class Column:
 
     A *derived* column is an expression ``of`` others of the same tuple (see ``derived``); ``onto`` says
     whether it takes every value of its domain, ``assumed`` whether it calls a function that is not known,
-    and ``formula`` is the expression in Spark SQL (None: it cannot be computed).
+    and ``formula`` is the expression in Spark SQL (None: it cannot be computed; ``uncomputed`` may say why).
     A *bucket* is a monotone function of the application timestamp that is never so far from it
     (microseconds, or ticks): the ``start`` or ``end`` of a window, the ``floor`` of a day (``edge``).
     ``observed`` are values that rows had once: numbers for suggestions, and no promise. ``cardinality`` is
@@ -75,6 +75,7 @@ class Column:
     cardinality: int | None = None
     within: int | None = None
     formula: str | None = field(default=None, compare=False)
+    uncomputed: str = field(default="", compare=False)
     slide: int | None = None
     cumulative: bool = False
     # Whether each of its values is computed from endless values, above and below any.
@@ -236,13 +237,14 @@ class Relation:
         return tuple(column for column in self.columns if column.of and column.formula is not None)
 
     def with_computed(self, relation: Relation) -> Relation:
-        """The relation with the derived columns of another one as well.
+        """The relation with the derived columns of another one as well, and those that lie within others.
 
         Raises:
             UnsupportedError: of one name they are computed differently, as in different dialects.
         """
         by_name = {column.name: column for column in self.columns}
-        for column in relation.computed:
+        within = (column for column in relation.own if len(relation.path(column.name)) > 1)
+        for column in (*within, *relation.computed):
             mine = by_name.setdefault(column.name, column)
             if (mine.formula, mine.type) != (column.formula, column.type):
                 both = f"{mine.formula} in one query and {column.formula} in another"
@@ -252,10 +254,23 @@ class Relation:
                 )
         return self if len(by_name) == len(self.columns) else replace(self, columns=tuple(by_name.values()))
 
+    def path(self, column: str) -> tuple[str, ...]:
+        """The names by which a column lies within one that is not read whole; of others its own."""
+        path = column.split(".")
+        nested = len(path) > 1 and any(name == path[0] for name, _ in self.opaque)
+        return tuple(path) if nested else (column,)
+
     def stored(self, names: Iterable[str]) -> tuple[str, ...]:
         """The columns of its rows that some columns are, or are computed from; each once."""
-        columns = dict.fromkeys(base for name in names for base in self.column(name).of or (name,))
         own = {column.name for column in self.own}
+
+        def of(base: str) -> str:
+            """The column that has it, or that it lies within."""
+            while base not in own and "." in base:
+                base = base.rpartition(".")[0]
+            return base
+
+        columns = dict.fromkeys(of(base) for name in names for base in self.column(name).of or (name,))
         return tuple(name for name in columns if name in own)
 
     def read(self, names: Iterable[str]) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ class Aggregate:
     row is first or last, None: time. ``polynomial`` is what is summed, where it is one. ``function`` is its
     name in upper case. Where a row is chosen by another column, ``value`` is the position that is shown of
     it; ``formula`` is what is aggregated where that is neither one column nor a polynomial (see ``Shown``),
-    and ``computed`` its type.
+    and ``computed`` its type; of a row that is chosen it reads the positions ``further``.
     """
 
     kind: Kind
@@ -64,6 +64,7 @@ class Aggregate:
     value: int | None = None
     formula: str | None = None
     computed: Type | None = None
+    further: tuple[int, ...] = ()
 
     @property
     def idempotent(self) -> bool:
@@ -215,7 +216,8 @@ class Ranking:
 
     ``function`` is ROW_NUMBER, RANK or DENSE_RANK; ``order`` are positions, each with whether it descends,
     none where any rows will do. ``ranked`` says that the rank itself is shown, of finitely many (else see
-    ``Framing``). Ranks up to ``above`` are left out: OFFSET.
+    ``Framing``). Ranks up to ``above`` are left out: OFFSET. Where the partition is computed of several
+    outputs, ``keys`` are its positions instead, those from KEYS on of ``by``.
     """
 
     function: str
@@ -226,6 +228,12 @@ class Ranking:
     shown: tuple[Shown, ...]
     ranked: bool = False
     above: int = 0
+    keys: tuple[int, ...] = ()
+    by: tuple[Shown, ...] = ()
+
+    def parted(self, width: int) -> Ranking:
+        """The same over rows of so many outputs with what they are partitioned ``by`` after these."""
+        return replace(self, partition=_parted(self.partition, self.keys, width), keys=(), by=())
 
     @property
     def ranks(self) -> tuple[tuple[int, int | None], ...]:
@@ -273,7 +281,9 @@ class Frame:
 class Over:
     """A window function: its aggregate or its name (``LAG``, ``ROW_NUMBER``), and the frame that it sees.
 
-    A function without an aggregate reads ``arguments``; LAG and LEAD look ``offset`` rows away.
+    A function without an aggregate reads ``arguments``; LAG and LEAD look ``offset`` rows away. Where the
+    partition is computed of several outputs, ``keys`` are its positions instead, those from KEYS on of what
+    ``Framing`` has ``by``.
     """
 
     name: str
@@ -284,6 +294,7 @@ class Over:
     place: Location = field(compare=False, default=Location(1, 1))
     arguments: tuple[int, ...] = ()
     offset: int = 1
+    keys: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -294,6 +305,18 @@ class Framing:
     shown: tuple[Shown, ...]
     # Of a rank that is shown; the rows of which it does not hold are left out.
     having: Having | None = None
+    by: tuple[Shown, ...] = ()
+
+    def parted(self, width: int) -> Framing:
+        """The same over rows of so many outputs with what they are partitioned ``by`` after these."""
+        functions = (
+            replace(one, partition=_parted(one.partition, one.keys, width), keys=()) for one in self.functions
+        )
+        return replace(self, functions=tuple(functions), by=())
+
+
+def _parted(partition: tuple[int, ...], keys: tuple[int, ...], width: int) -> tuple[int, ...]:
+    return tuple(p if p < KEYS else width + p - KEYS for p in keys or partition)
 
 
 Operator: TypeAlias = Grouping | Ranking | Framing

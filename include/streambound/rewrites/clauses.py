@@ -20,6 +20,7 @@ from sqlglot.errors import SqlglotError
 
 from streambound.errors import UnsupportedError
 from streambound.query.column_types import NAN, Family, Type, Value
+from streambound.query.computing.json import is_path
 from streambound.query.model import Atom, Attribute, Join, Membership, Never, NullTest, Op, Query
 from streambound.rewrites.targets import Target
 from streambound.synopsis.plan import Condition, Key, StreamSynopsis
@@ -216,9 +217,13 @@ def formula_of(text: str, column: Callable[[exp.Column], exp.Expr]) -> exp.Expr:
 @lru_cache
 def _formula(text: str) -> exp.Expr:
     try:
-        return sqlglot.parse_one(text, dialect="spark")
+        made = sqlglot.parse_one(text, dialect="spark")
     except SqlglotError:
-        raise UnsupportedError(f"the expression {text} cannot be written for other engines") from None
+        made = None
+    # What lies at a path that is no plain value engines write differently.
+    if made is None or any(map(is_path, made.walk())):
+        raise UnsupportedError(f"the expression {text} cannot be written for other engines")
+    return made
 
 
 def null_test(node: exp.Expr, null: bool) -> exp.Expr:

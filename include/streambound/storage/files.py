@@ -55,7 +55,7 @@ def footer(relation: Relation, columns: Iterable[str], file: str) -> Footer:
         DataError: the file is missing or no Parquet.
     """
     with parquet_file(file) as parquet:
-        schema, metadata = parquet.schema_arrow, parquet.metadata
+        schema, metadata = _with_paths(parquet.schema_arrow), parquet.metadata
     faults = ((name, _fault(relation, relation.column(name), file, metadata, schema)) for name in columns)
     return Footer(schema, metadata, {name: fault for name, fault in faults if fault is not None})
 
@@ -162,7 +162,19 @@ def _statistics(column: str, metadata: pq.FileMetaData) -> Iterator[pq.Statistic
 
 def _read(column: str, file: str) -> pa.ChunkedArray:
     with parquet_file(file) as parquet:
-        return parquet.read(columns=[column]).column(0)
+        table = parquet.read(columns=[column])
+    while types.is_struct(table.schema.types[0]):
+        table = table.flatten()
+    return table.column(0)
+
+
+def _with_paths(schema: pa.Schema) -> pa.Schema:
+    """A schema with the fields of structs by their paths beside its columns."""
+    fields = list(schema)
+    for field in fields:
+        if types.is_struct(field.type):
+            fields += [pa.field(f"{field.name}.{inner.name}", inner.type) for inner in field.type]
+    return pa.schema(fields)
 
 
 def _fault(

@@ -5,7 +5,9 @@ grouped by, have the same partners for ever.
 
 *The first rows.* Of two such tuples that which comes first in the order of the rows, as far as that is of its
 side, comes first with each partner too: values of a partner are the same. So a row is behind n others if its
-tuple is, and the first n tuples of each side make the first n rows (docs/theory.md, "Top-n").
+tuple is, and the first n tuples of each side make the first n rows (docs/theory.md, "Top-n"). A side may be
+compared by one more column, in one direction, where its tuples come in the order of that: what comes before
+another then meets all that it meets.
 
 *Numbers of rows that are told up to some n.* A side may be compared by one more column, in one direction. Of
 n + 1 tuples that come before another in that order each meets all that it meets: where a match of it is left
@@ -41,17 +43,35 @@ def ranked_join(statement: Statement, block: Block, then: Ranking, planning: Pla
     Raises:
         PlanError: what sides are compared by has not finitely many values.
     """
-    sides = _sides(block)
+    sides, selection = _sides(block), block.selections[0]
     if not sides or then.function != "ROW_NUMBER" or then.beyond:
         return None
-    shown = [output.term for output in block.selections[0].base.select]
+    shown = [output.term for output in selection.base.select]
+    terms = [term for term in shown if isinstance(term, Attribute)]
     order = [(t, descends) for p, descends in then.order if isinstance(t := shown[p], Attribute)]
-    parted = {shown[position] for position in then.partition}
+    parted = {t for position in then.partition if isinstance(t := shown[position], Attribute)}
 
     def of(across: Iterable[Formula]) -> tuple[set[Attribute], Order]:
-        return {*(t for t in parted if isinstance(t, Attribute)), *_read(across)}, order
+        listed = list(across)
+        waiting = {a for a in _read(listed) if not always_finite(selection, a)} - parted
+        alike = {*parted, *_read(listed)} - waiting
+        made = list[tuple[Attribute, bool]]()
+        # Rows that tie are in the order of what they show.
+        sequence = [pair for pair in (*order, *((term, False) for term in terms)) if pair[0] not in alike]
+        for side in sides:
+            names = {o.alias for o in side}
+            mine = [pair for pair in sequence if pair[0].occurrence in names]
+            compared = [(a, _falls(selection, a, listed)) for a in waiting if a.occurrence in names]
+            if len(compared) > 1:
+                message = "no plan was found: tuples of one side are compared by several columns"
+                raise PlanError(message, subject=statement.name)
+            if compared and mine and mine[0] != compared[0]:
+                message = f"no plan was found: rows are not first in the order of {compared[0][0]}"
+                raise PlanError(f"{message}, which tuples are compared by", subject=statement.name)
+            made += compared if not mine else [pair for pair in order if pair in mine] or mine[:1]
+        return alike, made
 
-    join = _join(statement, block.selections[0], range(len(shown)), sides, of, then.last, planning)
+    join = _join(statement, selection, range(len(shown)), sides, of, then.last, planning)
     return ranked(join, then)
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from streambound.boundedness.finals import with_final_rows
 from streambound.boundedness.ranges import with_ranges
+from streambound.boundedness.reflexive import with_own_tuples
 from streambound.errors import PlanError
 from streambound.query.clock import CLOCK
 from streambound.query.model import Query
@@ -77,6 +78,17 @@ def _with_delay(plan: AnyPlan, late: int) -> AnyPlan:
 
 
 def _flow(statement: Statement, planning: Planning) -> Node:
+    try:
+        return _rows_of(statement, planning)
+    except PlanError:
+        # With what guards leave of a row of their own stream there may be less to keep, or nothing.
+        if (own := with_own_tuples(statement)) is not statement:
+            with suppress(PlanError):
+                return _rows_of(own, planning)
+        raise
+
+
+def _rows_of(statement: Statement, planning: Planning) -> Node:
     for occurrence in statement.occurrences:
         if untimed(occurrence.relation):
             message = f"rows of {occurrence.alias} may be taken back, and their time is not shown"

@@ -42,9 +42,9 @@ from streambound.synopsis.flow import (
     together,
 )
 from streambound.synopsis.guarded import implied_times, stamps_of
-from streambound.synopsis.joined import guarded_rows
+from streambound.synopsis.joined import changing, guarded_rows, joined_rows
 from streambound.synopsis.plan import Plan
-from streambound.synopsis.row_planner import Planning, computed, kept_rows, rows, times_of
+from streambound.synopsis.row_planner import Planning, changes, computed, kept_rows, rows, times_of
 from streambound.synopsis.sizes import columns_of, each_of, groups
 from streambound.synopsis.statement import PlannedPart
 
@@ -260,7 +260,7 @@ def _width(aggregate: Aggregate, reads: Reads, kinds: Sequence[Type]) -> tuple[i
 def _read(aggregate: Aggregate) -> set[int]:
     """The positions that an aggregate reads."""
     further = {aggregate.by, aggregate.value} - {None}
-    return {*aggregate.arguments, *(p for p in further if p is not None)}
+    return {*aggregate.arguments, *aggregate.further, *(p for p in further if p is not None)}
 
 
 def _open_sessions(node: Node, gap: int, reads: Reads | None, keys: int) -> tuple[Times, Size]:
@@ -589,7 +589,7 @@ class _Inputs:
             ):
                 raise
         selections = _one_sided(self._present(_passing(aggregate)), (*self.keys, *positions))
-        if any(selection.guards for selection in selections):
+        if any(selection.guards or changes(selection) for selection in selections):
             return self._of(positions, self._best(selections, aggregate, positions))
         parts, order = extreme_rows(self.statement, selections, aggregate, self.keys, self.planning.values)
         statement = of_rows(self.statement, selections, BOOLEANS, (*self.keys, *order))
@@ -610,7 +610,7 @@ class _Inputs:
         return self.numbers[aggregate]
 
     def _best_of(self, selection: Selection, aggregate: Aggregate) -> Node:
-        """Of each key, and of what a guard asks, the extremum of the last output."""
+        """Of each key, and of what a guard or rows that change ask, the extremum of the last output."""
         if len(selection.guards) > 1 or selection.as_of:
             raise PlanError(f"no plan was made of {aggregate.text}", subject=self.statement.name)
         last, outside = len(selection.base.select) - 1, selection.base.occurrences
@@ -618,11 +618,32 @@ class _Inputs:
         def of(asked: Selection) -> Node:
             if asked.base.occurrences != outside:
                 return rows(self.statement, [asked], range(len(asked.base.select)), self.planning)
-            select, then = _extremum(asked.base, last, aggregate)
-            block = Block(INTEGERS, (replace(asked, base=replace(asked.base, select=select)),), then)
-            return grouped(self.statement, block, then, self.planning)
+            return self._grouped_best(asked, last, aggregate)
 
-        return guarded_rows(selection, of, kept_rows) if selection.guards else of(selection)
+        if selection.guards:
+            return guarded_rows(selection, of, kept_rows)
+        if not changes(selection):
+            return of(selection)
+        value = selection.base.select[last].term
+        tables = {o.alias for o in changing(outside)}
+        others = (*selection.base.select[:last], *(a for atom in selection.atoms for a in atom.attributes))
+        if not isinstance(value, Attribute) or value.occurrence in tables or value in others:
+            raise PlanError(f"no plan was made of {aggregate.text}", subject=self.statement.name)
+
+        def beside(asked: Selection) -> Node:
+            """The rows of one side; of that with the value, the best of those that are alike to others."""
+            terms = [output.term for output in asked.base.select]
+            if value not in terms:
+                return rows(self.statement, [asked], range(len(terms)), self.planning)
+            return self._grouped_best(asked, terms.index(value), aggregate)
+
+        return joined_rows(selection, beside, kept_rows)
+
+    def _grouped_best(self, selection: Selection, value: int, aggregate: Aggregate) -> Node:
+        """Of rows that are alike in all outputs but one, those with the extremum of that."""
+        select, then = _extremum(selection.base, value, aggregate)
+        block = Block(INTEGERS, (replace(selection, base=replace(selection.base, select=select)),), then)
+        return grouped(self.statement, block, then, self.planning)
 
     def _weighed(self, aggregate: Aggregate) -> Reads:
         """A sum as weights of rows that are keys alone: a number for each product of columns."""

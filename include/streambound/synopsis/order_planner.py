@@ -23,12 +23,13 @@ from streambound.synopsis.flow import (
     together,
 )
 from streambound.synopsis.frame_reach import ascending, looks, settles, settles_rows
+from streambound.synopsis.row_planner import computed
 from streambound.synopsis.sizes import each_of, groups, rows_within
 
 
 def shown_alone(block: Block, then: Ranking) -> Block:
     """A block of ranks without outputs that are neither shown nor sorted by: ties are kept whole."""
-    if any(shown.formula for shown in then.shown):
+    if then.by or any(shown.formula for shown in then.shown):
         return block
     used = sorted({*then.partition, *(p for p, _ in then.order), *(p for s in then.shown for p in s.outputs)})
     at = {p: n for n, p in enumerate(used)}
@@ -45,7 +46,15 @@ def shown_alone(block: Block, then: Ranking) -> Block:
     return replace(block, selections=tuple(selections), then=fewer)
 
 
+def _with_keys(node: Node, by: tuple[Shown, ...]) -> Node:
+    """Rows with what they are partitioned by, where that is computed, after their columns."""
+    columns = (Shown(name, kind, (place,)) for place, (name, kind) in enumerate(node.outputs))
+    return computed(node, (*columns, *by))
+
+
 def ranked(node: Node, then: Ranking) -> Applied:
+    if then.by:
+        return ranked(_with_keys(node, then.by), then.parted(len(node.outputs)))
     each, every = widths.ranked(then, len(node.outputs), node.retracts)
     sizes = [groups(node, node.times, then.partition).times(each)] if each else []
     if settles_rows(then, node.times, node.retracts):
@@ -93,6 +102,8 @@ def _tied(node: Node, then: Ranking, kept: Sequence[int]) -> Size:
 
 
 def window_functions(node: Node, then: Framing) -> Node:
+    if then.by:
+        return window_functions(_with_keys(node, then.by), then.parted(len(node.outputs)))
     columns = len(node.outputs)
     settled = settles(then, node.times)
     if settled and len({(over.partition, over.order) for over in then.functions}) > 1:

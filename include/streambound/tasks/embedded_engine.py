@@ -102,8 +102,7 @@ class EmbeddedEngine:
         Raises:
             DataError: they cannot be evaluated.
         """
-        stored = {column.name for column in relation.own}
-        columns = [name for name in given.schema.names if name in stored]
+        columns = [c.name for c in relation.own if relation.path(c.name)[0] in given.schema.names]
         columns += [c.name for c in relation.computed if {*relation.stored((c.name,))} <= {*columns}]
         self.connection.register(GIVEN, pa.Table.from_batches([given]))
         source = exp.alias_(encoded_sql.table(GIVEN), FILES, table=True, quoted=True)
@@ -202,17 +201,25 @@ def _ordered(relation: Relation, name: str) -> exp.Expr:
     """A column of files in its ordered form, or what is computed from such."""
     column = relation.column(name)
     if not column.of:
-        return encoded_sql.normal(encoded_sql.column(name, FILES), column.type)
+        return encoded_sql.normal(_stored(relation, name), column.type)
     given = {base: relation.column(base).type for base in relation.stored((name,))}
-    typed = {base: (_typed(base, kind), kind) for base, kind in given.items()}
+    typed = {base: (_typed(_stored(relation, base), kind), kind) for base, kind in given.items()}
     node = expression(str(column.formula), typed, column.type)
     if column.type.step == 1 and column.type.family is Family.NUMBER:
         node = exp.cast(node, "BIGINT")
     return encoded_sql.normal(node, column.type)
 
 
-def _typed(name: str, kind: Type) -> exp.Expr:
-    node: exp.Expr = encoded_sql.column(name, FILES)
+def _stored(relation: Relation, name: str) -> exp.Expr:
+    """A column of files; what lies within another one is NULL where that is."""
+    first, *rest = relation.path(name)
+    node: exp.Expr = encoded_sql.column(first, FILES)
+    for inner in rest:
+        node = exp.Anonymous(this="STRUCT_EXTRACT", expressions=[node, exp.Literal.string(inner)])
+    return node
+
+
+def _typed(node: exp.Expr, kind: Type) -> exp.Expr:
     if kind.family is Family.TIMESTAMP:
         # Files may hold it with a time zone.
         return exp.Anonymous(this="MAKE_TIMESTAMP", expressions=[encoded_sql.normal(node, kind)])

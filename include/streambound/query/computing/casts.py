@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import expressions as exp
 
 from streambound.query.column_types import parse_type
+from streambound.query.computing.json import is_path, value_at
 from streambound.query.computing.spark_form import INTEGER_TYPES
 from streambound.query.computing.texts import text_of
 from streambound.query.computing.typed import (
@@ -16,6 +17,7 @@ from streambound.query.computing.typed import (
     TIMESTAMP,
     WHOLE,
     Columns,
+    NotComputed,
     Rules,
     Translation,
     Typed,
@@ -39,13 +41,19 @@ _WIDTHS = {exp.DType.INT: 31, exp.DType.BIGINT: 63, exp.DType.SMALLINT: 15, exp.
 
 
 def _converted_to(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:
-    value, to = of(node.this), node.args["to"]
+    inner, to = node.this.unnest(), node.args["to"]
     if node.args.get("format"):
+        return None
+    numeric = is_path(inner) and to.this in exp.DataType.NUMERIC_TYPES
+    value = value_at(inner, of, number=True) if numeric else of(node.this)
+    if value is None:
         return None
     if to.this in INTEGER_TYPES:
         return _to_integer(value, _WIDTHS[to.this])
     if to.this == exp.DType.DOUBLE:
         return _to_double(value)
+    if to.this == exp.DType.FLOAT and not to.expressions:
+        return _to_float(value, node)
     if (
         to.this == exp.DType.DECIMAL
         and len(to.expressions) == 2
@@ -112,6 +120,18 @@ def _to_double(typed: Typed) -> Typed | None:
         made = made.when(odd, call("ERROR", exp.Literal.string("a hexadecimal number in a text")))
         return Typed(exp.Paren(this=made.else_(exp.Null())), DOUBLE)
     return Typed(cast(typed.node, "DOUBLE"), DOUBLE) if typed.number or typed.null else None
+
+
+def _to_float(value: Typed, node: exp.Expr) -> Typed:
+    """The nearest number of 32 bits, and no more: engines go on from there in 32 bits, or in 64."""
+    outer = node.parent
+    while isinstance(outer, exp.Paren):
+        outer = outer.parent
+    if outer is not None or not (value.whole or value.type == DOUBLE):
+        why = "numbers of 32 bits are made of whole numbers and doubles alone, and not computed with"
+        raise NotComputed(node, f"{why}; write DOUBLE")
+    stored = cast(value.node, "BIGINT") if value.whole else value.node
+    return Typed(cast(cast(stored, "FLOAT"), "DOUBLE"), DOUBLE)
 
 
 RULES: Rules = ((exp.Cast, _converted_to),)

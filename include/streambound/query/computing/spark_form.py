@@ -7,6 +7,7 @@ from collections.abc import Callable
 from sqlglot import expressions as exp
 
 from streambound.query.column_types import Family, Type
+from streambound.query.computing.json import is_path, spark_json
 from streambound.query.computing.typed import NotComputed
 from streambound.query.dialects.grammar import FROM_ZERO, JOINS_TEXTS, NULL_UNMATCHED, OF_UTC
 
@@ -72,7 +73,8 @@ def spark_form(node: exp.Expr, kinds: Callable[[str], Type | None]) -> exp.Expr:
             return JOINS_TEXTS in part.meta and text(part.this) and text(part.expression)
         if isinstance(part, exp.Bracket):
             return isinstance(part.this, _SPLIT)
-        return isinstance(part, _OF_TEXTS) or (isinstance(part, exp.Literal) and part.is_string)
+        literal = isinstance(part, exp.Literal) and part.is_string
+        return isinstance(part, _OF_TEXTS) or literal or is_path(part)
 
     def joined(part: exp.Expr) -> exp.Expr:
         """A text in a row of others; what is a literal, or made of others so, is never NULL."""
@@ -82,6 +84,8 @@ def spark_form(node: exp.Expr, kinds: Callable[[str], Type | None]) -> exp.Expr:
         return exp.Coalesce(this=made, expressions=[exp.Literal.string("null")])
 
     def of(part: exp.Expr) -> exp.Expr:
+        if (path := spark_json(part)) is not None:
+            return path
         if isinstance(part, exp.Add) and text(part):
             return exp.DPipe(this=joined(part.this), expression=joined(part.expression))
         if isinstance(part, exp.Bracket) and isinstance(part.this, exp.Split):

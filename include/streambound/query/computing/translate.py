@@ -16,7 +16,7 @@ from sqlglot import parse_one
 from sqlglot.errors import ErrorLevel, SqlglotError
 
 from streambound.query.column_types import NULL, Family, Type
-from streambound.query.computing import arithmetic, casts, logic, patterns, texts, times
+from streambound.query.computing import arithmetic, casts, json, logic, patterns, texts, times
 from streambound.query.computing.arithmetic import remainder
 from streambound.query.computing.patterns import masked
 from streambound.query.computing.spark_form import spark_form
@@ -60,7 +60,7 @@ def formula_of(
     try:
         # An argument that Spark has no place for must not be left out.
         text: str = made.sql(dialect="spark", unsupported_level=ErrorLevel.RAISE, comments=False)
-    except SqlglotError:
+    except (SqlglotError, ValueError):
         raise NotComputed(node) from None
     names = {column.name: kinds(column.name) for column in made.find_all(exp.Column)}
     if None in names.values():
@@ -178,6 +178,8 @@ def _function(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None
         return window_edge(node, of)
     if name in SINCE_1970:
         return since_1970(node, of)
+    if json.is_path(node):
+        return json.value_at(node, of)
     return masked(node, of) if name == "MASK" else None
 
 
@@ -191,6 +193,7 @@ _RULES: Rules = (
     *logic.RULES,
     *patterns.RULES,
     *texts.RULES,
+    *json.RULES,
     *times.RULES,
     *casts.RULES,
 )

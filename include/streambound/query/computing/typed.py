@@ -25,10 +25,15 @@ DIGITS = 38
 
 
 class NotComputed(Exception):
-    """An expression that has what is not computed: ``what`` is it, in Spark SQL."""
+    """An expression that has what is not computed: ``what`` is it, in Spark SQL; ``why`` may say more."""
 
-    def __init__(self, node: exp.Expr) -> None:
-        self.what = node.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE, comments=False)
+    def __init__(self, node: exp.Expr, why: str = "") -> None:
+        self.why = why
+        try:
+            self.what = node.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE, comments=False)
+        except ValueError:
+            # Of parts that Spark has no words for.
+            self.what = node.key
         super().__init__(self.what)
 
 

@@ -290,7 +290,11 @@ class Expressions(Scope):
 
     def _plainly(self, node: exp.Expr) -> str:
         plain = self._resolved(node)
-        text = plain.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE, comments=False)
+        try:
+            text = plain.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE, comments=False)
+        except ValueError:
+            # Spark has no words for a part of it.
+            text = plain.key
         said = f"({text.replace('`', '')})"
         try:
             same = _tree(parse_one(text, dialect="spark")) == _tree(plain)
@@ -314,7 +318,7 @@ class Expressions(Scope):
         if width is not None:
             domain, kind = None, inferred or kind
         slide, cumulative = overlapping(node)
-        formula, computed = self._formula(node, of[0], kind)
+        formula, computed, why = self._formula(node, of[0], kind)
         kind = INTEGER if kind is DOUBLE and computed == INTEGER else kind
         return Column(
             name,
@@ -329,20 +333,21 @@ class Expressions(Scope):
             cardinality=prod(c.cardinality or 0 for c in columns) or None if columns else None,
             edge="" if width is None or any(c.bucket for c in columns) else edge_of(node),
             formula=formula,
+            uncomputed=why,
             slide=slide,
             cumulative=cumulative,
             fibres=has_fibres(node, columns),
         )
 
-    def _formula(self, node: exp.Expr, attribute: Attribute, kind: Type) -> tuple[str | None, Type]:
-        """An expression over a tuple's columns as Spark SQL, and its type; None if it is not computed."""
+    def _formula(self, node: exp.Expr, attribute: Attribute, kind: Type) -> tuple[str | None, Type, str]:
+        """An expression in Spark SQL, and its type; or None, and why it is not computed."""
         relation = self.owner(attribute).relation
         kinds = {column.name: column.type for column in relation.columns}
         try:
-            formula = formula_of(self._resolved(node), kinds.get, None if kind is DOUBLE else kind)
-        except NotComputed:
-            return None, kind
-        return formula if formula[1].family is kind.family else (None, kind)
+            formula, made = formula_of(self._resolved(node), kinds.get, None if kind is DOUBLE else kind)
+        except NotComputed as error:
+            return None, kind, error.why
+        return (formula, made, "") if made.family is kind.family else (None, kind, "")
 
     def _bases(self, node: exp.Expr) -> Iterator[str]:
         """The columns that an expression is computed from, with where within them it looks."""

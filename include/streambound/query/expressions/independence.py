@@ -28,23 +28,22 @@ def used(statement: Statement) -> Iterator[tuple[Relation, tuple[Column, ...]]]:
         yield relation, tuple(column for column in relation.columns if column.name in names)
 
 
-def not_computed(statement: Statement) -> str | None:
-    """The first expression of a statement whose values cannot be computed; None if there is none."""
+def not_computed(statement: Statement) -> tuple[str, str] | None:
+    """The first expression of a statement whose values cannot be computed, and why if that is known."""
     for block in statement.blocks:
         for shown in (s for selection in block.selections for s in selection.shown):
             if not shown.plain and shown.formula is None:
-                return f"the expression that {shown.name} is"
-        keys = block.then.by if isinstance(block.then, Grouping) else ()
-        for shown in (*keys, *(() if block.then is None else block.then.shown)):
+                return f"the expression that {shown.name} is", ""
+        for shown in () if block.then is None else (*block.then.by, *block.then.shown):
             if not shown.plain and shown.formula is None:
-                return f"the expression that {shown.name} is"
+                return f"the expression that {shown.name} is", ""
         having = block.then.having if isinstance(block.then, Grouping) else None
         if having is not None and having.formula is None:
-            return f"the condition at {having.place}"
+            return f"the condition at {having.place}", ""
     for _, columns in used(statement):
         for column in columns:
             if column.of and column.formula is None:
-                return column.name
+                return column.name, column.uncomputed
     return None
 
 

@@ -101,7 +101,8 @@ def read(
         elif unevaluated is None and _spread(made):
             made = replace(made, unevaluated=_SPREAD, undefined=_SPREAD)
         elif unevaluated is None and (what := not_computed(made)) is not None:
-            made = replace(made, unevaluated=f"{what} is decided, and cannot be evaluated yet")
+            said = f"{what[0]} is decided, and cannot be evaluated yet"
+            made = replace(made, unevaluated=f"{said}: {what[1]}" if what[1] else said)
         plain = asked.tree if isinstance(tree, tuple) else tree
         alone = plain is asked.tree and not asked.wrapped
         more = len(text.queries) > 1 or text.catalog.relations != text.given.relations

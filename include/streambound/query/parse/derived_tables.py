@@ -163,7 +163,7 @@ def _with_time(block: Block) -> Block:
     """
     if isinstance(block.then, Grouping):
         keys: tuple[int, ...] = tuple(range(block.then.keys))
-    elif isinstance(block.then, Ranking) and block.then.shown:
+    elif isinstance(block.then, Ranking) and block.then.shown and not block.then.by:
         keys = block.then.partition
     else:
         return block
@@ -213,6 +213,6 @@ def _keys(blocks: tuple[Block, ...]) -> tuple[int, ...]:
     keys: tuple[int, ...] = ()
     if isinstance(block.then, Grouping):
         keys = tuple(range(block.then.keys))
-    if isinstance(block.then, Ranking):
+    if isinstance(block.then, Ranking) and not block.then.by:
         keys = block.then.partition
     return tuple(number for number, position in _shown(block) if position in keys)

@@ -63,11 +63,12 @@ def first_of_each(
         list(on.expressions) if isinstance(on, exp.Tuple) else [on.this if isinstance(on, exp.Paren) else on]
     )
     asked = Asked(names)
-    partition = tuple(n for key in keys for n in asked.spread(key))
+    partition, own = asked.partition(keys)
     shown = _shown(asked, items)
     order = _order(select, names, asked, items)
-    order = tuple(pair for pair in order if pair[0] not in partition)
-    return _ranking(inliner, asked, Ranking("ROW_NUMBER", partition, order, Op.LE, 1, ()), shown, where)
+    order = tuple(pair for pair in order if pair[0] not in (own or partition))
+    ranking = Ranking("ROW_NUMBER", partition, order, Op.LE, 1, (), keys=own)
+    return _ranking(inliner, asked, ranking, shown, where)
 
 
 def _shown(asked: Asked, items: Items) -> tuple[Item, ...]:
@@ -77,7 +78,11 @@ def _shown(asked: Asked, items: Items) -> tuple[Item, ...]:
 def _ranking(
     inliner: Inliner, asked: Asked, ranking: Ranking, shown: tuple[Item, ...], where: list[exp.Expr]
 ) -> tuple[Rows, ...]:
-    return (Rows(False, inliner.parts(asked.names, asked.outputs, where), Done(ranking, shown)),)
+    return (
+        Rows(
+            False, inliner.parts(asked.names, asked.outputs, where), Done(ranking, shown, by=tuple(asked.by))
+        ),
+    )
 
 
 def _order(node: exp.Expr, names: Names, asked: Asked, items: Items) -> tuple[tuple[int, bool], ...]:
@@ -122,8 +127,8 @@ def limited(
         shown = _shown(asked, items)
         order = _order(node, names, asked, items)
         where = [] if node.args.get("where") is None else list(conjuncts(node.args["where"].this))
-        keys = tuple(n for key in limit.expressions for n in asked.spread(names.aliased(key, items)))
-        ranking = Ranking("ROW_NUMBER", keys, order, Op.LE, most, (), above=above)
+        keys, own = asked.partition([names.aliased(key, items) for key in limit.expressions])
+        ranking = Ranking("ROW_NUMBER", keys, order, Op.LE, most, (), above=above, keys=own)
         return _ranking(inliner, asked, ranking, shown, where)
     if limit.expressions:
         inliner.refuse("LIMIT ... BY of groups", limit)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sqlglot import expressions as exp
 
 from streambound.errors import QueryError
-from streambound.query.clock import conjuncts
+from streambound.query.clock import conjuncts, is_clock
 from streambound.query.expressions import blockers
 from streambound.query.expressions.aggregates import (
     SUMMING,
@@ -260,6 +260,8 @@ class _Group:
             return value(self._numbered(node))
         if isinstance(node, exp.Column) and not is_word(node):
             return self._ungrouped(node)
+        if is_clock(node):
+            self._names.inliner.made_at.append(node)
         return rebuilt(node, self._of)
 
     def _of_window(self, node: exp.Expr) -> exp.Expr | None:

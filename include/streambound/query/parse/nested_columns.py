@@ -75,10 +75,14 @@ def with_paths(
     around = {name: of(view) for name, view in views.items()}
     if not columns:
         return made, around, catalog
-    relations = (
-        replace(item, columns=(*item.columns, *columns.get(item.name, {}).values()))
-        for item in catalog.relations
-    )
+
+    def wider(relation: Relation) -> Relation:
+        known = {column.name for column in relation.columns}
+        paths = columns.get(relation.name, {}).values()
+        further = tuple(column for column in paths if column.name not in known)
+        return replace(relation, columns=(*relation.columns, *further)) if further else relation
+
+    relations = map(wider, catalog.relations)
     return made, around, replace(catalog, relations=tuple(relations))
 
 
@@ -119,7 +123,16 @@ def _with_paths(
 
 def is_path(relation: Relation, column: str) -> bool:
     """Whether a column lies within another one."""
-    return any(column.startswith(f"{name}.") for name, _ in relation.opaque)
+    return len(relation.path(column)) > 1
+
+
+def read_by_spark(catalog: Catalog) -> bool:
+    """Whether rows with columns that lie within others come through Spark's readers."""
+    return any(
+        (item.live is not None or (item.history is not None and not item.history.direct))
+        and any(is_path(item, column.name) for column in item.columns)
+        for item in catalog.relations
+    )
 
 
 def _path(node: exp.Expr) -> list[exp.Identifier]:
@@ -176,7 +189,7 @@ def _leaf(relation: Relation, names: list[str]) -> Column | None:
         return None
     for name in names:
         alike = [item for item in kinds if item.lower() == name.lower()]
-        if not alike:
+        if not alike or "." in alike[0]:
             return None
         path.append(alike[0])
         kind = kinds[alike[0]]

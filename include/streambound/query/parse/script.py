@@ -23,7 +23,7 @@ from streambound.query.expressions import blockers
 from streambound.query.parse.ddl import Wrong, completed, declared, with_stamps
 from streambound.query.parse.definitions import Standing, State, tokens_of
 from streambound.query.parse.inline import Inliner
-from streambound.query.parse.nested_columns import with_paths
+from streambound.query.parse.nested_columns import read_by_spark, with_paths
 from streambound.query.parse.parts import ReferencedQuery, Rows, View
 from streambound.query.registry import metadata
 from streambound.query.scope import place_of
@@ -32,7 +32,10 @@ from streambound.query.syntax import refuse_gaps, refuse_nesting, syntax_error
 _SEVERAL = "choose one with --query NAME, or put each into a file of its own"
 _DECIDED = "is decided, and cannot be evaluated yet"
 _RELAXED = f"a difference in months, or in boundaries of a unit, {_DECIDED}"
-_NESTED = "a nested column is decided by its path, and cannot be evaluated yet"
+_NESTED = (
+    "a nested column is decided by its path, and cannot be evaluated yet where Spark reads the rows;"
+    " give its value a column of its own"
+)
 # Its rows are those before WHERE and JOIN; whether one of just so long ago is among them is not said.
 _LIMITED = "OVER with LIMIT DURATION is decided, and cannot be evaluated yet"
 _ORDERED = "the time that the catalog says of a view is decided, and cannot be evaluated yet"
@@ -112,7 +115,7 @@ class Script:
         catalog = inliner.catalog
         if inliner.clock:
             catalog = replace(catalog, relations=(*catalog.relations, CLOCK))
-        if full_catalog is not self.catalog:
+        if full_catalog is not self.catalog and read_by_spark(full_catalog):
             return tree, catalog, _NESTED
         windows = (
             window
@@ -143,7 +146,8 @@ def _unevaluated(inliner: Inliner) -> str | None:
         return f"rows by the value of {words}, over several streams, {_DECIDED}"
     if inliner.made_at:
         words = blockers.words(inliner.made_at[0], inliner.text)
-        return f"{words}, shown in rows that are made at no time of one stream, {_DECIDED}"
+        fix = "show the latest timestamp of the rows: GREATEST(s.ts, t.ts), or MAX(ts) of a group"
+        return f"{words}, shown in rows that are made at no time of one stream, {_DECIDED}; {fix}"
     return None
 
 

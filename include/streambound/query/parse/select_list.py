@@ -5,7 +5,8 @@ Names of outputs and of aggregates stand in the expressions that are shown (``pa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from sqlglot import expressions as exp
 
@@ -16,6 +17,7 @@ from streambound.query.expressions.aggregates import (
     polynomial,
 )
 from streambound.query.operators import (
+    KEYS,
     Aggregate,
     Kind,
     Polynomial,
@@ -33,6 +35,8 @@ class Asked:
     outputs: list[exp.Expr] = field(default_factory=list)
     # What an aggregate reads that is over several tuples, over outputs.
     over: dict[Aggregate, exp.Expr] = field(default_factory=dict)
+    # What rows are partitioned by that is over several tuples, over outputs.
+    by: list[exp.Expr] = field(default_factory=list)
     _positions: dict[str, int] = field(default_factory=dict)
 
     def output(self, node: exp.Expr) -> int:
@@ -82,6 +86,22 @@ class Asked:
                 outputs.append(self.output(made))
         return tuple(dict.fromkeys(outputs))
 
+    def partition(self, keys: Sequence[exp.Expr]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The positions of what rows are partitioned by; and its own, if some is computed: see ``Over``."""
+        spread = self.names.inliner.spread
+        positions, own = list[int](), list[int]()
+        for key in keys:
+            before = len(spread)
+            some = self.spread(key)
+            positions += some
+            if len(spread) > before:
+                del spread[before:]
+                own.append(KEYS + len(self.by))
+                self.by.append(self.in_outputs(key))
+            else:
+                own.append(some[0])
+        return tuple(positions), tuple(own) if any(n >= KEYS for n in own) else ()
+
     def _latest(self, node: exp.Expr) -> bool:
         """Whether an expression is the latest of several timestamps: no row is later than it."""
         return isinstance(node, exp.Greatest) and all(
@@ -111,7 +131,7 @@ class Asked:
             # Of a constant: the same in every group.
             said = blockers.words(called.node, sql)
             return Aggregate(Kind.ANY, said, place=place_of(called.node, sql), function="a constant")
-        by = None if called.by is None else self.output(called.by)
+        by, read = None if called.by is None else self.output(called.by), arguments
         chosen = arguments[0] if by is not None and len(arguments) == 1 else None
         if by is not None and called.kind in (Kind.LEAST, Kind.GREATEST):
             # The row with the least or greatest value: the other columns of it are free.
@@ -127,9 +147,10 @@ class Asked:
             called.function,
             chosen,
         )
-        if summed is None and by is None and len(called.arguments) == 1:
+        if summed is None and len(called.arguments) == 1:
             (given,) = called.arguments
             if len(owners(given, self.names.owner)) > 1:
+                made = made if by is None else replace(made, further=read)
                 self.over[made] = self.in_outputs(given)
                 # It is computed of each row.
                 del spread[before:]

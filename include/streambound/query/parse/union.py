@@ -224,20 +224,20 @@ def _with_formulas(done: Done, base: Query, shown: tuple[Shown, ...]) -> Operato
             return replace(aggregate, function=f"{aggregate.function} OF AN EXPRESSION")
         return replace(aggregate, formula=formula, computed=kind)
 
+    by = tuple(_key(node, done, base) for node in done.by)
     if isinstance(made, Framing):
         functions = tuple(
             over if over.aggregate is None else replace(over, aggregate=of(n, over.aggregate))
             for n, over in enumerate(made.functions)
         )
-        return replace(made, functions=functions, shown=shown)
+        return replace(made, functions=functions, shown=shown, by=by)
     if isinstance(made, Grouping):
         having = made.having
         if having is not None and done.having is not None:
             having = replace(having, formula=_formula(done.having, done, base, BOOLEAN)[0])
         aggregates = tuple(of(n, aggregate) for n, aggregate in enumerate(made.aggregates))
-        by = tuple(_key(node, done, base) for node in done.by)
         return replace(made, aggregates=aggregates, having=having, shown=shown, by=by)
-    return replace(made, shown=shown)
+    return replace(made, shown=shown, by=by)
 
 
 def _outputs_in(node: exp.Expr, done: Done) -> tuple[int, ...]:

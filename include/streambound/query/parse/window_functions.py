@@ -61,7 +61,7 @@ def framing(select: exp.Select, names: Names, items: Items) -> tuple[list[exp.Ex
     shown = tuple(Item(name, key, of(node)) for name, key, node in items)
     numbers = {n: over.aggregate for n, over in enumerate(functions) if over.aggregate is not None}
     over = {n: asked.over[aggregate] for n, aggregate in numbers.items() if aggregate in asked.over}
-    return asked.outputs, Done(Framing(tuple(functions), ()), shown, over=over)
+    return asked.outputs, Done(Framing(tuple(functions), ()), shown, over=over, by=tuple(asked.by))
 
 
 def _over(node: exp.Window, asked: Asked, clauses: dict[str, exp.Window]) -> Over:
@@ -82,7 +82,7 @@ def _over(node: exp.Window, asked: Asked, clauses: dict[str, exp.Window]) -> Ove
         partition = list(node.args.get("partition_by") or [])
     clause = node.args.get("order") or spec.args.get("order")
     order = ordering([(term, term.this) for term in (clause.expressions if clause else [])], asked)
-    keys = tuple(n for key in partition for n in asked.spread(_windowed(key, asked.names)))
+    keys, own = asked.partition([_windowed(key, asked.names) for key in partition])
     inner = node.this
     passes_over = False
     while isinstance(inner, (exp.IgnoreNulls, exp.RespectNulls)):
@@ -94,9 +94,12 @@ def _over(node: exp.Window, asked: Asked, clauses: dict[str, exp.Window]) -> Ove
         named = {"FIRST": "FIRST_VALUE", "LAST": "LAST_VALUE"}.get(named, named)
     arguments: tuple[int, ...] = ()
     made = None if called_ is None else asked.aggregate(called_)
+    if made is not None and made.further:
+        asked.names.inliner.spread.append(inner)
     if made is None:
         given = [inner.this] if isinstance(inner.this, exp.Expr) else list(inner.expressions)[:1]
         read = (term for term in given if not isinstance(term, exp.Literal))
+        before = len(asked.names.inliner.spread)
         arguments = tuple(n for term in read for n in asked.spread(term, different=False))
         if arguments:
             made = Aggregate(
@@ -109,10 +112,11 @@ def _over(node: exp.Window, asked: Asked, clauses: dict[str, exp.Window]) -> Ove
                 place_of(inner, sql),
                 _function_of(inner, named, passes_over),
             )
+            if len(arguments) > 1:
+                asked.over[made] = asked.in_outputs(given[0])
+                del asked.names.inliner.spread[before:]
     elif named in ("FIRST_VALUE", "LAST_VALUE"):
         arguments = made.arguments
-        if made in asked.over:
-            asked.names.inliner.spread.append(inner)
     return Over(
         named,
         made,
@@ -122,6 +126,7 @@ def _over(node: exp.Window, asked: Asked, clauses: dict[str, exp.Window]) -> Ove
         place_of(node, sql),
         arguments,
         _rows_away(inner, named),
+        own,
     )
 
 
@@ -290,9 +295,10 @@ def ranked(done: Done, conditions: list[exp.Expr]) -> tuple[Done, list[exp.Expr]
         int(rank_test.value),
         (),
         shown_rank,
+        keys=function.keys,
     )
     if shown_rank and made.beyond:
         # All rows go on to change: they are what a window function says, and some are left out.
         kept = Having((0,), place=function.place, formula=f"v0 {rank_test.op.value} {rank_test.value}")
         return replace(done, operator=replace(operator, having=kept)), left
-    return Done(made, done.shown), left
+    return Done(made, done.shown, by=done.by), left
