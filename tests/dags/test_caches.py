@@ -245,7 +245,7 @@ DAYS = [f"2026-03-{day:02}" for day in range(1, 8)]
 
 @pytest.fixture
 def keys_that_come_again(working_folder: Path, migrated: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A week of two streams in which a few of sixty keys are frequent, two queries over them, evaluated apart."""
+    """A week of two streams in which a few of sixty keys are frequent, and two queries over them."""
     registry = working_folder / "registry"
     (registry / "queries").mkdir(parents=True)
     (registry / "streams.yml").write_text(STREAMS)

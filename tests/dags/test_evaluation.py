@@ -176,10 +176,10 @@ def test_each_shard_has_an_application_with_a_summary_of_its_own(
 ) -> None:
     monkeypatch.setenv("STREAMBOUND_SHARDS", shards)
     made = selection.spark_arguments("evaluate_history", "r", READS, PARAMS)
-    told = [dict(one.removeprefix("--").split("=", 1) for one in arguments) for arguments in made]
-    assert [one.get("shard") for one in told] == given
-    assert {one["queries"] for one in told} == {"q,w,p"}
-    for name, one in zip("qwp", told, strict=False):
+    options = [dict(one.removeprefix("--").split("=", 1) for one in arguments) for arguments in made]
+    assert [one.get("shard") for one in options] == given
+    assert {one["queries"] for one in options} == {"q,w,p"}
+    for name, one in zip("qwp", options, strict=False):
         summary = Path(one["summary"])
         summary.parent.mkdir(parents=True)
         summary.write_text(json.dumps({"answers": [{"query": name, "error": None}]}))

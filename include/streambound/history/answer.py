@@ -83,7 +83,7 @@ class HistoryAnswer:
 
 
 def whole_answer(folder: Path) -> Path | None:
-    """The file with a query's answer as a whole, in the folder of its answers; None where partitions are all."""
+    """The file with a query's answer as a whole, below that of its answers; None without one."""
     total = total_path(folder)
     return total if total.exists() else None
 
