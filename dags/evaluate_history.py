@@ -8,6 +8,7 @@
 2. **quality**: one mapped task a stream that these queries read. A partition that breaks a promise of
    the catalog is named and **kept out**, unless *Include failed partitions* is switched on.
 3. **evaluate**: one Spark application for all queries; a partition that several queries read is read once.
+   With `STREAMBOUND_SHARDS=N` it is mapped over N applications, each with its part of the queries.
    Only partitions that are new or have changed are read, and the evaluation takes up the last checkpoint
    before them; the log says which. *Recompute* reads everything.
 4. **record**: the answers are checked and recorded with the partitions that are missing; Data Docs are built.
@@ -38,7 +39,7 @@ from airflow.sdk import AssetOrTimeSchedule, CronTriggerTimetable, TriggerRule, 
 from streambound_airflow import alerts, assets, forms
 from streambound_airflow.assets import ANSWERS, CACHE_CHOICES, HISTORIES, SYNOPSES, VERDICTS
 from streambound_airflow.operators import StreamQualityOperator
-from streambound_airflow.spark_submit import ANSWERS_FIRST, EvaluateHistoryOperator
+from streambound_airflow.spark_submit import ANSWERS_FIRST, SCHEDULED, EvaluateHistoryOperator
 
 READS = [VERDICTS, CACHE_CHOICES, SYNOPSES, *HISTORIES]
 NIGHTLY = CronTriggerTimetable("0 4 * * *", timezone="UTC", run_immediately=timedelta(0))
@@ -91,10 +92,10 @@ def evaluate_history() -> None:
         return sorted(set().union(*reads.values()))
 
     # Streams that could not be checked cost the queries that read them, not the others.
-    @task(trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS, multiple_outputs=True)
+    @task(trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS)
     def keep_out(
         reads: dict[str, list[str]], checked: Any, form: dict[str, Any], **context: Any
-    ) -> dict[str, Any]:
+    ) -> list[list[str]]:
         from streambound_airflow import selection
         from streambound_airflow.database import results
         from streambound_airflow.failures import reported
@@ -103,8 +104,9 @@ def evaluate_history() -> None:
         run_id, include_failed = context["run_id"], form["include_failed_partitions"]
         with reported():
             chosen = selection.keep_out(results(), JOB, run_id, reads, checked, include_failed)
-        arguments = selection.spark_arguments(JOB, run_id, chosen["reads"], form)
-        return {**chosen, "arguments": arguments}
+            arguments = selection.spark_arguments(JOB, run_id, chosen["reads"], form)
+        context["ti"].xcom_push(key="chosen", value=chosen)
+        return arguments
 
     @task(trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS)
     def record(chosen: dict[str, Any], **context: Any) -> dict[str, Any]:
@@ -135,11 +137,14 @@ def evaluate_history() -> None:
         last="{{ ti.xcom_pull(task_ids='choose', key='form')['to'] or '' }}",
         map_index_template="{{ task.stream }}",
     ).expand(stream=streams)
-    chosen = keep_out(streams["reads"], quality.output, streams["form"])
-    evaluate = EvaluateHistoryOperator(
-        task_id="evaluate", priority_weight=ANSWERS_FIRST, application_args=chosen["arguments"]
-    )
-    recorded = record(chosen)
+    kept = keep_out(streams["reads"], quality.output, streams["form"])
+    evaluate = EvaluateHistoryOperator.partial(
+        task_id="evaluate",
+        priority_weight=ANSWERS_FIRST,
+        map_index_template="{{ task.title }}",
+        **SCHEDULED,
+    ).expand(application_args=kept)
+    recorded = record(kept["chosen"])
     evaluate >> recorded
     announce(recorded)
     all_answered(recorded)

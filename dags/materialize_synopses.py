@@ -3,7 +3,8 @@
 
 1. **choose**: the chosen queries whose newest verdict is *bounded*; the others are named with the reason.
 2. **quality**: one mapped task a stream; partitions that break a promise are **kept out** by `keep_out`.
-3. **materialize**: one Spark application for all queries, since they share the scan. It reads the partitions
+3. **materialize**: one Spark application for all queries, since they share the scan, or with
+   `STREAMBOUND_SHARDS=N` one for each of N parts of them. It reads the partitions
    that are new or have changed, and commits the state at every partition boundary. Its log tells, as it goes,
    the markers, rows and state units of each query. A retry goes on from what was committed.
 4. **synopsis**: one mapped task a query reads its newest checkpoint back, and emits `synopses` with the
@@ -37,7 +38,7 @@ from streambound import settings
 from streambound_airflow import alerts, forms
 from streambound_airflow.assets import CACHE_CHOICES, FLIGHT_MONTHS, HISTORIES, HISTORY, SYNOPSES, VERDICTS
 from streambound_airflow.operators import StreamQualityOperator
-from streambound_airflow.spark_submit import ANSWERS_FIRST, EvaluateHistoryOperator
+from streambound_airflow.spark_submit import ANSWERS_FIRST, SCHEDULED, EvaluateHistoryOperator
 
 READS = [VERDICTS, CACHE_CHOICES, *HISTORIES]
 BY_YEAR = StartOfYearMapper(input_format="%Y-%m")
@@ -94,7 +95,7 @@ def materialize_synopses() -> None:
 
     # Streams that could not be checked cost the queries that read them, not the others.
     @task(trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS)
-    def keep_out(reads: dict[str, list[str]], checked: Any, **context: Any) -> list[str]:
+    def keep_out(reads: dict[str, list[str]], checked: Any, **context: Any) -> list[list[str]]:
         from streambound_airflow import selection
         from streambound_airflow.database import results
         from streambound_airflow.failures import reported
@@ -104,10 +105,13 @@ def materialize_synopses() -> None:
         with reported():
             include_failed = params["include_failed_partitions"]
             chosen = selection.keep_out(results(), JOB, run_id, reads, checked, include_failed)
-        arguments = selection.spark_arguments(JOB, run_id, chosen["reads"], params, checkpoints_only=True)
+            arguments = selection.spark_arguments(JOB, run_id, chosen["reads"], params, checkpoints_only=True)
         context["ti"].xcom_push(key="chosen", value=chosen)
-        context["ti"].xcom_push(key="arguments", value=arguments)
-        # Airflow maps over a task's own return value only.
+        return arguments
+
+    # Airflow maps over a task's own return value only.
+    @task
+    def taken_in(chosen: dict[str, Any]) -> list[str]:
         return sorted(chosen["reads"])
 
     @task(inlets=READS, outlets=[SYNOPSES], map_index_template="{{ query }}")
@@ -153,13 +157,14 @@ def materialize_synopses() -> None:
         map_index_template="{{ task.stream }}",
     ).expand(stream=streams)
     kept = keep_out(streams["reads"], quality.output)
-    materialize = EvaluateHistoryOperator(
+    materialize = EvaluateHistoryOperator.partial(
         task_id="materialize",
         priority_weight=ANSWERS_FIRST,
-        application_args=kept["arguments"],
         name="streambound-materialize-synopses",
-    )
-    done = synopsis.expand(query=kept)
+        map_index_template="{{ task.title }}",
+        **SCHEDULED,
+    ).expand(application_args=kept)
+    done = synopsis.expand(query=taken_in(kept["chosen"]))
     conf = publishing()
     publish = TriggerDagRunOperator(task_id="publish", trigger_dag_id="evaluate_history", conf=conf)
     materialize >> done

@@ -18,7 +18,7 @@ from benchmarks import states
 from benchmarks.figures import FOLDER, FULL, MARGINS, Result, read
 
 from scripts import benchmark_pictures as draw
-from scripts.benchmark_pictures import BAD, BAR, GOOD, LINE, ORANGE, Curve, Panel
+from scripts.benchmark_pictures import BAD, BAR, GOOD, LINE, ORANGE, PURPLE, Curve, Panel
 from scripts.imports import ROOT
 
 DOCUMENT = ROOT / "docs" / "benchmarks.md"
@@ -242,7 +242,7 @@ def _memory() -> str:
         curve(units, "units", "", "streambound: units", GOOD),
     ]
     looks = {
-        "driver, Python": (GOOD, "o"),
+        "driver, Python": (PURPLE, "o"),
         "largest Python worker": (BAR, "^"),
         "JVM with the tasks": (ORANGE, "s"),
     }

@@ -94,6 +94,22 @@ def test_what_stands_in_queries_and_rows_is_text() -> None:
     assert "&lt;script&gt;" in shown(streambound.compile(f"SELECT A FROM S WHERE B = '{HOSTILE}'", catalog))
 
 
+def test_why_a_query_is_not_bounded_is_seen_at_once() -> None:
+    catalog = streambound.catalog({"S": {"A": "int"}})
+    for sql, opened in (
+        ("SELECT A FROM S", False),
+        ("SELECT DISTINCT A FROM S", True),
+        ("SELECT Z FROM S", True),
+    ):
+        assert ('<details open="">' in shown(streambound.check(sql, catalog))) is opened
+
+
+def test_a_run_has_its_days_below_its_state_and_no_headings_within_its_rows() -> None:
+    found = shown(streambound.run(SQL, {"S": S, "T": T}, TIMES))
+    assert ">2026-01-03</text>" in found and ">marker</text>" in found and "partition" not in found
+    assert 'scope="col"' in found and 'scope="row"' not in found
+
+
 def test_what_is_no_table_and_what_is_not_bounded_is_one_error() -> None:
     with pytest.raises(CatalogError, match="types of its columns"):
         streambound.run("SELECT A FROM S", {"S": [{"A": 1}]})

@@ -9,6 +9,7 @@
 ``STREAMBOUND_DATABASE_URL``  SQLAlchemy address of the results database; default SQLite in the home.
 ``STREAMBOUND_ALERTS``    where Airflow sends what a run found: ``log`` or a connection; default nowhere.
 ``STREAMBOUND_DEMO``      whether Airflow ingests the demo's flights: ``yes`` (default) or ``no``.
+``STREAMBOUND_SHARDS``    among how many Spark applications an evaluation in Airflow is shared; default 1.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ _EXTRAS = {
     "lsp": ("lsprotocol", "pygls", "watchfiles"),
     "protobuf": ("proto_schema_parser",),
 }
+# Airflow maps a task over at most 1,024 by default.
+MOST_SHARDS = 1_000
 _YES, _NO = ("yes", "true", "on", "1"), ("no", "false", "off", "0")
 CHECKPOINTS = (
     "name another folder with STREAMBOUND_CHECKPOINTS, or with STREAMBOUND_HOME for all that is kept"
@@ -201,6 +204,22 @@ def demo() -> bool:
     if given not in ("", *_YES, *_NO):
         raise DataError(f"STREAMBOUND_DEMO is {given!r}", accepted="yes or no", fix="set it to one of these")
     return given not in _NO
+
+
+def shards() -> int:
+    """Among how many Spark applications Airflow shares the queries of an evaluation.
+
+    Raises:
+        DataError: the environment names no number of them.
+    """
+    given = os.environ.get("STREAMBOUND_SHARDS", "").strip() or "1"
+    if not re.fullmatch("[0-9]{1,4}", given) or not 1 <= int(given) <= MOST_SHARDS:
+        raise DataError(
+            f"STREAMBOUND_SHARDS is {given!r}",
+            accepted=f"a number from 1 to {MOST_SHARDS:,}",
+            fix="set it to how many Spark applications the cluster runs at a time",
+        )
+    return int(given)
 
 
 def database_url() -> str:

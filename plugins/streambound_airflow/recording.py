@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from streambound import settings
 from streambound.errors import DataError
 from streambound_airflow.runs import record_end
-from streambound_airflow.selection import summary_path
+from streambound_airflow.selection import summary_path, summary_paths
 
 if TYPE_CHECKING:
     from streambound.quality import AnswerSet
@@ -62,19 +62,19 @@ def record(store: Results, run_id: str, chosen: Mapping[str, Any]) -> dict[str, 
 
 
 def summary_of(job: str, run_id: str) -> dict[str, dict[str, Any]]:
-    """What the Spark application of a run of a job says of each query.
+    """What the Spark applications of a run of a job say of each query; of one that left nothing, nothing.
 
     Raises:
-        DataError: it left no summary.
+        DataError: none of them left a summary.
     """
-    path = summary_path(job, run_id)
-    try:
-        bodies: Sequence[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["answers"]
-    except FileNotFoundError:
+    summaries = [json.loads(path.read_text(encoding="utf-8")) for path in summary_paths(job, run_id)]
+    if not summaries:
         raise DataError(
-            "the Spark application left no summary", subject=str(path), fix="see the log of task evaluate"
-        ) from None
-    return {str(body["query"]): body for body in bodies}
+            "the Spark application left no summary",
+            subject=str(summary_path(job, run_id)),
+            fix="see the log of task evaluate",
+        )
+    return {str(body["query"]): body for summary in summaries for body in summary["answers"]}
 
 
 def _unanswered(body: Mapping[str, Any] | None) -> str | None:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 EXCLUDE = "exclude.json"
 SUMMARY = "summary.json"
+# Each shard's application has a folder of its own.
+SHARD = "shard-"
 # How far its Spark application is; written by that.
 PROGRESS = "progress.json"
 # Of the name of a run's folder: with its digest it fits wherever a file's name does.
@@ -165,8 +167,9 @@ def keep_out(
     folder = run_folder(job, run_id)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / EXCLUDE).write_text(json.dumps(excluded, indent=1), encoding="utf-8")
-    # A summary of an earlier try must not pass for this one's.
-    (folder / SUMMARY).unlink(missing_ok=True)
+    # What an earlier try said must not pass for this one's.
+    for path in (*summary_paths(job, run_id), *progress_paths(job, run_id)):
+        path.unlink(missing_ok=True)
     return {"reads": left, "excluded": {s: len(names) for s, names in excluded.items()}, "dropped": dropped}
 
 
@@ -213,14 +216,53 @@ def summary_path(job: str, run_id: str) -> Path:
     return (folder if folder.exists() or not (earlier / SUMMARY).is_file() else earlier) / SUMMARY
 
 
+def summary_paths(job: str, run_id: str) -> list[Path]:
+    """The summaries that the Spark applications of a run have left, in the order of their shards."""
+    whole, folder = summary_path(job, run_id), run_folder(job, run_id)
+    shards = folder.glob(f"{SHARD}*/{SUMMARY}")
+    return [
+        *([whole] if whole.is_file() else []),
+        *sorted(shards, key=lambda path: _shard_number(path.parent)),
+    ]
+
+
+def progress_paths(job: str, run_id: str) -> list[Path]:
+    """Where the Spark applications of a run say how far they are."""
+    folder = run_folder(job, run_id)
+    return [folder / PROGRESS, *folder.glob(f"{SHARD}*/{PROGRESS}")]
+
+
+def _shard_number(folder: Path) -> int:
+    return int(folder.name.removeprefix(SHARD))
+
+
 def spark_arguments(
     job: str,
     run_id: str,
-    queries: Iterable[str],
+    queries: Collection[str],
     params: Mapping[str, Any],
     checkpoints_only: bool = False,
+) -> list[list[str]]:
+    """Of each application of a run (``settings.shards``) the arguments, from what the form gives.
+
+    There are no more than queries, so that none has nothing to do.
+
+    Raises:
+        DataError: the number of shards is none.
+    """
+    folder, shards = run_folder(job, run_id), min(settings.shards(), len(queries))
+    in_common = _in_common(job, run_id, queries, params, checkpoints_only)
+    if shards == 1:
+        return [[*in_common, f"--summary={folder / SUMMARY}"]]
+    return [
+        [*in_common, f"--summary={folder / f'{SHARD}{number}' / SUMMARY}", f"--shard={number}/{shards}"]
+        for number in range(1, shards + 1)
+    ]
+
+
+def _in_common(
+    job: str, run_id: str, queries: Iterable[str], params: Mapping[str, Any], checkpoints_only: bool
 ) -> list[str]:
-    """The arguments of ``spark_apps/evaluate_history.py``, from what the form gives."""
     folder = run_folder(job, run_id)
     days = [f"--{end}={params[end]}" for end in ("from", "to") if params[end]]
     return [
@@ -229,7 +271,6 @@ def spark_arguments(
         f"--run-id={run_id}",
         f"--exclude={folder / EXCLUDE}",
         f"--output={settings.answers_root()}",
-        f"--summary={folder / SUMMARY}",
         *(["--recompute"] if params["recompute"] else []),
         *(["--checkpoints-only"] if checkpoints_only else []),
     ]

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 SOME_FAILED = "Error code is: 2."
 # In the pool, answers do not wait for benchmarks (Airflow adds the weights of all tasks that follow).
 ANSWERS_FIRST = 20
+# By what a task is scheduled: of one that is mapped Airflow knows only what ``partial`` is given.
+SCHEDULED: dict[str, Any] = {"pool": "spark", "execution_timeout": timedelta(hours=2)}
 
 
 class EvaluateHistoryOperator(SparkSubmitOperator):
@@ -39,13 +41,18 @@ class EvaluateHistoryOperator(SparkSubmitOperator):
         in_common: dict[str, Any] = {
             "application": str(settings.project_root() / "spark_apps" / f"{self.script}.py"),
             "conn_id": "spark_default",
-            "pool": "spark",
             "name": f"streambound-{self.script.replace('_', '-')}",
             # The driver and its workers must be the Python that has streambound installed.
             "env_vars": {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable},
-            "execution_timeout": timedelta(hours=2),
+            **SCHEDULED,
         }
         super().__init__(**{**in_common, **given})
+
+    @property
+    def title(self) -> str:
+        """Which part of the queries it evaluates."""
+        given = (argument.partition("--shard=")[2] for argument in self.application_args or ())
+        return next((f"shard {shard}" for shard in given if shard), "all queries")
 
     def execute(self, context: Context) -> None:
         """Submit the application and follow it."""

@@ -82,6 +82,29 @@ def test_a_memory_for_everything_gives_the_exact_answer(
     assert memory["why"] == "no benchmark has chosen a policy yet"
 
 
+def test_it_says_where_the_answers_are(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(home)
+    assert main(["run", "--engine", "local", "bounded"]) == 0
+    assert capsys.readouterr().err.endswith("bounded: the answers are in answers/bounded\n")
+    (home / "grouped.sql").write_text("SELECT A, COUNT(*) FROM S WHERE A BETWEEN 1 AND 3 GROUP BY A")
+    assert main(["run", "--engine", "local", "grouped.sql", "--output", "out"]) == 0
+    assert capsys.readouterr().err.endswith(
+        "grouped: the answers are in out/grouped, as a whole in _total.parquet\n"
+    )
+
+
+def test_what_is_wrong_with_the_data_is_said_once(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = home / "streams" / "T" / "date=2026-01-02" / "part-00000.parquet"
+    pq.write_table(pa.table({"A": [1], "ts": [1]}), file)
+    assert main(["run", "--engine", "local", "window", "--memory", "1"]) == 2
+    assert (
+        capsys.readouterr().err.count("but the partitions before it reach 3, with a row of T in partition")
+        == 1
+    )
+
+
 def test_a_small_one_gives_a_part_and_says_how_large(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--engine", "local", "q", "--memory", "2", "--policy", "fifo"]) == 0
     memory = found(capsys)["memory"]

@@ -55,13 +55,23 @@ def described(dag: Any) -> dict[str, Any]:
                 "rule": str(task.trigger_rule),
                 "outlets": [asset.name for asset in task.outlets],
                 "inlets": [asset.name for asset in task.inlets],
-                "application": getattr(task, "application", None),
-                "submitted_as": getattr(task, "name", None),
+                "application": getattr(unmapped(task), "application", None),
+                "submitted_as": getattr(unmapped(task), "name", None),
                 "map_name": getattr(task, "map_index_template", None),
             }
             for task in dag.tasks
         },
     }
+
+
+def unmapped(task: Any) -> Any:
+    """A task as each of those that it is mapped to."""
+    return task.unmap({"application_args": []}) if "application_args" in mapped_over(task) else task
+
+
+def mapped_over(task: Any) -> Any:
+    """The arguments that a task is mapped over."""
+    return getattr(getattr(task, "expand_input", None), "value", ())
 
 
 def parameter(param: Any) -> dict[str, Any]:

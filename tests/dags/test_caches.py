@@ -239,16 +239,19 @@ STREAMS = """streams:
   W: {timestamp: at, columns: {at: timestamp, A: int}, history: {path: W, partition_by: date}}
 """
 JOIN = "-- cache size: 5\nSELECT U.A FROM U, W WHERE U.A = W.A AND U.at < W.at"
+FEW = "SELECT DISTINCT A FROM U WHERE A BETWEEN 1 AND 3"
 DAYS = [f"2026-03-{day:02}" for day in range(1, 8)]
 
 
 @pytest.fixture
 def keys_that_come_again(working_folder: Path, migrated: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A week of two streams in which a few of sixty keys are frequent, a query over them, and its verdict."""
+    """A week of two streams in which a few of sixty keys are frequent, and two queries over them."""
     registry = working_folder / "registry"
     (registry / "queries").mkdir(parents=True)
     (registry / "streams.yml").write_text(STREAMS)
     (registry / "queries" / "again.sql").write_text(JOIN)
+    (registry / "queries" / "few.sql").write_text(FEW)
+    monkeypatch.setenv("STREAMBOUND_SHARDS", "2")
     chance = np.random.default_rng(0)
     for day in DAYS:
         for number, stream in enumerate("UW"):
@@ -267,8 +270,11 @@ def keys_that_come_again(working_folder: Path, migrated: Path, monkeypatch: pyte
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(spark))
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
-    verdict = {"query": "again", "verdict": "unbounded", "sql": JOIN, "reasons": []}
-    Results(f"sqlite:///{working_folder}/connected.db").record_verdicts("v", [verdict])
+    verdicts = [
+        {"query": "again", "verdict": "unbounded", "sql": JOIN, "reasons": []},
+        {"query": "few", "verdict": "bounded", "sql": FEW, "reasons": []},
+    ]
+    Results(f"sqlite:///{working_folder}/connected.db").record_verdicts("v", verdicts)
     return working_folder
 
 
@@ -314,6 +320,10 @@ def test_the_evaluation_uses_what_the_night_before_chose(
     seen = store.cache_estimates(benchmarked["run_id"], "benchmark_caches")
     assert [(one.size, one.holds) for one in seen] == [(size, True) for size in form["sizes"]]
     assert all(0 < one.results <= one.exact == one.estimated for one in seen)
+    applications = selection.summary_paths("evaluate_history", evaluated["run_id"])
+    assert [path.parent.name for path in applications] == ["shard-1", "shard-2"]
+    exact = {one.query: one.answer_rows for one in store.answers(evaluated["run_id"], "evaluate_history")}
+    assert exact.keys() == {"again", "few"} and exact["few"] == 3
     (answer,) = store.cache_answers(evaluated["run_id"], "evaluate_history")
     assert (answer.query, answer.size, answer.policy) == ("again", 5, "prob")
     assert chosen.why == f"{answer.why}; no policy keeps more"

@@ -251,6 +251,8 @@ def test_the_form_of_the_benchmark_offers_what_there_is(parsed: dict[str, Any]) 
 def test_mapped_tasks_have_readable_names(parsed: dict[str, Any]) -> None:
     assert parsed["dags"]["validate_queries"]["tasks"]["check"]["map_name"] == "{{ task.title }}"
     assert parsed["dags"]["evaluate_history"]["tasks"]["quality"]["map_name"] == "{{ task.stream }}"
+    assert parsed["dags"]["evaluate_history"]["tasks"]["evaluate"]["map_name"] == "{{ task.title }}"
+    assert parsed["dags"]["materialize_synopses"]["tasks"]["materialize"]["map_name"] == "{{ task.title }}"
     assert parsed["dags"]["materialize_synopses"]["tasks"]["synopsis"]["map_name"] == "{{ query }}"
 
 

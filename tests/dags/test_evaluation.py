@@ -155,15 +155,47 @@ def test_a_failed_partition_is_kept_out_with_its_reasons(store: Results, working
     found = [checked("departures", 3, "2013-01-02"), checked("weather", 3), checked("planes", 1)]
     chosen = selection.keep_out(store, "evaluate_history", "r", READS, found, include_failed=False)
     assert chosen == {"reads": READS, "excluded": {"departures": 1}, "dropped": {}}
-    arguments = selection.spark_arguments(
+    (arguments,) = selection.spark_arguments(
         "evaluate_history", "r", chosen["reads"], {**PARAMS, "from": "2013-01-01"}
     )
     assert arguments[:3] == ["--queries=q,w,p", "--from=2013-01-01", "--run-id=r"]
     exclude = Path(next(a for a in arguments if a.startswith("--exclude=")).removeprefix("--exclude="))
     assert json.loads(exclude.read_text()) == {"departures": {"2013-01-02": "late; odd"}}
     assert "--recompute" not in arguments
-    again = selection.spark_arguments("evaluate_history", "r", chosen["reads"], {**PARAMS, "recompute": True})
-    assert "--recompute" in again
+    (again,) = selection.spark_arguments(
+        "evaluate_history", "r", chosen["reads"], {**PARAMS, "recompute": True}
+    )
+    assert "--recompute" in again and not any(one.startswith("--shard") for one in again)
+
+
+@pytest.mark.parametrize(
+    ("shards", "given"), [("1", [None]), ("2", ["1/2", "2/2"]), ("9", ["1/3", "2/3", "3/3"])]
+)
+def test_each_shard_has_an_application_with_a_summary_of_its_own(
+    shards: str, given: list[str | None], store: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STREAMBOUND_SHARDS", shards)
+    made = selection.spark_arguments("evaluate_history", "r", READS, PARAMS)
+    options = [dict(one.removeprefix("--").split("=", 1) for one in arguments) for arguments in made]
+    assert [one.get("shard") for one in options] == given
+    assert {one["queries"] for one in options} == {"q,w,p"}
+    for name, one in zip("qwp", options, strict=False):
+        summary = Path(one["summary"])
+        summary.parent.mkdir(parents=True)
+        summary.write_text(json.dumps({"answers": [{"query": name, "error": None}]}))
+        (summary.parent / selection.PROGRESS).write_text("{}")
+    assert list(recording.summary_of("evaluate_history", "r")) == list("qwp"[: len(given)])
+    # Another try begins without them, whatever it is shared among.
+    selection.keep_out(store, "evaluate_history", "r", {"q": []}, [], True)
+    assert not selection.summary_paths("evaluate_history", "r")
+    assert not any(path.exists() for path in selection.progress_paths("evaluate_history", "r"))
+
+
+@pytest.mark.parametrize("shards", ["0", "-1", "many", "1001"])
+def test_what_is_no_number_of_shards_is_refused(shards: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STREAMBOUND_SHARDS", shards)
+    with pytest.raises(DataError, match=f"STREAMBOUND_SHARDS is '{shards}'"):
+        selection.spark_arguments("evaluate_history", "r", READS, PARAMS)
 
 
 def test_a_failed_partition_is_evaluated_if_asked_to(store: Results) -> None:

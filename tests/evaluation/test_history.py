@@ -266,7 +266,10 @@ def test_partitions_that_do_not_follow_each_other_in_time_are_refused(
     engine: str, moment: int, tmp_path: Path
 ) -> None:
     catalog = ticks(tmp_path, [[("S", 1, 2), ("S", 1, 5)], [("T", 1, moment), ("T", 1, 7)]])
-    said = f"partition 1 of T has a row of {moment}, but the partitions before it reach 5"
+    said = (
+        f"partition 1 of T has a row of {moment}, but the partitions before it reach 5,"
+        " with a row of S( or T)? in partition 0"
+    )
     with pytest.raises(DataError, match=said):
         evaluated(engine, LATER, catalog, tmp_path)
 

@@ -21,6 +21,7 @@ from tests.spark.nights import left, night
 from streambound.approximate.plan import MemoryPlan
 from streambound.cli import main
 from streambound.errors import StorageError
+from streambound.history.executor import about_read
 from streambound.history.local import LocalExecutor, local_executor
 from streambound.history.prepare import draft, prepare
 from streambound.query.catalog import Catalog, catalog_from_mapping
@@ -282,6 +283,14 @@ def test_what_only_spark_reads_is_refused_by_name(
     told = capsys.readouterr().err
     assert told.count("streambound: ") == 1 and f"is {what}, which only Spark reads" in told
     assert "fix: use streambound run --engine spark, or write the history as Parquet" in told
+
+
+def test_progress_counts_the_partitions_of_all_streams_that_a_task_reads() -> None:
+    streams = [tuple(Task(stream, day, (), 1, frozenset("q")) for stream in "ST") for day in "12"]
+    shared = [
+        Task("scan", day, (), 2, frozenset("q"), shares=mine) for day, mine in zip("12", streams, strict=True)
+    ]
+    assert about_read(1, 2, shared) == "about 2 of 4 partitions read"
 
 
 def test_a_run_goes_on_from_its_checkpoints(registry: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from benchmarks.load import logged_reads
 from tests.spark.histories import Registered
 from tests.spark.nights import digests, from_scratch, left, night
 
@@ -449,3 +450,40 @@ def test_two_folders_of_answers_do_not_mislead_each_other(world: World) -> None:
     world.equals_one_evaluation()
     table = CheckpointTable(address_of(tables, "join"), "join")
     assert sorted(table.rows) == DAYS[:6]
+
+
+GROUPS = Registered("groups", "SELECT A, COUNT(*) AS n FROM S WHERE A BETWEEN 1 AND 9 GROUP BY A")
+
+
+def test_the_answers_of_earlier_nights_are_not_read_again(tmp_path: Path) -> None:
+    world, home = World(tmp_path / "streams"), tmp_path / "home"
+    night([GROUPS], world.catalog, home)
+    for days, wanted in (((), set()), (DAYS[6:8], {"_total.parquet", *(f"date={d}" for d in DAYS[6:8])})):
+        for day in days:
+            world.arrive(day)
+        with logged_reads() as repeated:
+            night([GROUPS], world.catalog, home)
+            files = [Path(path).relative_to(home) for path in repeated() if Path(path).is_relative_to(home)]
+        assert {file.parts[2] for file in files if file.parts[0] == "answers"} == wanted
+    assert left(home, "groups") == from_scratch([GROUPS], world.catalog, tmp_path / "new")["groups"]
+
+
+@pytest.mark.parametrize("damage", ["lost", "damaged", "note", "earlier day", "another query"])
+def test_a_total_that_is_not_of_these_nights_is_made_again(damage: str, tmp_path: Path) -> None:
+    world, home, query = World(tmp_path / "streams"), tmp_path / "home", GROUPS
+    night([query], world.catalog, home)
+    answers = home / "answers" / "groups"
+    if damage == "lost":
+        (answers / "_total.parquet").unlink()
+    elif damage == "damaged":
+        (answers / "_total.parquet").write_bytes(b"no Parquet")
+    elif damage == "note":
+        note = json.loads((answers / "_checkpointed.json").read_text())
+        note["total"]["rows"][1] = "7"
+        (answers / "_checkpointed.json").write_text(json.dumps(note))
+    elif damage == "earlier day":
+        world.arrive(DAYS[2], seed=1)
+    else:
+        query = Registered("groups", "SELECT A, COUNT(*) + 1 AS n FROM S WHERE A BETWEEN 1 AND 9 GROUP BY A")
+    night([query], world.catalog, home)
+    assert left(home, "groups") == from_scratch([query], world.catalog, tmp_path / "new")["groups"]

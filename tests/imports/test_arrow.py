@@ -122,6 +122,17 @@ def test_files_that_differ_in_type_are_refused(tmp_path: Path) -> None:
         files(tmp_path, "parquet")
 
 
+def test_streams_below_one_folder_are_not_taken_for_one(tmp_path: Path) -> None:
+    for place in ("orders/date=2026-01-01", "orders/date=2026-01-02", "payments/date=2026-01-01"):
+        (tmp_path / place).mkdir(parents=True)
+        pq.write_table(TABLE, tmp_path / place / "part.parquet")
+    with pytest.raises(DataError, match="its files lie in 2 folders: orders, payments") as refused:
+        files(tmp_path, "parquet")
+    assert refused.value.fix is not None
+    assert refused.value.fix.endswith(f"streambound import parquet {tmp_path / 'payments'}")
+    assert files(tmp_path / "orders", "parquet").entry.further["history"]["partition_by"] == "date"
+
+
 def test_a_timestamp_is_named_only_by_a_person(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": [START], "b": [START]}), tmp_path / "a.parquet")
     rows = files(tmp_path, "parquet")

@@ -67,6 +67,15 @@ def test_files_of_one_name_are_told_apart(tmp_path: Path) -> None:
     assert [one.name for one in found] == [str(tmp_path / "a" / "x"), str(tmp_path / "b" / "x"), "y"]
 
 
+def test_a_file_of_another_language_is_not_read_as_sql(tmp_path: Path) -> None:
+    written(tmp_path, "gen.py", "q.txt", "plain")
+    script, text, plain, missing = read_scripts([tmp_path / n for n in ("gen.py", "q.txt", "plain", "x.py")])
+    assert "this is a .py file, which is not read as SQL" in str(script.error)
+    assert "call streambound.check(sql, catalog)" in str(script.error) and plain.error is None
+    assert "accepted: files that end in .sql, .ksql, " in str(text.error)
+    assert "No such file" in str(missing.error)
+
+
 def test_a_comment_in_a_file_comes_before_what_is_said_of_it(tmp_path: Path) -> None:
     written(tmp_path, "x.sql")
     (tmp_path / "y.sql").write_text("-- dialect: azure\nSELECT A FROM S")

@@ -14,7 +14,9 @@ from streambound.boundedness.crossings import shared_zones
 from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
 from streambound.errors import PlanError
+from streambound.query.clock import CLOCK
 from streambound.query.model import Attribute, Join, Kind, Op, Query
+from streambound.query.operators import Framing, Grouping, Operator, Ranking
 from streambound.query.statement import Statement
 from streambound.synopsis.clock import orders, time_conditions
 from streambound.synopsis.facts import facts_of
@@ -23,6 +25,12 @@ from streambound.synopsis.table_planner import stream_synopsis
 
 # Of a cached tuple beside its columns: its moment, when it came, when and how often it joined.
 BESIDE = 4
+
+_OPERATORS: dict[type[Operator], str] = {
+    Grouping: "aggregates or GROUP BY",
+    Ranking: "a rank, or ORDER BY with LIMIT",
+    Framing: "window functions (OVER)",
+}
 
 ACCEPTED = (
     "a SELECT over two streams with an equality of columns that have infinitely many values, or with a window"
@@ -64,7 +72,7 @@ def equijoin(statement: Statement) -> Equijoin:
     """
     query = statement.simple
     if query is None:
-        raise _refused(statement.name, "it has OR or UNION")
+        raise _refused(statement.name, f"it has {_obstacle(statement)}")
     finite = [o.relation.name for o in query.occurrences if o.relation.kind is not Kind.STREAM]
     if finite:
         raise _refused(query.name, f"{', '.join(finite)} is not an infinite stream")
@@ -131,6 +139,25 @@ def _refused(name: str, why: str) -> PlanError:
         accepted=ACCEPTED,
         fix="take the equijoin out into a query of its own, or bound the query as streambound check suggests",
     )
+
+
+def _obstacle(statement: Statement) -> str:
+    """What makes a statement more than one join with filters, as it is written."""
+    guards = [guard for selection in statement.selections for guard in selection.guards]
+    if guards:
+        return "an outer join" if any(guard.outer for guard in guards) else "EXISTS, IN, EXCEPT or INTERSECT"
+    if any(selection.as_of for selection in statement.selections):
+        return "an as-of join"
+    operators = [block.then for block in statement.blocks if block.then is not None]
+    if operators:
+        return _OPERATORS[type(operators[0])]
+    if statement.fed:
+        return "a sub-query that is no join"
+    if any(occurrence.relation == CLOCK for occurrence in statement.occurrences):
+        return "the present time"
+    if any(selection.computes for selection in statement.selections):
+        return "values in SELECT that are computed"
+    return "UNION" if len(statement.selections) > 1 else "OR"
 
 
 def _equality(query: Query, atom: Join) -> bool:

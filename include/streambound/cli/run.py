@@ -203,6 +203,8 @@ def _run_history(query: RegisteredQuery, catalog: Catalog, options: argparse.Nam
         raise answer.error
     if draft.exactly is not None:
         _print_answer(f"{query.name}: {draft.exactly}, and --memory made no difference")
+    if answer.evaluated:
+        _print_answer(f"{query.name}: {_place((options.output or settings.answers_root()) / query.name)}")
     print(json.dumps(answer.to_json(), ensure_ascii=False))
     if not answer.evaluated:
         print(
@@ -212,6 +214,16 @@ def _run_history(query: RegisteredQuery, catalog: Catalog, options: argparse.Nam
         )
         return 2
     return 0
+
+
+def _place(folder: Path) -> str:
+    """Where a reader finds the answers."""
+    from streambound.history.answer import whole_answer
+    from streambound.projects.project import near
+
+    total = whole_answer(folder)
+    whole = "" if total is None else f", as a whole in {total.name}"
+    return f"the answers are in {near(folder)}{whole}"
 
 
 def _memory(query: RegisteredQuery, options: argparse.Namespace) -> Memory:

@@ -265,7 +265,7 @@ class EndingPass:
             later = self.end({name: _encoded(table) for name, table in document["ended"].items()})
             later.load(document["later"])
         self.now = document["now"]
-        self.order.resume(self.now)
+        self.order.resume(self.query, self.now)
 
     def _widened(self, batch: Batch) -> Batch:
         """A batch with the columns that hold timestamps, of the streams that go on."""

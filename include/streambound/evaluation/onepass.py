@@ -204,7 +204,7 @@ class OnePass:
             DataError: it is no state of this plan.
         """
         self.state, self.answered = load_state(self.plan, document, type(self.state.join))
-        self.order.resume(self.state.now)
+        self.order.resume(self.query, self.state.now)
 
     def _answers(self, now: int) -> dict[Row, int]:
         rows: dict[Row, int] = {}

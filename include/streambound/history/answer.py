@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from streambound.checkpoint.boundary import Late
 from streambound.errors import StreamboundError
 from streambound.evaluation.events import Answer
 from streambound.history.prepare import Missing
-from streambound.tasks.emit import counted
+from streambound.tasks.emit import counted, total_path
 
 # So many partitions are named one by one in what is told.
 NAMED = 5
@@ -81,10 +82,17 @@ class HistoryAnswer:
         }
 
 
+def whole_answer(folder: Path) -> Path | None:
+    """The file with a query's answer as a whole, below that of its answers; None without one."""
+    total = total_path(folder)
+    return total if total.exists() else None
+
+
 def answer_sentence(answer: HistoryAnswer, checkpointed: bool, publish: bool) -> str:
     """An answer in a sentence: what there is, and what was read for it."""
     if answer.error is not None:
-        return f"{answer.query}: failed: {answer.error.one_line()}"
+        # What failed is told by who asked.
+        return f"{answer.query}: failed"
     if not publish:
         return f"{answer.query}: checkpointed{_began(answer)}"
     kept_out = f", {len(answer.missing_partitions)} kept out" if answer.missing_partitions else ""

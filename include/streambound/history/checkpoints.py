@@ -12,11 +12,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from streambound.checkpoint.answer_files import NO_FILE, AnswerFile, as_written
+from streambound.checkpoint.answer_files import (
+    NO_FILE,
+    NOTHING,
+    AnswerFile,
+    as_written,
+    digest_of_file,
+    identity_of,
+)
 from streambound.checkpoint.boundary import Checkpoint, Late, chained
 from streambound.checkpoint.inputs import Input
 from streambound.checkpoint.owner import NAME as NOTE
-from streambound.checkpoint.owner import Owner, forget_owner, new_owner, read_owner, write_owner
+from streambound.checkpoint.owner import Owner, Total, forget_owner, new_owner, read_owner, write_owner
 from streambound.checkpoint.table import CheckpointTable
 from streambound.durable import flushed
 from streambound.history import states
@@ -96,6 +103,30 @@ class Checkpoints:
         elif holder is None and not self._anew and (self.folder / NOTE).exists():
             self.faults.append("the note beside its answers is damaged, or that of another folder")
         return holder or new_owner()
+
+    @property
+    def total(self) -> Total | None:
+        """What all partitions came to at an earlier boundary, if the file with it is as it was written."""
+        total = None if self.table is None else self.holder.total
+        if total is None or as_written(emit.total_path(self.folder), total.file) is None:
+            return None
+        return total
+
+    def boundary(self, chain: str) -> str:
+        """The name of a boundary among all that this folder's answers ever rested on."""
+        return f"{self.fingerprint} {chain}"
+
+    def keep_total(self, chain: str, rows: emit.Digest) -> None:
+        """Note what all partitions came to at a boundary, whose file has been written.
+
+        Raises:
+            StorageError: the disk refuses.
+        """
+        if self.table is None:
+            return
+        path = emit.total_path(self.folder)
+        file = AnswerFile(digest_of_file(path) or NOTHING, identity_of(path))
+        self._hold(replace(self.holder, total=Total(self.boundary(chain), file, emit.tally(rows))))
 
     def _look(self) -> Iterator[str]:
         """Which answer files are as they were written; says which are not, though they are there."""

@@ -247,7 +247,9 @@ def _evaluate(
 
     def summarised(steps: Iterable[Step], ended: Event) -> list[Summary]:
         tasks = tasks_of(steps)
-        return executor.summaries(tasks, scans, progress, memory_mb, in_rounds=in_rounds, ended=ended)
+        # Of a round a part is no number that anyone asked for: it is told when it is taken in.
+        follow = silent if in_rounds else progress
+        return executor.summaries(tasks, scans, follow, memory_mb, in_rounds=in_rounds, ended=ended)
 
     with closing(ahead(cut, summarised)) as prepared:
         for steps, summaries in prepared:

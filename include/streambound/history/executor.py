@@ -30,6 +30,12 @@ class ReadSoFar(str):
         return made
 
 
+def about_read(done: int, groups: int, tasks: Sequence[Task]) -> str:
+    """A sentence of progress where so many groups of some tasks are done, which are about equally large."""
+    partitions = sum(len(task.streams) for task in tasks)
+    return f"about {done * partitions // groups:,} of {counted(partitions, 'partition')} read"
+
+
 def silent(message: str) -> None:
     """Progress that nobody follows."""
 

@@ -71,6 +71,9 @@ class Fold:
         self.live = self.unbroken = True
         self.started_after: str | None = None
         self.written: list[str] = []
+        # What the first of these files come to, where that is noted.
+        self._earlier = checkpoints.total
+        self._summed: int | None = None
         self.error: StreamboundError | None = None
 
     def take(self, partition: str, summaries: Iterable[Summary]) -> None:
@@ -105,6 +108,8 @@ class Fold:
         new = self.at.new.rows if self.at is not None else 0
         if new:
             self.written.append(emit.answer_place(self.job.key, segment.partition))
+        if self._earlier is not None and self._earlier.boundary == self.checkpoints.boundary(self.chain):
+            self._summed = len(self.written)
 
     def _go_on(self, segment: Segment) -> None:
         """Evaluate a partition, from the state at the boundary before it."""
@@ -209,20 +214,33 @@ class Fold:
         return done
 
     def _total(self) -> None:
-        if self.plan.node is not None:
-            files = [self.folder / place for place in self.written]
-            initial = self._answers(self.evaluation.initial)
-            self.digest = write_current(emit.total_path(self.folder), initial, files)
-            return
-        if self.evaluation.total is None:
-            files = [self.folder / place for place in self.written]
-            rows = distinct_rows(emit.answer_schema(self.statement.outputs), files)
-            self.digest = emit.Digest(rows, self.digest.count, self.digest.hash)
+        if self.plan.node is not None or self.evaluation.total is None:
+            earlier = self._earlier
+            if earlier is not None and self._summed == len(self.written):
+                self.digest = emit.digest_of(earlier.rows)
+                return
+            self.digest = self._current() if self.plan.node is not None else self._counted()
+            self.checkpoints.keep_total(self.chain, self.digest)
             return
         self._restore()
         table = self._answers(self.evaluation.total)
         self.digest = emit.digest(table.to_batches())
         write_table(table, emit.total_path(self.folder))
+
+    def _current(self) -> emit.Digest:
+        """Write what is the answer now: the changes since it was last written are put to what it was."""
+        total = emit.total_path(self.folder)
+        initial = self._answers(self.evaluation.initial)
+        files = [self.folder / place for place in self.written]
+        if self._summed is not None:
+            initial, files = initial.schema.empty_table(), [total, *files[self._summed :]]
+        return write_current(total, initial, files)
+
+    def _counted(self) -> emit.Digest:
+        """The answers of all partitions, with how many different rows there are."""
+        files = [self.folder / place for place in self.written]
+        rows = distinct_rows(emit.answer_schema(self.statement.outputs), files)
+        return emit.Digest(rows, self.digest.count, self.digest.hash)
 
     def _answers(self, rows: Mapping[Row, int]) -> pa.Table:
         return emit.answer_table(self.statement, answers(self.statement, None, rows))

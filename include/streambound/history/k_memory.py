@@ -87,12 +87,12 @@ class MemoryEvaluation:
         rows = by_time(row for alias, data in given.items() for row in tuples_of(sides[alias], data))
         if rows:
             self._follow(rows[0], partition)
-            self.order.latest = rows[-1].moment
+            self._follow(rows[-1], partition)
         return self.engine.advance(rows)
 
-    def _follow(self, first: Tuple, partition: str) -> None:
-        alias = self.plan.streams[first.side].alias
-        self.order.follow(self.plan.query.occurrence(alias).relation, first.moment, partition)
+    def _follow(self, row: Tuple, partition: str) -> None:
+        alias = self.plan.streams[row.side].alias
+        self.order.follow(self.plan.query.occurrence(alias).relation, row.moment, partition)
 
     def dump(self) -> bytes:
         """The cache and the estimate's sample."""
@@ -101,7 +101,7 @@ class MemoryEvaluation:
     def load(self, data: bytes, peak_units: int) -> None:
         """Take up a cache."""
         self.engine = load(self.plan, data)
-        self.order.resume(self.engine.now)
+        self.order.resume(self.plan.query, self.engine.now)
 
     def report(self) -> dict[str, Any]:
         """How complete the answer is, as JSON."""

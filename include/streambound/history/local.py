@@ -22,10 +22,9 @@ from typing import Any
 
 from streambound.checkpoint.inputs import identified
 from streambound.errors import StorageError
-from streambound.history.executor import Progress
+from streambound.history.executor import Progress, about_read
 from streambound.query.model import Relation
 from streambound.storage.partitions import Listing, Partition, find_partitions
-from streambound.tasks import emit
 from streambound.tasks.summarise import Summary, Task
 from streambound.tasks.task_groups import GROUPS_PER_CORE, Group, Scan, cost, grouped, summarise_group
 
@@ -79,7 +78,7 @@ class LocalExecutor:
     ) -> list[Summary]:
         """The summaries of all tasks."""
         groups = grouped(tasks, self.workers * GROUPS_PER_CORE)
-        report = _ProgressReport(progress, len(tasks))
+        report = _ProgressReport(progress, tasks)
         try:
             if self._is_small(tasks):
                 return self._here(groups, scans, report, memory_mb, ended)
@@ -179,9 +178,9 @@ def _listed(relation: Relation) -> tuple[Partition, ...]:
 
 
 class _ProgressReport:
-    """Tells now and then how many partitions are read, of so many."""
+    """Tells now and then how many partitions are read, of those of some tasks."""
 
-    def __init__(self, progress: Progress, tasks: int) -> None:
+    def __init__(self, progress: Progress, tasks: Sequence[Task]) -> None:
         self.progress, self.tasks = progress, tasks
         self.last, self.shown = time.monotonic(), 0
 
@@ -190,8 +189,7 @@ class _ProgressReport:
         now = time.monotonic()
         if self.shown < done < groups and now >= self.last + TELL_SECONDS:
             self.last, self.shown = now, done
-            about = done * self.tasks // groups
-            self.progress(f"about {about} of {emit.counted(self.tasks, 'partition')} read")
+            self.progress(about_read(done, groups, self.tasks))
 
 
 class _Pool:

@@ -175,9 +175,8 @@ class SegmentEvaluation(PlanEvaluation):
 
     def _follow(self, partition: str, first: tuple[int, str], until: int) -> None:
         moment, alias = first
-        relation = self.plan.query.occurrence(alias).relation
-        for at in (moment, until):
-            self.engine.order.follow(relation, at, partition)
+        self.engine.order.follow(self.plan.query.occurrence(alias).relation, moment, partition)
+        self.engine.order.reach(self.plan.query, until)
 
     def _add(self, until: int, before: Mapping[Streams, Matches], inside: Mapping[Streams, Matches]) -> None:
         tables = self.engine.state.tables.values()

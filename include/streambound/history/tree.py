@@ -138,8 +138,11 @@ class TreeEvaluation:
 
     def _follow(self) -> None:
         """All leaves are as far as the one that is furthest: what comes now is later."""
-        for leaf in self.leaves:
-            leaf.order.resume(self.latest)
+        reached = [leaf.order for leaf in self.leaves if leaf.order.latest is not None]
+        if reached:
+            furthest = max(reached, key=lambda order: order.latest or 0)
+            for leaf in self.leaves:
+                leaf.order.join(furthest)
 
     def _take(self, given: Given) -> Mapping[Row, int]:
         changes = self.tree.take(given)

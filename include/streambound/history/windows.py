@@ -210,12 +210,12 @@ class WindowEvaluation:
             return session.table(self._sum).cast(schema)
 
     def _follow(self, partition: str, followed: Mapping[str, Moments]) -> None:
-        moments = []
-        for label, (first, alias, until) in followed.items():
-            relation = self.parts[label].part.plan.query.occurrence(alias).relation
-            moments += [(first, relation), (until, relation)]
-        for moment, relation in sorted(moments, key=lambda followed: followed[0]):
-            self.order.follow(relation, moment, partition)
+        queries = {label: self.parts[label].part.plan.query for label in followed}
+        firsts = [(first, queries[label].occurrence(alias)) for label, (first, alias, _) in followed.items()]
+        for moment, occurrence in sorted(firsts, key=itemgetter(0)):
+            self.order.follow(occurrence.relation, moment, partition)
+        for label, (_, _, until) in followed.items():
+            self.order.reach(queries[label], until)
 
     def _across(self, session: EmbeddedEngine, state: _PartState, edges: Edges) -> pa.Table | None:
         """The matches of what is held with a partition, as rows of the answer."""
@@ -292,7 +292,7 @@ class WindowEvaluation:
                 loaded = answers(self.plan.statement, None, dict.fromkeys(rows, 1))
                 state.answered = emit.answer_table(self.plan.statement, loaded)
             state.tails = {alias: _table(rows, state.part, alias) for alias, rows in buffered.items()}
-            self.order.resume(state.now)
+            self.order.resume(state.part.plan.query, state.now)
         self.peak_units = peak_units
 
 

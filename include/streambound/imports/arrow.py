@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     import pyarrow.dataset as ds
 
 
+# So many folders are named one by one.
+NAMED = 5
+
+
 @dataclass(frozen=True)
 class Rows:
     """Where the rows of an entry are."""
@@ -32,7 +36,7 @@ def files(path: Path, kind: str, name: str | None = None) -> Rows:
         kind: parquet or orc.
 
     Raises:
-        DataError: there are none, or their columns differ in type.
+        DataError: there are none, they lie in several folders, or their columns differ in type.
     """
     import pyarrow as pa
     import pyarrow.dataset as ds
@@ -43,6 +47,7 @@ def files(path: Path, kind: str, name: str | None = None) -> Rows:
         raise DataError(
             f"no {suffix} files are there", subject=str(path), accepted="a file or a folder of them"
         )
+    _require_single(path, kind, paths)
     try:
         schemas = [ds.dataset(str(file), format=kind).schema for file in paths]
         schema = pa.unify_schemas([_bare(schema) for schema in schemas])
@@ -145,6 +150,29 @@ def _folders(file: Path, root: Path) -> list[str]:
     """The folders KEY=VALUE above a file, below the one that was named."""
     parts = file.relative_to(root).parts[:-1] if file != root else ()
     return [part for part in parts if "=" in part]
+
+
+def _require_single(path: Path, kind: str, paths: list[Path]) -> None:
+    """Refuse the files of several streams, which lie in a folder each: partitions are folders KEY=VALUE.
+
+    Raises:
+        DataError: naming the folders.
+    """
+    folders = list(dict.fromkeys(_folder(file, path) for file in paths))
+    if len(folders) > 1:
+        raise DataError(
+            f"its files lie in {len(folders):,} folders: {', '.join(folders[:NAMED])}"
+            f"{', ...' if len(folders) > NAMED else ''}",
+            subject=str(path),
+            accepted="the folder of one stream, whose partitions are folders such as date=2026-01-31 in it",
+            fix=f"import each as a stream of its own, such as streambound import {kind} {path / folders[-1]}",
+        )
+
+
+def _folder(file: Path, root: Path) -> str:
+    """The folder of a file below a root, without those that name partitions."""
+    parts = file.relative_to(root).parts[:-1] if file != root else ()
+    return "/".join(part for part in parts if "=" not in part) or "."
 
 
 def _named(path: Path) -> str:

@@ -109,11 +109,11 @@ def project_of(place: Path) -> Project | None:
     for folder in (start, *start.parents):
         # Unlike Path.is_file it never raises, for instance where a name is too long.
         if os.path.isfile(folder / NAME):
-            return load_project(_near(folder / NAME))
+            return load_project(near(folder / NAME))
     return None
 
 
-def _near(file: Path) -> Path:
+def near(file: Path) -> Path:
     """A file as a person would name it from here."""
     return file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
 

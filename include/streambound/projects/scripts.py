@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from streambound.errors import QueryError
 from streambound.query.registry import RegisteredQuery, metadata, read_query
 
 # Endings of files that are read, and the dialect of those that only one processor has.
@@ -54,7 +56,21 @@ def _files(path: Path, below: str = "") -> Iterator[tuple[Path, str]]:
 
 
 def _read(file: Path, name: str, otherwise: str | None) -> RegisteredQuery:
+    suffix = file.suffix.lower()
+    if suffix and suffix not in SUFFIXES and os.path.isfile(file):
+        return RegisteredQuery(name, "", file, _no_script(file))
     return with_dialect(replace(read_query(file), name=name), otherwise or SUFFIXES.get(file.suffix.lower()))
+
+
+def _no_script(file: Path) -> QueryError:
+    python = file.suffix.lower() == ".py"
+    return QueryError(
+        f"this is a {file.suffix} file, which is not read as SQL",
+        subject=str(file),
+        accepted=f"files that end in {', '.join(SUFFIXES)}, or folders of them",
+        fix=f"write {'each query in it' if python else 'the query'} to a .sql file"
+        + (", or call streambound.check(sql, catalog) there" if python else ""),
+    )
 
 
 def with_dialect(query: RegisteredQuery, said: str | None) -> RegisteredQuery:

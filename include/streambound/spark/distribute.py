@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from streambound.checkpoint.answer_files import AnswerFile
 from streambound.errors import StorageError
-from streambound.history.executor import Progress
+from streambound.history.executor import Progress, about_read
 from streambound.spark.failures import translated_errors
 from streambound.spark.workers import settle
 from streambound.tasks import emit
@@ -71,8 +71,7 @@ def run_tasks(
     frame = session.range(0, len(groups), 1, len(groups)).mapInArrow(mapped, SCHEMA)
 
     def tell(done: int) -> None:
-        about = done * len(tasks) // len(groups)
-        progress(f"about {about} of {emit.counted(len(tasks), 'partition')} read")
+        progress(about_read(done, len(groups), tasks))
 
     with watched(session, len(groups), tell):
         return [summary_of(row) for row in collected(frame)]

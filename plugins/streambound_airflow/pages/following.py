@@ -10,6 +10,7 @@ import datetime as dt
 import json
 import logging
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from statistics import median
 from typing import Any
 
@@ -25,7 +26,7 @@ from sqlalchemy import select
 from streambound_airflow.pages.access import may_read_logs
 from streambound_airflow.pages.detail import row_of_query
 from streambound_airflow.places import DAGS
-from streambound_airflow.selection import PROGRESS, run_folder
+from streambound_airflow.selection import progress_paths
 
 UNDER_WAY = (DagRunState.QUEUED, DagRunState.RUNNING)
 # Of tasks that have ended, whichever way.
@@ -177,12 +178,13 @@ def _estimate(run: DagRun, session: Any) -> float | None:
 
 
 def _partitions_read(run: DagRun) -> tuple[int, int] | None:
-    """How many partitions the Spark application of a run has read, of how many."""
-    try:
-        body = json.loads((run_folder(run.dag_id, run.run_id) / PROGRESS).read_text(encoding="utf-8"))
-        return int(body["read"]), int(body["partitions"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+    """How many partitions the Spark applications of a run have read, of how many."""
+    read: list[tuple[int, int]] = []
+    for path in progress_paths(run.dag_id, run.run_id):
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            body = json.loads(path.read_text(encoding="utf-8"))
+            read.append((int(body["read"]), int(body["partitions"])))
+    return (sum(done for done, _ in read), sum(whole for _, whole in read)) if read else None
 
 
 def _skipped(run: DagRun, session: Any) -> str | None:

@@ -60,24 +60,27 @@ class _Frame:
         return self.upper if self.broken else self.y(bound)
 
 
-def state_chart(points: Sequence[Point], bound: int | None, *, name: str = "") -> str:
+def state_chart(
+    points: Sequence[Point], bound: int | None, *, name: str = "", noun: str = "partition"
+) -> str:
     """An inline SVG of the units that were stored after each partition.
 
     Args:
         points: (partition, units), in the order of time.
         bound: the units of the plan; None where it is not known.
         name: the query, for the picture's title.
+        noun: what a point stands after.
     """
     width, height = 720, 260
     of = f" of {name}" if name else ""
-    title, description = f"State{of} over time", _described(points, bound)
+    title, description = f"State{of} over time", _described(points, bound, noun)
     if not points:
         parts = [
             words("no state recorded yet", width / 2, height / 2 + 4, width, muted=True, anchor="middle")
         ]
         return picture(width, height, title, description, parts)
     frame = _frame(points, bound)
-    parts = [*_axes(points, frame), *_curve(points, frame)]
+    parts = [*_axes(points, frame, noun), *_curve(points, frame)]
     if bound is not None:
         parts += _bound(bound, frame)
     return picture(width, height, title, description, parts)
@@ -109,14 +112,14 @@ def sparkline(peaks: Sequence[int], bound: int | None) -> str:
     )
 
 
-def _described(points: Sequence[Point], bound: int | None) -> str:
+def _described(points: Sequence[Point], bound: int | None, noun: str) -> str:
     limit = "no bound is known" if bound is None else f"the bound is {units_text(bound)}"
     if not points:
         return f"No state was recorded; {limit}."
     sizes = [units for _, units in points]
     spread = units_text(sizes[0]) if len(set(sizes)) == 1 else f"{min(sizes):,} to {units_text(max(sizes))}"
     first, last = points[0][0], points[-1][0]
-    when = first if len(points) == 1 else f"{first} to {last}, {len(points):,} partitions"
+    when = first if len(points) == 1 else f"{first} to {last}, {len(points):,} {noun}s"
     return f"{spread} ({when}), at last {sizes[-1]:,}; {limit}."
 
 
@@ -205,7 +208,7 @@ def _break(frame: _Frame) -> Markup:
     return joined(strokes)
 
 
-def _axes(points: Sequence[Point], frame: _Frame) -> Iterator[Markup]:
+def _axes(points: Sequence[Point], frame: _Frame, noun: str) -> Iterator[Markup]:
     faint: dict[str, Value] = {"stroke": LINE, "stroke-opacity": 0.18}
     step = _step(frame.top)
     for units in range(0, frame.top + 1, step):
@@ -218,7 +221,7 @@ def _axes(points: Sequence[Point], frame: _Frame) -> Iterator[Markup]:
     yield words("units", frame.left - 8, frame.upper - 18, 60, size=11, muted=True, anchor="end")
     for place in _labelled(len(points)):
         yield words(points[place][0], frame.x(place), 232, LABEL_WIDTH, size=11, muted=True, anchor="middle")
-    yield words("partition", (frame.left + frame.right) / 2, 252, 200, size=11, muted=True, anchor="middle")
+    yield words(noun, (frame.left + frame.right) / 2, 252, 200, size=11, muted=True, anchor="middle")
 
 
 def _labelled(number: int) -> list[int]:

@@ -59,12 +59,15 @@ def table(
     rows: Iterable[Sequence[Markup]],
     classes: str,
     marked: Mapping[int, str] | None = None,
+    *,
+    headed: bool = True,
 ) -> Markup:
-    """A table with a caption; the first cell of several in a row is its heading.
+    """A table with a caption.
 
     Args:
         classes: of the table.
         marked: the class of some rows, by their number from 0.
+        headed: whether the first cell of several in a row is its heading.
     """
     head = element("tr", None, *(element("th", {"scope": "col"}, text(name)) for name in headings))
     body = [
@@ -72,7 +75,9 @@ def table(
             "tr",
             {"class": (marked or {}).get(number)},
             *(
-                element("td", None, cell) if place or len(row) == 1 else element("th", {"scope": "row"}, cell)
+                element("td", None, cell)
+                if place or len(row) == 1 or not headed
+                else element("th", {"scope": "row"}, cell)
                 for place, cell in enumerate(row)
             ),
         )

@@ -31,7 +31,11 @@ def verdict_html(report: Report, sql: str) -> str:
     return _shown(
         head,
         Markup(sql_markup(sql, marked if report.verdict != "bounded" else ())),
-        _more("what streambound check says", element("pre", None, text(verdict_text(report, sql)))),
+        _more(
+            "what streambound check says",
+            element("pre", None, text(verdict_text(report, sql))),
+            opened=report.verdict != "bounded",
+        ),
     )
 
 
@@ -48,12 +52,12 @@ def run_html(job: Planned, answer: pa.Table, state: Sequence[tuple[Any, int]], p
     head = f"{job.name}: {answer.num_rows:,} rows; {units_text(peak_units)} stored at most, of {size}"
     rows = [[text(_value(value)) for value in row.values()] for row in answer.slice(0, ROWS).to_pylist()]
     more = answer.num_rows - len(rows)
-    points = [(str(marker), units) for marker, units in state]
+    points = [(str(marker).removesuffix(" 00:00:00"), units) for marker, units in state]
     return _shown(
         head,
-        table("Answer", answer.column_names, rows, "answers"),
+        table("Answer", answer.column_names, rows, "answers", headed=False),
         element("p", None, text(f"and {more:,} more")) if more else Markup(),
-        Markup(state_chart(points, job.units, name=job.name)),
+        Markup(state_chart(points, job.units, name=job.name, noun="marker")),
         _more("the plan", Markup(plan_picture(job))),
     )
 
@@ -67,5 +71,7 @@ def _shown(head: str, *parts: Markup) -> str:
     return str(element("div", {"class": "streambound"}, heading, *parts))
 
 
-def _more(summary: str, *parts: Markup) -> Markup:
-    return element("details", None, element("summary", None, text(summary)), joined(parts))
+def _more(summary: str, *parts: Markup, opened: bool = False) -> Markup:
+    return element(
+        "details", {"open": "" if opened else None}, element("summary", None, text(summary)), joined(parts)
+    )
