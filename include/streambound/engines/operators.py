@@ -581,6 +581,9 @@ def _of_keys(query: Query, keys: Iterable[int]) -> set[Fact]:
         if not isinstance(term, Attribute):
             continue
         kind = time_of(query, term)
+        if kind == "stamp" and query.select[number].moved:
+            # Engines know an event time by its column, which this no longer is.
+            kind = "function"
         kinds.add(kind)
         if kind in ("start", "end"):
             facts.add(Fact.WINDOW)
