@@ -39,7 +39,8 @@ ROOT = Path(__file__).resolve().parents[2]
 MOMENTS = {"driver": 8, "jvm": 6, "worker": 8, "task": 8, "family": 8, "age": 14}
 SAMPLE = ("driver-0", "worker-0", "task-0")
 LIVE = [f"{victim}-{number}" for victim in ("driver", "jvm", "worker", "family") for number in range(2)]
-LIVE_SAMPLE = ("jvm-0",)
+# The sample of live queries is that of ``test_live_sources``.
+LIVE_SAMPLE: tuple[str, ...] = ()
 STREAMS = """streams:
   S:
     columns: {A: int, B: int}
