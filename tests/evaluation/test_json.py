@@ -116,3 +116,9 @@ def test_what_engines_write_differently_is_an_error_where_it_comes(text: str, sa
 def test_other_paths_are_refused_by_name(dialect: str, path: str) -> None:
     report = check(f"SELECT {path} AS x FROM S", CATALOG, dialect=dialect, suggest=False)
     assert report.verdict == "bounded" and "cannot be evaluated yet" in str(report.unplanned)
+
+
+def test_a_path_that_spark_has_no_words_for_is_one_error() -> None:
+    sql = "WITH q AS (SELECT get_json_object(d, '$..a') AS x FROM S) SELECT x FROM q"
+    report = check(sql, catalog_from_mapping({"S": {"d": "string"}}))
+    assert report.verdict == "invalid" and "neither names nor places" in str(report.error)

@@ -107,7 +107,7 @@ def read(
         alone = plain is asked.tree and not asked.wrapped
         more = len(text.queries) > 1 or text.catalog.relations != text.given.relations
         if plain is not None and (not alone or more or text.language.name != "spark"):
-            bare = plain.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE)
+            bare = _in_spark_sql(plain)
             made = replace(made, bare=bare, views=_views_of(plain, asked.views, text.language))
         return Read(made, full_catalog, text.language.name, text.guessed, asked.span)
     except StreamboundError as error:
@@ -186,6 +186,22 @@ def _follows(made: Statement) -> bool:
                         accepted="one of both, such as b.ts BETWEEN a.ts AND a.expires",
                     )
     return bool(ends)
+
+
+def _in_spark_sql(tree: exp.Expr) -> str:
+    """A query in Spark SQL.
+
+    Raises:
+        UnsupportedError: it has a path in a JSON text that cannot be written there.
+    """
+    try:
+        return tree.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE)
+    except ValueError:
+        raise UnsupportedError(
+            "a path in a JSON text has parts that are neither names nor places, such as .. or a filter",
+            accepted="paths such as $.a.b[0]",
+            fix="write the path out, or give the text to the query as a column of what lies there",
+        ) from None
 
 
 def statement(
