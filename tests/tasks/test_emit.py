@@ -57,7 +57,7 @@ def test_a_digest_is_that_of_its_definition(data: st.DataObject) -> None:
     chosen = data.draw(st.lists(st.sampled_from(POOLS), min_size=1, max_size=4))
     lists = [data.draw(st.lists(st.sampled_from(pool), min_size=size, max_size=size)) for _, pool in chosen]
     columns = [pa.array(values, kind) for values, (kind, _) in zip(lists, chosen, strict=True)]
-    numbers = data.draw(st.sampled_from([[1], [1, 2, 10**30]]))
+    numbers = data.draw(st.sampled_from([[1], [1, -2, 2**15 - 1], [1, -(2**15), 2**15], [1, 2, 10**30]]))
     counts = data.draw(st.lists(st.sampled_from(numbers), min_size=size, max_size=size))
     columns.append(pa.array(list(map(Decimal, counts)), emit.COUNTS))
     batch = pa.RecordBatch.from_arrays(columns, [str(place) for place in range(len(columns))])
@@ -69,3 +69,17 @@ def test_many_rows_are_hashed_some_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
     counts = pa.array([Decimal(1)] * 10, emit.COUNTS)
     batch = pa.RecordBatch.from_arrays([pa.array(range(10)), counts], ["a", "count"])
     assert emit.digest([batch]) == defined(batch)
+
+
+def test_the_largest_counts_and_hashes_do_not_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Largest:
+        def digest(self) -> bytes:
+            return b"\xff" * 32
+
+    monkeypatch.setattr(hashlib, "sha256", lambda _: Largest())
+    most = emit.SMALL_COUNT - 1
+    batch = pa.RecordBatch.from_arrays(
+        [pa.array(range(emit.HASHED)), pa.array([Decimal(most)] * emit.HASHED, emit.COUNTS)], ["a", "count"]
+    )
+    whole = emit.HASHED * most
+    assert emit.digest([batch]) == emit.Digest(emit.HASHED, whole, whole * (2**256 - 1) % 2**256)

@@ -44,8 +44,9 @@ ASIDE = "_aside"
 Outputs = Sequence[tuple[str, Type]]
 COUNTS = pa.decimal128(COUNT_DIGITS, 0)
 _MODULUS = 1 << 256
-# So many rows are hashed at once.
+# So many rows are hashed at once; times a small count and a word of 32 bits they fit into 63.
 HASHED = 1 << 16
+SMALL_COUNT = 1 << 15
 
 
 def answer_schema(outputs: Outputs) -> pa.Schema:
@@ -202,16 +203,18 @@ def digest(batches: Iterable[pa.RecordBatch]) -> Digest:
 def _digest(batch: pa.RecordBatch) -> Digest:
     hashes = [hashlib.sha256(row).digest() for row in _canonical(batch).to_pylist()]
     counts = batch.column(batch.num_columns - 1)
-    total = 0
-    if pc.all(pc.equal(counts, pa.scalar(Decimal(1), COUNTS))).as_py():
-        count = len(hashes)
-        words = np.frombuffer(b"".join(hashes), ">u4").reshape(-1, 8).sum(axis=0, dtype=np.uint64)
-        for word in words.tolist():
+    ends = pc.min_max(counts).as_py()
+    if max(abs(ends["min"]), abs(ends["max"])) < SMALL_COUNT:
+        # Of each of the eight 32-bit words of the hashes the sum fits into 64 bits.
+        numbers = counts.cast(pa.int64()).to_numpy()
+        words = np.frombuffer(b"".join(hashes), ">u4").reshape(-1, 8).astype(np.int64)
+        count, total = int(numbers.sum()), 0
+        for word in (numbers @ words).tolist():
             total = (total << 32) + word
     else:
-        numbers = list(map(int, counts.to_pylist()))
-        count = sum(numbers)
-        total = sum(n * int.from_bytes(own, "big") for n, own in zip(numbers, hashes, strict=True))
+        exact = list(map(int, counts.to_pylist()))
+        count = sum(exact)
+        total = sum(n * int.from_bytes(own, "big") for n, own in zip(exact, hashes, strict=True))
     return Digest(len(hashes), count, total % _MODULUS)
 
 
