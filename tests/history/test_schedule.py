@@ -14,6 +14,7 @@ from streambound.history.schedule import (
     ROUND,
     ROUNDS,
     WORTH,
+    WORTH_BYTES,
     Step,
     ahead,
     round_size,
@@ -41,14 +42,16 @@ def test_waves_keep_the_order_and_their_size(sizes: list[int], most: int, summar
         assert (len(tasks) <= most and made <= summaries) or len(wave) == 1
 
 
-@given(st.integers(1, 100_000), st.integers(WORTH, ROUND), st.integers(0, 2_000))
-def test_a_long_history_is_cut_and_a_short_one_is_not(tasks: int, most: int, cores: int) -> None:
-    size = round_size(tasks, most, cores)
+@given(
+    st.integers(1, 100_000), st.integers(0, 2 * WORTH_BYTES), st.integers(WORTH, ROUND), st.integers(0, 2_000)
+)
+def test_a_long_history_is_cut_and_a_short_one_is_not(tasks: int, each: int, most: int, cores: int) -> None:
+    size = round_size(tasks, tasks * each, most, cores)
     assert cores <= size <= max(most, cores)
-    if cores == 0 or tasks <= WORTH:
+    if cores == 0 or (tasks <= WORTH and tasks * each <= WORTH_BYTES):
         assert size >= min(tasks, most)
-    elif tasks >= max(WORTH, cores) * ROUNDS:
-        assert -(-tasks // size) >= ROUNDS
+    elif tasks >= cores * ROUNDS and (tasks >= WORTH * ROUNDS or tasks * each >= WORTH_BYTES * ROUNDS):
+        assert -(-tasks // size) >= min(ROUNDS, tasks)
 
 
 def test_the_next_are_made_while_one_is_consumed() -> None:

@@ -42,7 +42,6 @@ from streambound.history.schedule import (
     ROUND,
     SMALL_ROUND,
     SUMMARIES,
-    WORTH,
     Step,
     ahead,
     round_size,
@@ -56,6 +55,7 @@ from streambound.storage.partitions import Listing, PartitionRange
 from streambound.tasks import emit
 from streambound.tasks.embedded_engine import MEMORY_MB
 from streambound.tasks.summarise import Summary
+from streambound.tasks.task_groups import cost
 
 # By name each query, or why it is not evaluated.
 Drafts = dict[str, Draft | StreamboundError]
@@ -240,8 +240,8 @@ def _evaluate(
     progress(f"{emit.counted(len(jobs), 'query')} over {over}")
     read, taken, damaged = 0, 0, set[str]()
     most = ROUND if all(fold.publish for fold in folds.values()) else SMALL_ROUND
-    few = len(tasks) <= WORTH or any(map(executor.scans, scans.values()))
-    size = round_size(len(tasks), most, 0 if few else executor.cores())
+    cores = 0 if any(map(executor.scans, scans.values())) else executor.cores()
+    size = round_size(len(tasks), cost(tasks), most, cores)
     cut = list(rounds(waiting, size, SUMMARIES))
     in_rounds = len(cut) > 1
 

@@ -22,8 +22,9 @@ from streambound.tasks.summarise import Task
 ROUND = 750
 # So many where what has been done is to be committed often.
 SMALL_ROUND = 250
-# While the driver takes in one round, tasks compute the next: at least so many rounds, if each is worth one.
-ROUNDS, WORTH = 4, 32
+# While the driver takes in one round, tasks compute the next: at least so many rounds, each worth it by
+# the number of its tasks or their bytes.
+ROUNDS, WORTH, WORTH_BYTES = 4, 32, 32 << 20
 # Rounds that tasks compute at once: where one runs out of tasks the next keeps the cores busy.
 AHEAD = 2
 # So many summaries where many queries read the same: what counts is what they hold, not the tasks.
@@ -186,13 +187,19 @@ def tasks_of(steps: Iterable[Step]) -> list[Task]:
     return [task for step in steps for task in step.tasks]
 
 
-def round_size(tasks: int, most: int, cores: int) -> int:
-    """How many tasks a round should have, of so many in all.
+def round_size(tasks: int, size: int, most: int, cores: int) -> int:
+    """How many tasks a round should have.
 
     Args:
+        tasks: how many there are in all.
+        size: their bytes, with what it costs to open files (see ``task_groups.cost``).
+        most: tasks of a round.
         cores: how many tasks run at once; 0 if a job more costs a scan more, so that rounds are to be few.
     """
-    return max(cores, min(most, max(WORTH, -(-tasks // ROUNDS)) if cores else most))
+    worth = min(WORTH, -(-tasks * WORTH_BYTES // max(size, 1)))
+    if not cores or tasks <= worth:
+        return max(cores, most)
+    return max(cores, min(most, max(worth, -(-tasks // ROUNDS))))
 
 
 def rounds(waiting: Iterable[Step], most: int, summaries: int) -> Iterator[list[Step]]:
