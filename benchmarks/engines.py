@@ -235,13 +235,17 @@ def measured(only: Sequence[str], steps: Sequence[int], limit: float, run: Run) 
     for one in every:
         if found := before.get((one.query, one.form, one.sql or "")):
             one.states, one.seconds, one.error = found.states, found.seconds, found.error
-        elif one.sql is not None:
+        else:
             left.append(one)
 
     def done(one: Measured) -> None:
         add(run.file, Line(one, tuple(steps), limit, run.stamp))
         print(told(one), flush=True)
 
+    # A rewrite that is refused has no statement to run.
+    for one in (one for one in left if one.sql is None):
+        done(one)
+    left = [one for one in left if one.sql is not None]
     if left:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)

@@ -146,7 +146,9 @@ def engines_text() -> str:
     kept = measured_engines()
     rows = "\n".join(states.table([line.measured for line in kept]))
     steps = ", ".join(f"{step:,}" for step in kept[0].steps)
-    said = f"After {steps} rows of each stream. Cut off: a step took longer than {kept[0].limit:g} s."
+    limits = sorted({line.limit for line in kept if line.limit})
+    limit = " to ".join(f"{limit:g}" for limit in dict.fromkeys((limits[0], limits[-1])))
+    said = f"After {steps} rows of each stream. Cut off: a step took longer than its run allowed ({limit} s)."
     return f"{picture('engines')}{rows}\n\n{said}\n\n{runs(states.results(kept))}"
 
 
