@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from benchmarks.figures import begin
 from benchmarks.memory import workers
 
 from streambound.query.catalog import Catalog, catalog_from_mapping
@@ -78,10 +79,11 @@ def resident(pid: int) -> float:
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--quick", action="store_true", help="ten minutes of files")
-    parser.add_argument("--files", type=int, metavar="N", help="of each stream, of ten seconds each")
-    options = parser.parse_args()
-    files, met = options.files or (60 if options.quick else 360), True
+    parser.add_argument(
+        "--files", type=int, default=360, metavar="N", help="of each stream, of ten seconds each"
+    )
+    options, run = begin("live_hour", parser, ["pyspark"], files=60)
+    files = options.files
     print(f"{files} files of each stream, {ROWS} rows each, {os.cpu_count()} cores")
     print("| query | process | second quarter | last quarter | last / second | aim |\n|" + "---|" * 6)
     with tempfile.TemporaryDirectory() as root, session("hour", master="local[2]") as spark:
@@ -105,12 +107,13 @@ def main() -> int:
                     median(one[place] for one in own)
                     for own in (samples[quarter : 2 * quarter], samples[3 * quarter :])
                 )
-                aim = "" if process == "JVM" else f"{AIM:g}"
-                met = met and (not aim or late <= early * AIM)
-                print(f"| {name} | {process} | {early:.0f} MB | {late:.0f} MB | {late / early:.2f} | {aim} |")
+                aim = None if process == "JVM" else AIM
+                line = run.add(f"{name}: {process}", files, [late], "MB", "the second quarter", [early], aim)
+                shown = "" if aim is None else f"{aim:g}"
+                print(f"| {name} | {process} | {early:.0f} MB | {late:.0f} MB | {line.ratio:.2f} | {shown} |")
             told = f"{answer.epochs} micro-batches in {taken:.0f} s, {answer.answer_count:,} answers"
             print(f"{name}: {told}, {answer.units} units now, {answer.peak_units} at most", flush=True)
-    return 0 if met else 1
+    return 0 if run.met else 1
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from benchmarks.figures import PROCESSORS, begin
 
 from streambound.history.answer import HistoryAnswer
 from streambound.history.evaluate import evaluate_history
@@ -45,6 +46,8 @@ from streambound.query.registry import RegisteredQuery
 from streambound.tasks import embedded_engine
 
 QUERIES, STREAMS, AREA = 500, 50, 5
+# With so few queries a parse of the DAGs is compared.
+FEW = 5
 AIM_DECIDED, AIM_MEMORY, AIM_PARSED = 10.0, 1.25, 0.1
 # Seconds after which a dag-processor gives a file up, by default.
 LIMIT = 30.0
@@ -219,24 +222,24 @@ def together(
     return ours, (time.perf_counter() - begun) * len(queries) / len(queries[::each])
 
 
-def reads(folder: Path, queries: Sequence[RegisteredQuery], streams: int) -> tuple[int, int, int]:
-    """Files, bytes of them that were read once, and bytes that were read again, by one evaluation of all."""
+def reads(folder: Path, queries: Sequence[RegisteredQuery], streams: int) -> tuple[int, int]:
+    """Bytes of the files that were read once, and bytes that were read again, by one evaluation of all."""
     with logged_reads() as repeated:
         evaluate(queries, catalog(folder, streams), folder / "counted", LocalExecutor(1))
         found = {path: own for path, own in repeated().items() if Path(path).is_relative_to(folder)}
     files = {str(file) for file in folder.glob("area*/*/*.parquet")}
     assert files <= found.keys()
-    return len(files), sum(os.stat(file).st_size for file in files), sum(found[file] for file in files)
+    return sum(os.stat(file).st_size for file in files), sum(found[file] for file in files)
 
 
 MEMORY = """
-import resource, sys
+import re, sys
 from pathlib import Path
 from benchmarks.load import catalog, evaluate, registry
 from streambound.history.local import LocalExecutor
 folder, home, queries, streams = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 evaluate(registry(queries, streams), catalog(folder, streams), home, LocalExecutor(1))
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
 """
 
 
@@ -285,62 +288,52 @@ def parsed(home: Path, queries: int, streams: int) -> tuple[float, int, int]:
 def main() -> int:
     """Run the benchmark; see the module's text."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--quick", action="store_true", help="100 queries over 10 streams, and fewer rows")
-    parser.add_argument("--queries", type=int, metavar="N")
-    parser.add_argument("--streams", type=int, metavar="N")
-    parser.add_argument("--hours", type=int, metavar="N", help="partitions that are evaluated")
-    parser.add_argument("--rows", type=int, metavar="N", help="of each stream and hour")
-    options = parser.parse_args()
-    number = options.queries or (100 if options.quick else QUERIES)
-    streams = options.streams or (10 if options.quick else STREAMS)
-    hours = options.hours or (4 if options.quick else 8)
-    rows = options.rows or (2_000 if options.quick else 10_000)
-    queries, failed = registry(number, streams), list[str]()
+    parser.add_argument("--queries", type=int, default=QUERIES, metavar="N")
+    parser.add_argument("--streams", type=int, default=STREAMS, metavar="N")
+    parser.add_argument("--hours", type=int, default=8, metavar="N", help="partitions that are evaluated")
+    parser.add_argument("--rows", type=int, default=10_000, metavar="N", help="of each stream and hour")
+    options, run = begin("load", parser, ["duckdb", "sqlglot"], queries=100, streams=10, hours=4, rows=2_000)
+    number, streams, hours, rows = options.queries, options.streams, options.hours, options.rows
+    queries = registry(number, streams)
 
-    def told(what: str, here: str, peer: str, ratio: float, aim: str = "", met: bool = True) -> None:
-        print(f"| {what} | {here} | {peer} | {ratio:.2f} | {aim}{'' if met else ': MISSED'} |", flush=True)
-        if not met:
-            failed.append(what)
+    def add(
+        case: str, here: float, unit: str, peer: str = "", there: float = 1, aim: float | None = None
+    ) -> None:
+        line = run.add(case, number, [here], unit, peer, [there] if peer else [], aim)
+        beside = f"{line.peer_figure:,g} {unit}, {peer} | {line.ratio:.2f}" if peer else " | "
+        print(
+            f"| {case} | {line.figure:,g} {unit} | {beside} | {'' if aim is None else f'{aim:g}'} |",
+            flush=True,
+        )
 
     print(f"{number} queries, {streams} streams, {hours} hours of {rows:,} rows each, {os.cpu_count()} cores")
     print("| what | here | peer | here / peer | aim |\n|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as root:
         folder = Path(root)
         ours, peer = decided(queries, catalog(folder, streams))
-        met = ours <= AIM_DECIDED
-        told("decided", f"{ours:.1f} s", f"{peer:.2f} s, only parsed", ours / peer, f"{AIM_DECIDED:g} s", met)
+        add("decided", ours, PROCESSORS, "only parsed", peer)
+        add("decided", ours, PROCESSORS, aim=AIM_DECIDED)
         few, more = folder / "few", folder / "more"
         for hour in range(hours * 4):
             arrive(more, hour, rows // 4, streams)
             if hour < hours:
                 arrive(few, hour, rows, streams)
         ours, peer = together(few, queries, streams, max(number // 50, 1))
-        told("evaluated together", f"{ours:.1f} s", f"{peer:.1f} s, one by one", ours / peer)
-        peer = scanned(few)
-        told("the same", f"{ours:.1f} s", f"{peer:.2f} s, DuckDB reads each file once", ours / peer)
-        files, once, again = reads(few, queries, streams)
-        told(
-            f"bytes of {files} files",
-            f"{once + again:,}",
-            f"{once:,} in them",
-            1 + again / once,
-            "1",
-            not again,
-        )
+        add("evaluated together", ours, "s", "one by one", peer)
+        add("evaluated together", ours, "s", "DuckDB reads each file once", scanned(few))
+        once, again = reads(few, queries, streams)
+        add("bytes read", once + again, "bytes", "in the files", once, 1)
         small, large = peak_mb(few, "small", number, streams), peak_mb(more, "large", number, streams)
-        met = large / small <= AIM_MEMORY
-        told(
-            f"memory, {hours * 4} partitions", f"{large:.0f} MB", f"{small:.0f} MB, {hours} partitions",
-            large / small, f"{AIM_MEMORY:g}", met,
-        )  # fmt: skip
-        parses = {size: statistics.median(parsed(folder / f"{size}-{n}", size, streams)[0] for n in range(3))
-                  for size in (5, number)}  # fmt: skip
+        add(f"memory, {hours * 4} partitions", large, "MB", f"{hours} partitions", small, AIM_MEMORY)
+        parses = {
+            size: statistics.median(parsed(folder / f"{size}-{n}", size, streams)[0] for n in range(3))
+            for size in (FEW, number)
+        }
+        add("DAGs parsed", parses[number], "s", f"{FEW} queries", parses[FEW])
+        add("DAGs parsed", parses[number], "s", aim=AIM_PARSED * LIMIT)
         _, dags, tasks = parsed(folder / "counted", number, streams)
-        met = parses[number] <= AIM_PARSED * LIMIT
-        what, few_parsed = f"{dags} DAGs of {tasks} tasks parsed", f"{parses[5]:.2f} s, 5 queries"
-        ratio = parses[number] / parses[5]
-        told(what, f"{parses[number]:.2f} s", few_parsed, ratio, f"{AIM_PARSED * LIMIT:g} s", met)
-    return 1 if failed else 0
+        print(f"{dags} DAGs of {tasks} tasks")
+    return 0 if run.met else 1
 
 
 if __name__ == "__main__":
