@@ -14,12 +14,12 @@ def _code(what: str) -> Source:
 
 
 _JOINS = _docs("processing/sql/joins")
-_BANDS = _code("#24134, and its plans in planner_test/.../watermark.yaml")
+_BANDS = _code("#24144, and its plans in planner_test/.../watermark.yaml")
 _KEYS = Source(INFERRED, "risingwavelabs/risingwave #3085: a side is keyed by join key and primary key")
 _NOT_IN = _code("#8166, plan of NOT IN, and #4233")
 _FIRST = _code("3.0, executor/aggregate/hash_agg.rs: only by a watermark of the first column of its table")
 _WATERMARK = "the watermark passes"
-_BAND = "the watermark passes; before 2.8 only when its join key gets a message"
+_BAND = "the watermark passes; before 3.0 only when its join key gets a message"
 _CLOSE = _docs("processing/emit-on-window-close")
 _DEDUP = _code("#26547: nothing cleans StreamAppendOnlyDedup")
 _NO_AGGREGATE = (
