@@ -249,6 +249,26 @@ def test_a_pattern_keeps_the_rows_of_matches_that_are_not_complete(
     assert told(on("flink", MATCH.format(pattern), "flink")) == [("row pattern", keeps, growth)]
 
 
+@pytest.mark.parametrize(
+    ("table", "error"),
+    [
+        ("U", "You must specify either rowtime or proctime"),
+        (
+            "(SELECT S.K, S.ts, S.B FROM S JOIN T ON S.K = T.K) j",
+            "You must specify either rowtime or proctime",
+        ),
+        (
+            "(SELECT K, MAX(ts) AS ts, MAX(B) AS B FROM S GROUP BY K) g",
+            "Match Recognize doesn't support consuming update changes",
+        ),
+    ],
+)
+def test_a_pattern_is_one_of_rows_that_come_in_time(table: str, error: str) -> None:
+    # As EXPLAIN of 2.3.0 says.
+    found = on("flink", MATCH.format(" PATTERN (X Y)").replace("FROM S ", f"FROM {table} "), "flink")
+    assert f"refused: TableException: {error}" in found.operators[-1].what
+
+
 def test_what_is_not_modelled_is_told_by_name() -> None:
     found = on("risingwave", MATCH.format(" PATTERN (X Y)"), "flink")
     assert [(one.what, one.growth.value) for one in found.operators] == [

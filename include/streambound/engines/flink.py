@@ -267,6 +267,24 @@ RULES = (
         watermarks=True,
     ),
     _of(Kind.OVER, Keeps.ACCUMULATORS, _MEASURED, cleans=_TTL, watermarks=True),
+    _of(
+        Kind.PATTERN,
+        Keeps.REFUSED,
+        _EXPLAINED,
+        Fact.UPDATES,
+        error="TableException: Match Recognize doesn't support consuming update changes",
+    ),
+    *(
+        _of(
+            Kind.PATTERN,
+            Keeps.REFUSED,
+            _EXPLAINED,
+            *when,
+            unless={*unless},
+            error="TableException: You must specify either rowtime or proctime for order by as the first one",
+        )
+        for when, unless in (((), (Fact.TIME_ORDER,)), ((Fact.UNTIMED,), ()))
+    ),
     # What is known of each key stays; TTL does not reach it.
     _of(
         Kind.PATTERN,
