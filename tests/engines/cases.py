@@ -17,6 +17,8 @@ _CATALOG = catalog_from_mapping(
         # The same without an event time.
         "U": {"columns": _S},
         "V": {"columns": _T},
+        # One whose time comes first.
+        "W": {"columns": {"ts": "timestamp", "r": "int"}, "timestamp": "ts"},
         "R": {"columns": {"k": "int", "v": "int"}, "kind": "static"},
         "P": {
             "columns": {"k": "int", "v": "int", "ts": "timestamp"},

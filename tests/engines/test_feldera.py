@@ -5,6 +5,10 @@ from __future__ import annotations
 import pytest
 from tests.engines.cases import RANGE, on, told
 
+from streambound.compiler import parsed
+from streambound.engines.state import engine, state_of
+from streambound.query.catalog import Catalog
+
 
 @pytest.mark.parametrize(
     ("sql", "expected"),
@@ -41,10 +45,50 @@ from tests.engines.cases import RANGE, on, told
         ),
         ("SELECT id, LAG(B) OVER (PARTITION BY K ORDER BY ts) FROM S", [("OVER", "INPUT", "rows")]),
         ("SELECT DISTINCT K FROM S", [("DISTINCT", "DIFFERENT", "keys")]),
+        # Rows that show a time with LATENESS, or its day, go with it, unless a join below keeps its rows.
+        ("SELECT DISTINCT K, ts FROM S", [("DISTINCT", "WINDOWS", "constant")]),
+        ("SELECT DISTINCT K, CAST(ts AS DATE) AS d FROM S", [("DISTINCT", "WINDOWS", "constant")]),
+        (
+            "SELECT DISTINCT S.K, S.ts FROM S JOIN T ON S.K = T.K",
+            [("join", "DISTINCT_ROWS", "rows"), ("DISTINCT", "DIFFERENT", "keys")],
+        ),
+        (
+            "SELECT id FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY ts ORDER BY B) AS n FROM S) x"
+            " WHERE n = 1",
+            [("first rows", "INPUT", "rows")],
+        ),
     ],
 )
 def test_what_is_kept(sql: str, expected: list[tuple[str, str, str]]) -> None:
     assert told(on("feldera", sql, "feldera")) == expected
+
+
+TABLES = (
+    "CREATE TABLE a (k INT, v INT) WITH ('append_only' = '{}');"
+    "CREATE TABLE b (k INT, v INT) WITH ('append_only' = 'true');"
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "query", "keeps", "growth"),
+    [
+        ("true", "SELECT MAX(v) AS m FROM a", "ACCUMULATORS", "constant"),
+        ("true", "SELECT k, MIN(v) AS m FROM a GROUP BY k", "ACCUMULATORS", "keys"),
+        ("false", "SELECT MAX(v) AS m FROM a", "INPUT", "rows"),
+        # Of two tables both must be, and no row may be taken back in between.
+        ("false", "SELECT MAX(v) AS m FROM (SELECT v FROM a UNION ALL SELECT v FROM b) u", "INPUT", "rows"),
+        ("true", "SELECT MAX(n) FROM (SELECT k, COUNT(*) AS n FROM a GROUP BY k) u", "INPUT", "keys"),
+        # Ranks keep all of it nevertheless.
+        ("true", "SELECT * FROM a ORDER BY v LIMIT 5", "INPUT", "rows"),
+    ],
+)
+def test_extrema_of_tables_that_are_declared_append_only(
+    said: str, query: str, keeps: str, growth: str
+) -> None:
+    sql = f"{TABLES.format(said)} CREATE VIEW w AS {query};"
+    statement = parsed(sql, Catalog(()), dialect="feldera", query="w").statement
+    *_, last = told(state_of(statement, engine("feldera")))
+    assert last[1:] == (keeps, growth)
 
 
 def test_the_annotation_that_helps_is_told() -> None:

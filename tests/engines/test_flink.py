@@ -226,12 +226,51 @@ def test_the_most_entries_are_counted() -> None:
     assert on("flink", f"SELECT S.A {JOINED} AND S.B < T.E WHERE {LOCAL}", "flink").most is None
 
 
+MATCH = (
+    "SELECT * FROM S MATCH_RECOGNIZE (PARTITION BY K ORDER BY ts MEASURES LAST(X.B) AS b{}"
+    " DEFINE X AS X.B + 0 > 1, Y AS Y.B < 1)"
+)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "keeps", "growth"),
+    [
+        (" PATTERN (X Y)", "KEYED_ROWS", "keys"),
+        (" AFTER MATCH SKIP PAST LAST ROW PATTERN (X{2,4}? Y?)", "KEYED_ROWS", "keys"),
+        (" PATTERN (X+ Y)", "INPUT", "rows"),
+        (" PATTERN (X{2,} Y)", "INPUT", "rows"),
+        # What the automaton knows of a key stays when the time of its rows is over.
+        (" PATTERN (X+ Y) WITHIN INTERVAL '1' HOUR", "ACCUMULATORS", "keys"),
+    ],
+)
+def test_a_pattern_keeps_the_rows_of_matches_that_are_not_complete(
+    pattern: str, keeps: str, growth: str
+) -> None:
+    assert told(on("flink", MATCH.format(pattern), "flink")) == [("row pattern", keeps, growth)]
+
+
+@pytest.mark.parametrize(
+    ("table", "error"),
+    [
+        ("U", "You must specify either rowtime or proctime"),
+        (
+            "(SELECT S.K, S.ts, S.B FROM S JOIN T ON S.K = T.K) j",
+            "You must specify either rowtime or proctime",
+        ),
+        (
+            "(SELECT K, MAX(ts) AS ts, MAX(B) AS B FROM S GROUP BY K) g",
+            "Match Recognize doesn't support consuming update changes",
+        ),
+    ],
+)
+def test_a_pattern_is_one_of_rows_that_come_in_time(table: str, error: str) -> None:
+    # As EXPLAIN of 2.3.0 says.
+    found = on("flink", MATCH.format(" PATTERN (X Y)").replace("FROM S ", f"FROM {table} "), "flink")
+    assert f"refused: TableException: {error}" in found.operators[-1].what
+
+
 def test_what_is_not_modelled_is_told_by_name() -> None:
-    sql = (
-        "SELECT * FROM S MATCH_RECOGNIZE (PARTITION BY K ORDER BY ts MEASURES LAST(X.B) AS b"
-        " PATTERN (X+ Y) DEFINE X AS X.B > 1, Y AS Y.B < 1)"
-    )
-    found = on("flink", sql, "flink")
+    found = on("risingwave", MATCH.format(" PATTERN (X Y)"), "flink")
     assert [(one.what, one.growth.value) for one in found.operators] == [
         ("not modelled: row pattern", "unknown")
     ]

@@ -6,6 +6,7 @@ import pytest
 from tests.engines.cases import RANGE, on, told
 
 WINDOW = "TUMBLE(S, ts, INTERVAL '1 hour')"
+SLIDING = "HOP(S, ts, INTERVAL '1 hour', INTERVAL '2 hour')"
 
 
 @pytest.mark.parametrize(
@@ -19,6 +20,11 @@ WINDOW = "TUMBLE(S, ts, INTERVAL '1 hour')"
             [("GROUP BY", "ACCUMULATORS", "constant"), ("join", "ROWS", "rows")],
         ),
         (f"SELECT S.id FROM S JOIN T ON S.K = T.K AND {RANGE}", [("join", "SPAN", "constant")]),
+        ("SELECT S.id FROM S JOIN T ON S.K = T.K AND S.ts = T.ts", [("join", "WINDOWS", "constant")]),
+        (
+            "SELECT S.id FROM S WHERE EXISTS (SELECT 1 FROM T WHERE S.K = T.K AND S.ts = T.ts)",
+            [("semi join", "WINDOWS", "constant")],
+        ),
         (
             "SELECT id FROM S WHERE NOT EXISTS (SELECT 1 FROM T WHERE S.K = T.K)",
             [("anti join", "ROWS", "rows")],
@@ -52,6 +58,45 @@ WINDOW = "TUMBLE(S, ts, INTERVAL '1 hour')"
         (
             f"SELECT window_start, COUNT(*) FROM {WINDOW} GROUP BY window_start",
             [("GROUP BY", "WINDOWS", "constant")],
+        ),
+        # A table of groups is cleaned by its first column, which that of a sliding window is never beside
+        # others; where windows close, it is always.
+        (
+            f"SELECT window_start, K, COUNT(*) FROM {WINDOW} GROUP BY window_start, K",
+            [("GROUP BY", "WINDOWS", "constant")],
+        ),
+        (
+            f"SELECT window_start, K, COUNT(*) FROM {WINDOW} GROUP BY K, window_start",
+            [("GROUP BY", "ACCUMULATORS", "keys")],
+        ),
+        (
+            f"SELECT window_start, K, COUNT(*) FROM {WINDOW} GROUP BY K, window_start EMIT ON WINDOW CLOSE",
+            [("GROUP BY", "WINDOWS", "constant")],
+        ),
+        (
+            f"SELECT window_start, K, COUNT(*) FROM {SLIDING} GROUP BY window_start, K",
+            [("GROUP BY", "ACCUMULATORS", "keys")],
+        ),
+        (
+            f"SELECT window_start, window_end, COUNT(*) FROM {SLIDING} GROUP BY window_start, window_end",
+            [("GROUP BY", "WINDOWS", "constant")],
+        ),
+        # Columns stand in the order of their table, however GROUP BY has them.
+        ("SELECT ts, COUNT(*) FROM S GROUP BY ts", [("GROUP BY", "WINDOWS", "constant")]),
+        ("SELECT ts, K, COUNT(*) FROM S GROUP BY ts, K", [("GROUP BY", "ACCUMULATORS", "keys")]),
+        ("SELECT ts, r, COUNT(*) FROM W GROUP BY r, ts", [("GROUP BY", "WINDOWS", "constant")]),
+        # Without an aggregate nothing cleans it.
+        (f"SELECT window_start FROM {WINDOW} GROUP BY window_start", [("GROUP BY", "DIFFERENT", "time")]),
+        ("SELECT DISTINCT ts, K FROM S", [("DISTINCT", "DIFFERENT", "keys")]),
+        (
+            "SELECT id FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start ORDER BY B) AS n"
+            f" FROM {WINDOW}) x WHERE n <= 3",
+            [("first rows", "WINDOWS", "constant")],
+        ),
+        (
+            "SELECT id FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY K, window_start ORDER BY B) AS n"
+            f" FROM {WINDOW}) x WHERE n <= 3",
+            [("first rows", "KEYED_ROWS", "keys")],
         ),
         ("SELECT K, COUNT(*) FROM S GROUP BY K", [("GROUP BY", "ACCUMULATORS", "keys")]),
         ("SELECT COUNT(DISTINCT K) FROM S", [("GROUP BY", "VALUES", "keys")]),

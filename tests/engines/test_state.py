@@ -13,7 +13,7 @@ from tests.grammar import statement_line
 from scripts.engines import DOCUMENT, RULES, WILD, rules_text, wild_text
 from streambound.compiler import parsed
 from streambound.compiler.report import check
-from streambound.engines import ENGINES
+from streambound.engines import ENGINES, of_dialect
 from streambound.engines.model import Growth, Keeps, worst
 from streambound.engines.state import engine, engine_for, in_modes, state_of
 from streambound.errors import QueryError
@@ -48,6 +48,17 @@ def test_more_filters_never_make_it_grow_more(name: str) -> None:
     ):
         found = on(name, f"SELECT S.A FROM S JOIN T ON S.A = T.D AND S.B < T.E WHERE {local}")
         assert found.growth.rank <= wide.growth.rank
+
+
+def test_a_dialect_has_the_engine_that_runs_it() -> None:
+    # DataSQRL is compiled to Flink SQL; of Arroyo there is no model.
+    assert [of_dialect(name) for name in ("spark", "ksql", "sqrl", "arroyo", None)] == [
+        "spark",
+        "ksqldb",
+        "flink",
+        None,
+        None,
+    ]
 
 
 def test_an_operator_has_its_place() -> None:

@@ -7,7 +7,7 @@ rules, and ``state`` puts them together. Every rule says whether it was measured
 # Each is a module of this room.
 ENGINES = ("spark", "flink", "risingwave", "materialize", "feldera", "ksqldb")
 # The engine of a dialect, where it is called otherwise.
-_CALLED = {"ksql": "ksqldb"}
+_CALLED = {"ksql": "ksqldb", "sqrl": "flink"}
 
 
 def of_dialect(dialect: str | None) -> str | None:

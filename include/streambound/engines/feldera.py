@@ -6,6 +6,7 @@ from streambound.engines.model import DOCUMENTED, INFERRED, Engine, Fact, Keeps,
 
 _SERIES = Source(DOCUMENTED, "docs.feldera.com/tutorials/time-series")
 _SETS = Source(INFERRED, "a Z-set has a weight a row: equal rows are one")
+_TESTS = Source(DOCUMENTED, "feldera/feldera, IncrementalUnboundedStateTests: what its compiler warns of")
 _WATERLINE = "the waterline passes"
 _of = Rule.of
 
@@ -61,14 +62,34 @@ RULES = (
     _of(Kind.GROUP, Keeps.INPUT, _SETS, Fact.LIST),
     _of(
         Kind.GROUP,
+        Keeps.ACCUMULATORS,
+        _SERIES,
+        Fact.EXTREMUM,
+        Fact.APPEND_ONLY,
+        unless={Fact.UPDATES},
+    ),
+    _of(
+        Kind.GROUP,
         Keeps.INPUT,
         _SERIES,
         Fact.EXTREMUM,
         note="MIN and MAX keep the whole input, but one value a group of a table with 'append_only' = 'true'",
     ),
     _of(Kind.GROUP, Keeps.ACCUMULATORS, _SERIES),
-    _of(Kind.DISTINCT, Keeps.DIFFERENT, _SETS),
-    _of(Kind.TOP, Keeps.INPUT, _SETS),
+    *(
+        _of(
+            Kind.DISTINCT,
+            Keeps.WINDOWS,
+            Source(DOCUMENTED, "feldera/feldera, InsertLimiters.processDistinct: retain_keys"),
+            fact,
+            unless={Fact.UNTIMED},
+            cleans=_WATERLINE,
+            watermarks=True,
+        )
+        for fact in (Fact.WINDOW, Fact.EVENT_TIME, Fact.TIME_FUNCTION)
+    ),
+    _of(Kind.DISTINCT, Keeps.DIFFERENT, _TESTS),
+    _of(Kind.TOP, Keeps.INPUT, _TESTS),
     _of(
         Kind.OVER,
         Keeps.SPAN,
@@ -91,5 +112,8 @@ ENGINE = Engine(
     "LATENESS on it in its table; without it nothing is cleaned",
     infers=False,
     expires=True,
-    notes=("materialized tables and views, and tables with a primary key, are never cleaned",),
+    notes=(
+        "materialized tables and views are never cleaned, a table with a primary key only by LATENESS of a"
+        " column of it",
+    ),
 )

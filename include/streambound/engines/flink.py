@@ -12,6 +12,7 @@ _WATERMARK = "the watermark passes"
 _TTL = "only by table.exec.state.ttl, which loses matches"
 
 _EXPLAINED = Source(MEASURED, "EXPLAIN of apache-flink 2.3.0")
+_PATTERNS = Source(DOCUMENTED, "Flink documentation, Pattern Recognition; CepOperator: no state is cleared")
 _UNTIMED = (
     "a regular join makes plain timestamps of time attributes: no interval or window above it is cleaned"
 )
@@ -266,6 +267,49 @@ RULES = (
         watermarks=True,
     ),
     _of(Kind.OVER, Keeps.ACCUMULATORS, _MEASURED, cleans=_TTL, watermarks=True),
+    _of(
+        Kind.PATTERN,
+        Keeps.REFUSED,
+        _EXPLAINED,
+        Fact.UPDATES,
+        error="TableException: Match Recognize doesn't support consuming update changes",
+    ),
+    *(
+        _of(
+            Kind.PATTERN,
+            Keeps.REFUSED,
+            _EXPLAINED,
+            *when,
+            unless={*unless},
+            error="TableException: You must specify either rowtime or proctime for order by as the first one",
+        )
+        for when, unless in (((), (Fact.TIME_ORDER,)), ((Fact.UNTIMED,), ()))
+    ),
+    # What is known of each key stays; TTL does not reach it.
+    _of(
+        Kind.PATTERN,
+        Keeps.ACCUMULATORS,
+        _PATTERNS,
+        Fact.BOUNDED,
+        cleans="rows of a match that is not complete when WITHIN is over, what is known of a key never",
+        watermarks=True,
+    ),
+    _of(
+        Kind.PATTERN,
+        Keeps.INPUT,
+        _PATTERNS,
+        Fact.ANY_NUMBER,
+        cleans="rows of a match when it is complete or cannot be, what is known of a key never",
+        watermarks=True,
+        note="a quantifier such as + keeps rows as long as they match: WITHIN limits that, no TTL does",
+    ),
+    _of(
+        Kind.PATTERN,
+        Keeps.KEYED_ROWS,
+        _PATTERNS,
+        cleans="rows of a match when it is complete or cannot be, what is known of a key never",
+        watermarks=True,
+    ),
 )
 
 ENGINE = Engine(

@@ -52,6 +52,7 @@ class Fact(Enum):
     SCALAR = "one side is one row, an aggregate of all"
     # What comes in.
     UPDATES = "its input takes rows back"
+    APPEND_ONLY = "its tables are declared append-only"
     UNTIMED = "below it a join keeps its rows, so event times come in no order"
     WAITS = "rows wait for the condition to begin"
     ABOVE_AGGREGATE = "a GROUP BY stands below it"
@@ -61,6 +62,9 @@ class Fact(Enum):
     BOTH_ENDS = "both ends of a window are among its keys, or the window itself"
     WHOLE_WINDOW = "a window itself is among its keys, and not an end of it alone"
     GROUP_WINDOW = "its window is one of GROUP BY itself, and of no table function"
+    TIME_FIRST = "an event time, or an end of a window, is the first of its keys"
+    ON_CLOSE = "EMIT ON WINDOW CLOSE"
+    NO_AGGREGATE = "without an aggregate"
     EVENT_TIME = "an event time is among its keys"
     TIME_FUNCTION = "a monotone function of an event time is among its keys"
     SESSION = "its keys are sessions"
@@ -77,6 +81,7 @@ class Fact(Enum):
     BOUNDED = "its frame begins at a fixed number of rows, or time, before a row"
     BY_RANGE = "its frame is a range of the order"
     NEIGHBOUR = "LAG or LEAD"
+    ANY_NUMBER = "of a pattern that any number of rows may match"
     # How Spark writes answers, and what of a query is no SQL but calls: those drop duplicates, and semi-join.
     APPEND = "output mode append"
     UPDATE = "output mode update"

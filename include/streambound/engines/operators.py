@@ -18,7 +18,7 @@ from streambound.errors import Location
 from streambound.query.clock import CLOCK
 from streambound.query.column_types import Family
 from streambound.query.formula import Formula, all_of, atoms_of, conjuncts
-from streambound.query.model import Attribute, Filter, Join, Membership, NullTest, Occurrence, Op, Query
+from streambound.query.model import Attribute, Filter, Join, Membership, NullTest, Occurrence, Op, Query, Term
 from streambound.query.model import Kind as Relations
 from streambound.query.operators import Framing, Grouping, Over, Ranking
 from streambound.query.operators import Kind as Aggregates
@@ -26,9 +26,13 @@ from streambound.query.statement import AsOf, Block, Guard, Selection, Statement
 
 _LOOKED_UP = re.compile(r"[^\s]+\s+(?:AS\s+\w+\s+)?FOR\s+SYSTEM_TIME\s+AS\s+OF\b", re.IGNORECASE)
 _AS_JOIN = re.compile(r"\b(SEMI|ANTI)\s+JOIN\b", re.IGNORECASE)
+_ON_CLOSE = re.compile(r"[^;]*\bEMIT\s+ON\s+WINDOW\s+CLOSE\b", re.IGNORECASE)
+_PATTERN = re.compile(r"\bPATTERN\s*\((.*?)\b(?:WITHIN|DEFINE)\b", re.IGNORECASE | re.DOTALL)
+# A quantifier without a greatest number of rows.
+_ANY_NUMBER = re.compile(r"[*+]|,\s*\}")
 # What an aggregate of all rows, or of each key, hands on: rows that change.
 _CHANGING = (Kind.GROUP, Kind.TOP, Kind.ANTI, Kind.CLOCK)
-_TIME_KEYS = {Fact.EVENT_TIME, Fact.WINDOW, Fact.BOTH_ENDS, Fact.WHOLE_WINDOW}
+_TIME_KEYS = {Fact.EVENT_TIME, Fact.TIME_FUNCTION, Fact.WINDOW, Fact.BOTH_ENDS, Fact.WHOLE_WINDOW}
 _END = re.compile(r"\.\s*(?:start|end)\W*$", re.IGNORECASE)
 _ABOVE = {Kind.GROUP: Fact.ABOVE_AGGREGATE, Kind.DISTINCT: Fact.ABOVE_DISTINCT}
 _UPPER, _LOWER = (Op.LT, Op.LE), (Op.GT, Op.GE)
@@ -318,12 +322,7 @@ class _Selection:
         return isinstance(then, Grouping) and then.keys == 0
 
     def _looked_up(self, occurrence: Occurrence) -> bool:
-        lines = self.sql.split("\n")
-        place = occurrence.place
-        if place.line > len(lines):
-            return False
-        rest = "\n".join([lines[place.line - 1][place.column - 1 :], *lines[place.line :]])
-        return _LOOKED_UP.match(rest) is not None
+        return _LOOKED_UP.match(_from(self.sql, occurrence.place)) is not None
 
     def _times(self, compared: Sequence[tuple[Attribute, Op, Attribute, int]]) -> set[Fact]:
         """What a join says of times."""
@@ -431,6 +430,12 @@ class _Selection:
             expires=self.expires(self.clocked),
             most=self.most(chosen),
         )
+
+
+def _from(sql: str, place: Location) -> str:
+    """The rest of a text from a place on."""
+    lines = sql.split("\n")[place.line - 1 :]
+    return "\n".join([line[place.column - 1 :] for line in lines[:1]] + lines[1:])
 
 
 def _not_in(formula: Formula) -> bool:
@@ -602,6 +607,30 @@ def _of_keys(query: Query, keys: Iterable[int]) -> set[Fact]:
     return facts
 
 
+def _in_order(query: Query, keys: Iterable[int]) -> list[Attribute]:
+    """The keys of a GROUP BY as its rows are kept by them: where one is computed they stand as they are
+    written, else as the columns do that they are, to which those of sliding windows are added.
+    """
+    terms = [term for n in keys if isinstance(term := query.select[n].term, Attribute)]
+    columns = {term: query.column(term) for term in terms}
+    if any(column.of and column.slide is None for column in columns.values()):
+        return terms
+
+    def place(term: Attribute) -> tuple[int, int]:
+        aliases = [o.alias for o in query.occurrences]
+        names = [c.name for c in query.occurrence(term.occurrence).relation.columns if not c.of]
+        at = len(names) if columns[term].of else names.index(term.column)
+        return aliases.index(term.occurrence), at
+
+    return sorted(terms, key=place)
+
+
+def _timed(query: Query, terms: Sequence[Term]) -> bool:
+    """Whether the first of some keys is an event time, or an end of a window."""
+    first = terms[0] if terms else None
+    return isinstance(first, Attribute) and time_of(query, first) in ("stamp", "start", "end")
+
+
 def _terms(query: Query, numbers: Iterable[int]) -> str:
     terms = (query.select[n].term for n in numbers)
     return ", ".join(
@@ -617,6 +646,8 @@ def _group(
     read = [aggregate for aggregate in then.aggregates if set(aggregate.arguments) <= set(used)]
     made = set(facts) | _of_keys(base, keys)
     made |= {Fact.SESSION} if then.session is not None else set()
+    made |= {Fact.TIME_FIRST} if _timed(base, _in_order(base, keys)) else set()
+    made |= {Fact.NO_AGGREGATE} if not then.aggregates else set()
     made |= {Fact.VALUES} if any(aggregate.distinct for aggregate in read) else set()
     made |= {Fact.LIST} if any(aggregate.kind is Aggregates.LIST for aggregate in read) else set()
     made |= (
@@ -638,12 +669,14 @@ def _group(
     place = (
         base.select[0].place if then.keys else then.aggregates[0].place if then.aggregates else Location(1, 1)
     )
+    made |= {Fact.ON_CLOSE} if _ON_CLOSE.match(_from(sides[0].sql, place)) else set()
     return Operator(Kind.GROUP, text, inputs, frozenset(made), place)
 
 
 def _top(then: Ranking, sides: Sequence[_Selection], used: Sequence[int], facts: frozenset[Fact]) -> Operator:
     base = sides[0].base
     made = set(facts) | _of_keys(base, then.partition)
+    made |= {Fact.TIME_FIRST} if _timed(base, [base.select[n].term for n in then.partition]) else set()
     made |= {Fact.FIRST} if then.last == 1 and then.function == "ROW_NUMBER" and not then.beyond else set()
     made |= {Fact.UNORDERED} if not then.order else set()
     made |= {Fact.RANK} if then.function != "ROW_NUMBER" else set()
@@ -708,10 +741,12 @@ def _over(
     # The worst of several decides; they mostly share a window.
     first: Over = max(functions, key=lambda over: (over.frame.before is None, over.frame.rows))
     pattern = first.name == "MATCH_RECOGNIZE"
+    rows = _PATTERN.search(_from(sides[0].sql, first.place)) if pattern else None
     made = set(facts) | _of_keys(base, first.partition)
     made |= {Fact.TIME_ORDER} if all(_by_time(base, over.order) for over in functions) else set()
     made |= {Fact.BOUNDED} if all(over.frame.before is not None for over in functions) else set()
     made |= {Fact.BY_RANGE} if not first.frame.rows else set()
+    made |= {Fact.ANY_NUMBER} if rows is not None and _ANY_NUMBER.search(rows[1]) else set()
     made |= {Fact.NEIGHBOUR} if {over.name for over in functions} <= {"LAG", "LEAD"} else set()
     inputs = tuple(selection.of_outputs(used, first.partition) for selection in sides)
     partition = _terms(base, first.partition)

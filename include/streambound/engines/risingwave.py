@@ -9,11 +9,23 @@ def _docs(page: str) -> Source:
     return Source(DOCUMENTED, f"docs.risingwave.com, {page}")
 
 
-_JOINS, _WATERMARKS = _docs("processing/sql/joins"), _docs("processing/watermarks")
+def _code(what: str) -> Source:
+    return Source(DOCUMENTED, f"risingwavelabs/risingwave {what}")
+
+
+_JOINS = _docs("processing/sql/joins")
+_BANDS = _code("#24144, and its plans in planner_test/.../watermark.yaml")
 _KEYS = Source(INFERRED, "risingwavelabs/risingwave #3085: a side is keyed by join key and primary key")
-_NOT_IN = Source(DOCUMENTED, "risingwavelabs/risingwave #8166, plan of NOT IN, and #4233")
-_MESSAGES = "the watermark passes, and its join key gets a message"
+_NOT_IN = _code("#8166, plan of NOT IN, and #4233")
+_FIRST = _code("3.0, executor/aggregate/hash_agg.rs: only by a watermark of the first column of its table")
 _WATERMARK = "the watermark passes"
+_BAND = "the watermark passes; before 3.0 only when its join key gets a message"
+_CLOSE = _docs("processing/emit-on-window-close")
+_DEDUP = _code("#26547: nothing cleans StreamAppendOnlyDedup")
+_NO_AGGREGATE = (
+    "different rows of append-only input, of GROUP BY without an aggregate or of DISTINCT, are kept for ever,"
+    " those of windows as well"
+)
 _NESTED = "Not supported: streaming nested-loop join"
 
 _of = Rule.of
@@ -31,20 +43,20 @@ RULES = (
     _of(Kind.JOIN, Keeps.REFUSED, _JOINS, Fact.NO_EQUALITY, error=_NESTED),
     _of(
         Kind.JOIN,
-        Keeps.SPAN,
-        _JOINS,
-        Fact.RANGE,
-        unless={Fact.UPDATES, Fact.UNTIMED},
-        cleans=_MESSAGES,
-        watermarks=True,
-    ),
-    _of(
-        Kind.JOIN,
         Keeps.WINDOWS,
         _JOINS,
         Fact.TIME_EQUALITY,
         unless={Fact.UNTIMED},
-        cleans=_MESSAGES,
+        cleans=_WATERMARK,
+        watermarks=True,
+    ),
+    _of(
+        Kind.JOIN,
+        Keeps.SPAN,
+        _BANDS,
+        Fact.RANGE,
+        unless={Fact.UPDATES, Fact.UNTIMED},
+        cleans=_BAND,
         watermarks=True,
     ),
     _of(Kind.JOIN, Keeps.ROWS, _KEYS),
@@ -57,11 +69,20 @@ RULES = (
             _of(kind, Keeps.REFUSED, _JOINS, Fact.NO_EQUALITY, error=_NESTED),
             _of(
                 kind,
-                Keeps.SPAN,
+                Keeps.WINDOWS,
                 _JOINS,
+                Fact.TIME_EQUALITY,
+                unless={Fact.UNTIMED},
+                cleans=_WATERMARK,
+                watermarks=True,
+            ),
+            _of(
+                kind,
+                Keeps.SPAN,
+                _BANDS,
                 Fact.RANGE,
                 unless={Fact.UNTIMED},
-                cleans=_MESSAGES,
+                cleans=_BAND,
                 watermarks=True,
             ),
             _of(kind, Keeps.ROWS, _KEYS),
@@ -74,29 +95,35 @@ RULES = (
         _docs("processing/sql/temporal-filters"),
         cleans="the present time passes",
     ),
+    _of(Kind.GROUP, Keeps.DIFFERENT, _DEDUP, Fact.NO_AGGREGATE, unless={Fact.UPDATES}, note=_NO_AGGREGATE),
     *(
         _of(
             Kind.GROUP,
             Keeps.WINDOWS,
-            _WATERMARKS,
-            fact,
+            source,
+            *facts,
             unless={Fact.UNTIMED},
             cleans=_WATERMARK,
             watermarks=True,
         )
-        for fact in (Fact.WINDOW, Fact.EVENT_TIME, Fact.SESSION)
+        for source, *facts in (
+            (_CLOSE, Fact.ON_CLOSE, Fact.WINDOW),
+            (_CLOSE, Fact.ON_CLOSE, Fact.EVENT_TIME),
+            (_FIRST, Fact.TIME_FIRST),
+            (_docs("processing/watermarks"), Fact.SESSION),
+        )
     ),
     _of(
         Kind.GROUP,
         Keeps.VALUES,
-        Source(DOCUMENTED, "risingwavelabs/risingwave #7797: a table of values a column"),
+        _code("#7797: a table of values a column"),
         Fact.VALUES,
     ),
     _of(Kind.GROUP, Keeps.INPUT, Source(INFERRED, "the rows are the value"), Fact.LIST),
     _of(
         Kind.GROUP,
         Keeps.INPUT,
-        Source(DOCUMENTED, "risingwavelabs/risingwave #22293"),
+        _code("#22293"),
         Fact.EXTREMUM,
         Fact.UPDATES,
         note="MIN and MAX keep one value of append-only input, else all of it",
@@ -108,8 +135,32 @@ RULES = (
         Fact.TIME_FUNCTION,
         note="a group is cleaned where the function carries the watermark on, as date_trunc does, else never",
     ),
+    *(
+        _of(
+            Kind.GROUP,
+            Keeps.ACCUMULATORS,
+            _FIRST,
+            fact,
+            unless={Fact.UNTIMED},
+            note="a window is cleaned only where it is the first key, so GROUP BY window_start, K; one of HOP"
+            " only where no other column is a key; with EMIT ON WINDOW CLOSE always",
+        )
+        for fact in (Fact.WINDOW, Fact.EVENT_TIME)
+    ),
     _of(Kind.GROUP, Keeps.ACCUMULATORS, Source(INFERRED, "one row of state a group")),
+    _of(Kind.DISTINCT, Keeps.DIFFERENT, _DEDUP, Fact.WINDOW, unless={Fact.UPDATES}, note=_NO_AGGREGATE),
+    _of(Kind.DISTINCT, Keeps.DIFFERENT, _DEDUP, Fact.EVENT_TIME, unless={Fact.UPDATES}, note=_NO_AGGREGATE),
+    _of(Kind.DISTINCT, Keeps.DIFFERENT, _DEDUP, unless={Fact.UPDATES}),
     _of(Kind.DISTINCT, Keeps.DIFFERENT, Source(INFERRED, "a GROUP BY of all columns")),
+    _of(
+        Kind.TOP,
+        Keeps.WINDOWS,
+        _code("3.0, executor/top_n/group_top_n.rs: by a watermark of the first column of PARTITION BY"),
+        Fact.TIME_FIRST,
+        unless={Fact.UNTIMED},
+        cleans=_WATERMARK,
+        watermarks=True,
+    ),
     _of(
         Kind.TOP,
         Keeps.INPUT,
@@ -120,7 +171,7 @@ RULES = (
     _of(
         Kind.OVER,
         Keeps.INPUT,
-        _docs("processing/emit-on-window-close"),
+        _CLOSE,
         note="OVER keeps all rows of a partition; EMIT ON WINDOW CLOSE keeps those of open frames",
     ),
 )

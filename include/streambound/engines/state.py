@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -214,8 +215,18 @@ def in_modes(
 ) -> tuple[OnEngine, ...]:
     """What an engine keeps in each of its modes, the preferred one first; of most engines there is one."""
     made = operators(statement, on.infers)
+    facts |= {Fact.APPEND_ONLY} if _append_only(statement) else set()
     every = (*made, *(replace(operator, over=frozenset(range(len(made)))) for operator in further))
     return tuple(_in_mode(every, on, mode, facts) for mode in on.modes or (None,))
+
+
+def _append_only(statement: Statement) -> bool:
+    """Whether the text declares all tables that a statement reads append-only, as Feldera's may."""
+    names = [re.escape(relation.name) for relation in statement.scanned]
+    return "append_only" in statement.sql and all(
+        re.search(rf"\bTABLE\s+[\"`]?{name}\b[^;]*'append_only'\s*=\s*'true'", statement.sql, re.IGNORECASE)
+        for name in names
+    )
 
 
 def _in_mode(plan: Iterable[Operator], on: Engine, mode: Fact | None, declared: frozenset[Fact]) -> OnEngine:
