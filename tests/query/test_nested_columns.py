@@ -8,6 +8,7 @@ import pytest
 from tests.statements import wrong
 
 from streambound.compiler.report import check
+from streambound.errors import QueryError
 from streambound.evaluation.corpus import evaluated, run_line
 from streambound.history.local import LocalExecutor
 from streambound.query.catalog import catalog_from_mapping
@@ -61,11 +62,56 @@ def test_a_path_is_a_column(sql: str, flat: str) -> None:
     assert found.unplanned == plain.unplanned
 
 
-@pytest.mark.parametrize("path", ["user", "user.geo", "user.geo.at", "user.nothing", "user.geo.nothing.more"])
+@pytest.mark.parametrize("path", ["user", "user.geo", "user.geo.at"])
 def test_what_ends_at_no_value_takes_any(path: str) -> None:
     for owner in ("", "o."):
         assert check(f"SELECT {owner}{path} FROM orders o", CATALOG).verdict == "bounded"
         assert check(f"SELECT DISTINCT {owner}{path} FROM orders o", CATALOG).verdict == "unbounded"
+
+
+@pytest.mark.parametrize(
+    ("path", "message", "accepted"),
+    [
+        ("o.user.[ids]", "user has no field ids", "id, geo"),
+        ("user.[nothing]", "user has no field nothing", "id, geo"),
+        ("user.geo.[nothing].more", "user.geo has no field nothing", "city, at"),
+        ("o.User.geo.city.[x]", "User.geo.city is a string and has no field x", ""),
+    ],
+)
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT {} FROM orders o",
+        "SELECT id FROM orders o\nWHERE {} IS NULL",
+        "WITH w AS (SELECT {} AS x FROM orders o) SELECT x FROM w",
+        "SELECT p.id FROM pays p WHERE EXISTS (SELECT 1 FROM orders o WHERE o.id = p.id AND {} = 1)",
+    ],
+)
+def test_a_field_that_is_not_there_is_an_error_at_its_name(
+    path: str, message: str, accepted: str, sql: str
+) -> None:
+    text = sql.format(path.replace("[", "").replace("]", ""))
+    marked = sql.format(path)
+    before, named = marked[: marked.index("[")], marked[marked.index("[") + 1 : marked.index("]")]
+    with pytest.raises(QueryError) as error:
+        read(text, CATALOG)
+    place = error.value.place
+    assert error.value.message == message and error.value.accepted == accepted and place is not None
+    assert (place.line, place.length) == (before.count("\n") + 1, len(named))
+    assert place.column == len(before) - before.rfind("\n")
+
+
+def test_a_misspelt_field_is_told_what_was_meant() -> None:
+    assert "did you mean city?" in str(check("SELECT user.geo.ctiy FROM orders", CATALOG).error)
+
+
+def test_what_lies_in_arrays_and_objects_has_names_of_its_own() -> None:
+    kinds = {"a": "array<struct<x: int>>", "m": "map<string, int>", "v": "variant", "t": "Tuple(Int8, Int8)"}
+    catalog = catalog_from_mapping({"S": {"columns": {"id": "int", "user": "struct<x: int>", **kinds}}})
+    for name in kinds:
+        assert check(f"SELECT {name}.y FROM S", catalog).verdict == "bounded"
+    sql = "SELECT user.y FROM S LATERAL VIEW EXPLODE(a) t AS user"
+    assert "has no field" not in str(check(sql, catalog).error)
 
 
 def test_a_path_is_a_column_in_a_sub_query_too() -> None:
