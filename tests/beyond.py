@@ -962,6 +962,11 @@ def _firsts(world: _World) -> str:
         )
         keys = r.sample(["s0.K", "s1.K"], r.choice([0, 1, 1, 2]))
         tests = [f"COUNT(*) {r.choice(OPS)} {r.choice('123')}" for _ in range(r.choice([1, 1, 2]))]
+        if r.random() < 0.4:
+            # Of positive terms some decide how a sum compares.
+            summed = r.choice(["s0.A", "s1.A"])
+            linked = [*linked[:1], f"{summed} > {r.choice('01')}"]
+            tests = [*tests[1:], f"SUM({summed}) {r.choice(['>', '>='])} {r.choice('2469')}"]
         having = r.choice([" AND ", " OR "]).join(tests)
         shown = ", ".join(f"{key} AS c{n}" for n, key in enumerate(keys)) or "7 AS c"
         group = f" GROUP BY {', '.join(keys)}" if keys else ""
