@@ -571,6 +571,9 @@ def _guards(world: _World) -> str:
     """[NOT] EXISTS and [NOT] IN, over bags, sets and groups."""
     r, outer = world.r, world.body(world.r.choice([1, 1, 2]))
     inner = world.body(r.choice([1, 1, 2]), "t")
+    if len(inner.aliases) > 1 and r.random() < 0.3:
+        # Tuples that do not meet each other.
+        inner = replace(inner, conditions=inner.conditions[:-1])
     columns = [*outer.columns, *inner.columns]
     if r.random() < 0.6:
         link = [world.comparison(columns, "s0", "t0") for _ in range(r.choice([0, 1, 1, 2]))]

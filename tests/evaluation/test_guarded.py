@@ -80,6 +80,9 @@ PLANNED = [
     "SELECT S.K FROM S WHERE {} (SELECT 1 FROM T WHERE T.K = S.K)",
     "SELECT DISTINCT S.K FROM S WHERE {} (SELECT 1 FROM T WHERE T.K = S.K)",
     "SELECT S.K FROM S WHERE S.K IS NOT NULL AND {} (SELECT 1 FROM T, U WHERE T.K = S.K AND U.ts = T.ts)",
+    # Tuples that do not meet each other: each as by itself.
+    "SELECT S.K FROM S WHERE {} (SELECT 1 FROM T, U WHERE U.A < U.B AND T.K = S.K AND T.ts < S.ts)",
+    "SELECT S.K FROM S WHERE {} (SELECT 1 FROM T, U WHERE U.K = 1 AND T.B IS NULL AND T.ts <= S.ts)",
     # A join outside; conditions on one side alone; OR.
     "SELECT S.K, T.K FROM S, T WHERE S.ts = T.ts AND {} (SELECT 1 FROM U WHERE U.K = T.K AND U.ts >= S.ts)",
     "SELECT S.A FROM S WHERE {} (SELECT 1 FROM T WHERE (T.K = S.K OR T.B IS NULL) AND T.ts = S.ts"

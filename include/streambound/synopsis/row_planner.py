@@ -29,7 +29,7 @@ from streambound.synopsis.flow import (
     Sum,
     Times,
 )
-from streambound.synopsis.guarded import guarded
+from streambound.synopsis.guarded import guarded, in_parts
 from streambound.synopsis.joined import changing, guarded_rows, joined_rows
 from streambound.synopsis.sizes import groups
 from streambound.synopsis.statement import WHOLE, PlannedPart, bounded_parts, planned_parts
@@ -224,6 +224,18 @@ def rows(
     return _rows_node(statement, remaining, kept, planning, ring)
 
 
+def _guarded(statement: Statement, selection: Selection, leaves: Callable[[Statement], Leaf]) -> Node:
+    """The rows of a SELECT with guards, whose tuples may be those of several guards."""
+    try:
+        return guarded(statement, selection, leaves)
+    except PlanError:
+        parts = in_parts(selection)
+        if selection.base.ring.idempotent or parts == [selection]:
+            raise
+        nodes = tuple(guarded(statement, part, leaves) for part in parts)
+        return nodes[0] if len(nodes) == 1 else Sum(nodes)
+
+
 def _moved_times(times: Times, moved: Mapping[int, int | Fraction]) -> Times:
     """The times of rows of which some are moved by so much."""
 
@@ -278,7 +290,7 @@ def _rows_node(
         elif changed and selection.guards and not selection.as_of:
             nodes.append(guarded_rows(made, inner, kept_rows))
         elif selection.guards or selection.as_of:
-            nodes.append(guarded(statement, made, leaves))
+            nodes.append(_guarded(statement, made, leaves))
         else:
             nodes.append(joined_rows(made, inner, kept_rows))
     return nodes[0] if len(nodes) == 1 else Sum(tuple(nodes))
