@@ -200,6 +200,21 @@ def test_a_path_is_evaluated(sql: str) -> None:
     assert evaluated(other, "onepass")["answers"] == answers
 
 
+def test_ksqldb_writes_arrows() -> None:
+    lines = [
+        CorpusLine("q", sql, catalog_from_mapping(STREAMS), nested(14), dialect=dialect, streams=STREAMS)
+        for sql, dialect in (
+            ("SELECT s.user->id AS u, user->g->c AS c FROM S s WHERE user->id > 0 EMIT CHANGES;", "ksql"),
+            ("SELECT s.user.id AS u, user.g.c AS c FROM S s WHERE user.id > 0", "spark"),
+        )
+    ]
+    answers = [evaluated(line, "onepass")["answers"] for line in lines]
+    assert answers[0] and answers[0] == answers[1]
+    assert "user has no field nothing" in str(
+        check("SELECT user->nothing FROM S", lines[0].catalog, dialect="ksql").error
+    )
+
+
 def test_what_is_no_struct_is_one_error() -> None:
     events = ({"stream": "S", "ts": 1, "user": 5},)
     line = CorpusLine("q", "SELECT user.id FROM S", catalog_from_mapping(STREAMS), events, streams=STREAMS)

@@ -18,6 +18,7 @@ from streambound.query.column_types import parse_type
 from streambound.query.dialects.tokens import place_at
 from streambound.query.model import Column, Relation
 from streambound.query.parse.parts import View
+from streambound.query.scope import place_of
 from streambound.query.type_names import canonical
 
 _STRUCT = re.compile(r"\s*(?:struct|row|tuple)\s*[<(](.*)[>)]\s*", re.IGNORECASE | re.DOTALL)
@@ -133,7 +134,7 @@ def _with_paths(
         for tables in scopes:
             # What FROM names itself may hide a column.
             shown = tables if _path(node)[0].name.lower() not in given - set(map(str.lower, tables)) else {}
-            if (error := _no_field(_path(node), shown, sql)) is not None:
+            if (error := _no_field(node, shown, sql)) is not None:
                 raise error
         if (dots := _dots(_path(node), scopes)) is not None:
             node.replace(dots)
@@ -155,13 +156,18 @@ def read_by_spark(catalog: Catalog) -> bool:
 
 
 def _path(node: exp.Expr) -> list[exp.Identifier]:
-    """The names of a path, from the left; none of anything else."""
+    """The names of a path, from the left; none of anything else, or of one name alone."""
+    names = _names(node)
+    return names if len(names) > 1 else []
+
+
+def _names(node: exp.Expr) -> list[exp.Identifier]:
     if isinstance(node, exp.Dot):
-        before = _path(node.this)
+        before = _names(node.this)
         return [*before, node.expression] if before and isinstance(node.expression, exp.Identifier) else []
     parts = node.parts if isinstance(node, exp.Column) else []
     names = [part for part in parts if isinstance(part, exp.Identifier)]
-    return names if len(names) == len(parts) > 1 else []
+    return names if len(names) == len(parts) else []
 
 
 def _dots(path: list[exp.Identifier], scopes: list[dict[str, Relation]]) -> exp.Expr | None:
@@ -202,8 +208,9 @@ def _column(path: list[exp.Identifier], tables: dict[str, Relation]) -> tuple[st
     return None
 
 
-def _no_field(path: list[exp.Identifier], tables: dict[str, Relation], sql: str) -> QueryError | None:
+def _no_field(node: exp.Expr, tables: dict[str, Relation], sql: str) -> QueryError | None:
     """The error of a path that goes on where a struct has no such field; None of any other."""
+    path = _path(node)
     owners = [alias for alias in tables if alias.lower() == path[0].name.lower()]
     names = path[len(owners[:1]) :]
     for alias in owners or tables:
@@ -217,11 +224,12 @@ def _no_field(path: list[exp.Identifier], tables: dict[str, Relation], sql: str)
                 break
             kinds = {name.lower(): inner for name, inner in within.items()}
             after = names[number + 1]
-            if after.name.lower() in kinds or "start" not in after.meta:
+            if after.name.lower() in kinds:
                 continue
             owner = ".".join(name.name for name in names[: number + 1])
             what = f"{owner} has no field" if within else f"{owner} is a {canonical(kind)} and has no field"
-            place = place_at(sql, after.meta["start"], after.meta["end"] + 1)
+            start, end = after.meta.get("start"), after.meta.get("end")
+            place = place_of(node, sql) if start is None or end is None else place_at(sql, start, end + 1)
             fix = meant(after.name, within)
             return unknown_column(f"{what} {after.name}", after.name, place, within, fix)
     return None
