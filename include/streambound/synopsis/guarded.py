@@ -27,7 +27,7 @@ from streambound.query.formula import (
     conjunction,
     conjuncts,
 )
-from streambound.query.model import Attribute, Constant, Join, Kind, NullTest, Op, Output, Query
+from streambound.query.model import Attribute, Constant, Join, Kind, NullTest, Occurrence, Op, Output, Query
 from streambound.query.ring import BOOLEANS, INTEGERS
 from streambound.query.statement import Guard, Selection, Statement
 from streambound.synopsis.as_of_joins import Leaves, looked_up, showing, single_select
@@ -104,6 +104,12 @@ def in_parts(selection: Selection) -> list[Selection]:
         ways = [(*present[:n], part) for n, part in enumerate(parts)] if guard.negated else [present]
         made = [replace(s, guards=(*s.guards, *way)) for s in made for way in ways]
     return made
+
+
+def guarded_alone(selection: Selection) -> tuple[Occurrence, ...]:
+    """The occurrences outside that guards read: the others are joined with what these leave."""
+    read = {a.occurrence for guard in selection.guards for a in _read(guard)}
+    return tuple(o for o in selection.base.occurrences if o.alias in read)
 
 
 def _apart(guard: Guard) -> list[Guard]:
