@@ -137,8 +137,9 @@ def _sides(
         mirrored = (atom.right, atom.op.mirrored, atom.left, -atom.offset)
         for left, op, right, offset in (sides, mirrored):
             if op in (Op.LT, Op.LE, Op.EQ):
-                (mine, (_, after), _), (theirs, (before, _), _) = spans[left], spans[right]
-                bound = offset + after + before
+                (mine, (_, after), scale), (theirs, (before, _), unit) = spans[left], spans[right]
+                # Times are whole numbers.
+                bound = offset + after + before - (op is Op.LT and scale == unit == 1)
                 later[mine, theirs] = min(later.get((mine, theirs), bound), bound)
     for k in numbers:
         for i in numbers:
@@ -225,5 +226,5 @@ def _applied(
             spans[position] = sides[place[0]].times.spans[place[1]]
             if place[1] in sides[place[0]].times.scales:
                 scales[position] = sides[place[0]].times.scales[place[1]]
-    times = Times(spans, max((side.times.delay for side in sides), default=0), scales)
+    times = Times(spans, max((side.times.delay for side in sides if not side.past), default=0), scales)
     return Applied(operation, tuple(inputs), outputs, times, True, size.number, size.formula)  # type: ignore[arg-type]
