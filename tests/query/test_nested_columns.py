@@ -131,6 +131,11 @@ def test_all_columns_are_those_of_the_catalog() -> None:
     assert [name for name, _ in found.outputs] == ["id", "ts", "user"]
 
 
+def test_a_path_goes_by_its_last_name() -> None:
+    sql = "SELECT o.user.id, user.geo.city, p.by.user_id AS u FROM orders o, pays p"
+    assert [name for name, _ in read(sql, CATALOG).statement.outputs] == ["id", "city", "u"]
+
+
 def test_a_reason_stands_at_the_whole_path() -> None:
     found = check("SELECT DISTINCT o.user.id FROM orders o", CATALOG)
     place = found.reasons[0].place

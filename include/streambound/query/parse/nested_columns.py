@@ -74,11 +74,11 @@ def with_paths(
         if id(view) not in done:
             around = None if view.around is None else {key: of(item) for key, item in view.around.items()}
             visible = view.around if view.around is not None else views
-            made = _with_paths(view.tree, catalog, visible, columns, sql, True)
+            made = _with_paths(view.tree, catalog, visible, columns, sql)
             done[id(view)] = replace(view, tree=made, around=around)
         return done[id(view)]
 
-    made = _with_paths(tree, catalog, views, columns, sql, False)
+    made = _with_paths(tree, catalog, views, columns, sql)
     around = {name: of(view) for name, view in views.items()}
     if not columns:
         return made, around, catalog
@@ -99,7 +99,6 @@ def _with_paths(
     views: Collection[str],
     columns: dict[str, dict[str, Column]],
     sql: str,
-    view: bool,
 ) -> exp.Expr:
     hidden = {name.lower() for name in views} | {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     given = {
@@ -114,7 +113,6 @@ def _with_paths(
         if select is None or isinstance(node.parent, exp.Dot) or not _path(node):
             continue
         scopes: list[dict[str, Relation]] = []
-        inner = view or select is not made
         while select is not None:
             scopes.append(_tables(select, catalog, hidden))
             select = select.find_ancestor(exp.Select)
@@ -126,8 +124,8 @@ def _with_paths(
             columns.setdefault(relation.name, {})[column.name] = column
             path = _path(node)
             named: exp.Expr = _named(alias, column.name, path)
-            if inner and isinstance(node.parent, exp.Select) and node.arg_key == "expressions":
-                # For who reads it, it goes by the last name of its path.
+            if isinstance(node.parent, exp.Select) and node.arg_key == "expressions":
+                # It goes by the last name of its path, as in Spark.
                 named = exp.Alias(this=named, alias=path[-1].copy())
             node.replace(named)
             continue
