@@ -166,7 +166,7 @@ class _World:
 
     def __init__(self, r: Random, kind: str) -> None:
         self.r = r
-        timed = kind in ("windows", "sessions", "as-of", "closing", "retold")
+        timed = kind in ("windows", "sessions", "as-of", "closing", "retold", "earlier")
         self.time = (
             "timestamp"
             if kind == "present"
@@ -571,6 +571,9 @@ def _guards(world: _World) -> str:
     """[NOT] EXISTS and [NOT] IN, over bags, sets and groups."""
     r, outer = world.r, world.body(world.r.choice([1, 1, 2]))
     inner = world.body(r.choice([1, 1, 2]), "t")
+    if len(inner.aliases) > 1 and r.random() < 0.3:
+        # Tuples that do not meet each other.
+        inner = replace(inner, conditions=inner.conditions[:-1])
     columns = [*outer.columns, *inner.columns]
     if r.random() < 0.6:
         link = [world.comparison(columns, "s0", "t0") for _ in range(r.choice([0, 1, 1, 2]))]
@@ -962,6 +965,11 @@ def _firsts(world: _World) -> str:
         )
         keys = r.sample(["s0.K", "s1.K"], r.choice([0, 1, 1, 2]))
         tests = [f"COUNT(*) {r.choice(OPS)} {r.choice('123')}" for _ in range(r.choice([1, 1, 2]))]
+        if r.random() < 0.4:
+            # Of positive terms some decide how a sum compares.
+            summed = r.choice(["s0.A", "s1.A"])
+            linked = [*linked[:1], f"{summed} > {r.choice('01')}"]
+            tests = [*tests[1:], f"SUM({summed}) {r.choice(['>', '>='])} {r.choice('2469')}"]
         having = r.choice([" AND ", " OR "]).join(tests)
         shown = ", ".join(f"{key} AS c{n}" for n, key in enumerate(keys)) or "7 AS c"
         group = f" GROUP BY {', '.join(keys)}" if keys else ""
@@ -1001,6 +1009,39 @@ def _firsts_compared(world: _World, body: _Body) -> str:
     return f"SELECT {shown} {text} QUALIFY {over} {r.choice(['= 1', '<= 2', '< 3', '= 2'])}"
 
 
+def _earlier(world: _World) -> str:
+    """Rows of sub-queries, or of a stream with guards, that come before tuples of another stream."""
+    r, shown = world.r, world.r.choice(["K", "K", "A"])
+    one, other, third = (r.choice(list(world.streams)) for _ in range(3))
+    sides = [[_Column(a, name, kind) for name, kind in world.kinds.items()] for a in ("s0", "t0")]
+    on = [world.comparison([*sides[0], *sides[1]], "s0", "t0") for _ in range(r.choice([1, 1, 2]))]
+    link = f"t0.{TIME} {r.choice(['<', '<=', '<'])} s0.{TIME}" if r.random() < 0.7 else world.near("t0", "s0")
+    condition = " AND ".join([link, *on])
+    guard = f"{r.choice(['', 'NOT '])}EXISTS (SELECT 1 FROM {third} t0 WHERE {condition})"
+    before = (
+        f"{r.choice(['<', '<=', '<'])} s1.{TIME}{world.offset(r.choice([0, 0, 0, 1, 2]), r.choice('+-'))}"
+    )
+    further = f" AND {{}} {r.choice(['=', '=', *OPS])} s1.K" if r.random() < 0.5 else ""
+    mine = r.choice(["s1.K AS c1", f"s1.{TIME} AS c1", "s1.K AS c1"])
+    if r.random() < 0.4:
+        made = f"FROM {one} s0, {other} s1 WHERE s0.{TIME} {before} AND {guard}{further.format('s0.K')}"
+        return f"SELECT {'DISTINCT ' if r.random() < 0.2 else ''}s0.{shown} AS c0, {mine} {made}"
+    rows = r.choice(
+        [
+            f"SELECT s0.{TIME} AS t, s0.{shown} AS c FROM {one} s0 WHERE {guard}",
+            f"SELECT DISTINCT s0.{TIME} AS t, s0.{shown} AS c FROM {one} s0",
+            f"SELECT s0.{TIME} AS t, s0.K AS c, COUNT(*) AS n FROM {one} s0 GROUP BY s0.{TIME}, s0.K",
+        ]
+    )
+    if r.random() < 0.4:
+        found = f"{r.choice(['', 'NOT '])}EXISTS (SELECT 1 FROM ({rows}) x WHERE x.t {before}"
+        return f"SELECT s1.K AS c0, {mine} FROM {other} s1 WHERE {found}{further.format('x.c')})"
+    source = f"FROM ({rows}) x, {other} s1 WHERE x.t {before}{further.format('x.c')}"
+    if r.random() < 0.3:
+        return f"SELECT {mine}, COUNT(*) AS n {source} GROUP BY {mine.split()[0]}"
+    return f"SELECT x.c AS c0, {mine} {source}"
+
+
 KINDS: dict[str, Callable[[_World], str]] = {
     "groups": _groups,
     "windows": _windows,
@@ -1017,6 +1058,7 @@ KINDS: dict[str, Callable[[_World], str]] = {
     "retold": _retold,
     "computed": _computed,
     "firsts": _firsts,
+    "earlier": _earlier,
 }
 
 

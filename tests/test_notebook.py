@@ -71,6 +71,39 @@ def test_frames_of_every_kind_have_the_same_answer_and_state(kind: str) -> None:
     assert "<svg" in shown(found)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_fields_of_structs_are_columns(kind: str) -> None:
+    users = [
+        {"id": 1, "geo": {"city": "a", "at": DAYS[0]}},
+        {"id": 2, "geo": None},
+        None,
+        {"id": 1, "geo": {"city": "b", "at": DAYS[1]}},
+    ]
+    frame = pd.DataFrame({"n": [1, 2, 3, 4], "user": users, "tags": [["x"], [], None, ["y"]]})
+    given = {"S": KINDS[kind](frame)}
+    sql = "SELECT n, S.user.id AS id, user.geo.city AS city FROM S WHERE user.geo.city <> 'z' OR n > 2"
+    shown_rows = sorted(tuple(row.values()) for row in streambound.run(sql, given).answer.to_pylist())
+    assert shown_rows == [(1, 1, "a", 1), (3, None, None, 1), (4, 1, "b", 1)]
+    made = streambound.run(
+        "SELECT MAX(user.geo.at) AS t, COUNT(*) AS c FROM S WHERE user.id < 2 AND"
+        " user.id > 0 GROUP BY user.id",
+        given,
+    ).answer.to_pylist()
+    assert made == [{"t": DAYS[1].tz_localize("UTC"), "c": 2, "count": 1}]
+    with pytest.raises(StreamboundError, match="user has no field name"):
+        streambound.run("SELECT user.name FROM S", given)
+    for whole in ("user", "user.geo", "tags"):
+        with pytest.raises(StreamboundError, match="cannot be evaluated yet"):
+            streambound.run(f"SELECT {whole} AS x FROM S", given)
+
+
+def test_times_between_microseconds_within_a_struct_are_an_error() -> None:
+    at = pa.array([1], pa.timestamp("ns"))
+    frame = pa.table({"s": pa.StructArray.from_arrays([at], ["t"])})
+    with pytest.raises(StreamboundError, match="column s has times between two microseconds"):
+        streambound.run("SELECT S.s.t FROM S", {"S": frame})
+
+
 def test_an_answer_is_what_its_changes_add_up_to() -> None:
     found = streambound.run("SELECT COUNT(*) AS n, SUM(A) AS a FROM S", {"S": S})
     assert found.answer.to_pylist() == [{"n": 3, "a": 39, "count": 1}]

@@ -131,7 +131,7 @@ def run(
 def described(tables: Mapping[str, Any], given: Mapping[str, Any]) -> Catalog:
     """The catalog of data frames: their own columns and types, and what is said beside (timestamp, domains).
 
-    Columns of types that no query reads are left out, so that one that names them is told so.
+    Of structs queries read the fields; a query that reads values of other types is told so.
 
     Raises:
         CatalogError: what is said is no entry of a catalog, or rows without types are not described.
@@ -156,8 +156,7 @@ def described(tables: Mapping[str, Any], given: Mapping[str, Any]) -> Catalog:
 def _columns(schema: pa.Schema) -> dict[str, str]:
     from streambound.imports.arrow import field_of
 
-    fields = [field_of(column) for column in schema]
-    return {field.name: str(field.type) for field in fields if field.plain}
+    return {field.name: str(field.type) for field in map(field_of, schema)}
 
 
 def _tables(given: Any) -> dict[str, Any]:

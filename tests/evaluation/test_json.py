@@ -11,9 +11,11 @@ import pytest
 from tests.statements import wrong
 
 from streambound.compiler.report import check
+from streambound.errors import QueryError, UnsupportedError
 from streambound.evaluation.corpus import evaluated, run_line
 from streambound.history.local import LocalExecutor
 from streambound.query.catalog import catalog_from_mapping
+from streambound.query.parse import read
 from streambound.query.parse.corpus import CorpusLine
 
 STREAMS: dict[str, Any] = {
@@ -109,7 +111,6 @@ def test_what_engines_write_differently_is_an_error_where_it_comes(text: str, sa
         ("flink", "JSON_VALUE(J, '$.a[*]')"),
         ("flink", "JSON_VALUE(J, '$.a' RETURNING INT)"),
         ("flink", "JSON_QUERY(J, '$.a')"),
-        ("spark", "get_json_object(J, '$..a')"),
         ("flink", "JSON_VALUE(CAST(N AS STRING), J)"),
     ],
 )
@@ -118,7 +119,38 @@ def test_other_paths_are_refused_by_name(dialect: str, path: str) -> None:
     assert report.verdict == "bounded" and "cannot be evaluated yet" in str(report.unplanned)
 
 
-def test_a_path_that_spark_has_no_words_for_is_one_error() -> None:
-    sql = "WITH q AS (SELECT get_json_object(d, '$..a') AS x FROM S) SELECT x FROM q"
-    report = check(sql, catalog_from_mapping({"S": {"d": "string"}}))
-    assert report.verdict == "invalid" and "neither names nor places" in str(report.error)
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "WITH q AS (SELECT {} AS x FROM S) SELECT x FROM q",
+        "SELECT N FROM S WHERE N > 0\nAND {} = '1' AND J ->> '$.b' = '2' UNION SELECT N FROM S",
+        "CREATE VIEW v AS SELECT {} AS x FROM S; CREATE VIEW w AS SELECT x FROM v",
+    ],
+)
+def test_a_path_that_spark_has_no_words_for_is_an_error_at_its_place(sql: str) -> None:
+    with pytest.raises(UnsupportedError, match="neither names nor places") as error:
+        read(sql.format("J ->> '$..a'"), CATALOG, dialect="duckdb", query="w" if "VIEW" in sql else None)
+    place, before = error.value.place, sql[: sql.index("{")]
+    assert place is not None and place.line == before.count("\n") + 1
+    assert place.column == len(before) - before.rfind("\n")
+
+
+@pytest.mark.parametrize("path", ["a", "", "a.b", "$..a", "$a", "$.a.", "$[x]", "$.a..b", ".a", "$[-1]"])
+def test_what_is_no_path_to_spark_is_an_error_at_its_place(path: str) -> None:
+    for sql in ("SELECT N, {} AS x FROM S", "WITH q AS (SELECT N FROM S\nWHERE {} = '1') SELECT N FROM q"):
+        text = sql.format(f"get_json_object(J, '{path}')")
+        with pytest.raises(QueryError, match="is no path in a JSON text") as error:
+            read(text, CATALOG)
+        place = error.value.place
+        assert place is not None
+        line = text.splitlines()[place.line - 1]
+        assert line[place.column - 1 : place.column - 1 + place.length] == f"'{path}'"
+        assert error.value.fix == (f"write '$.{path}'" if path.startswith("a") else None)
+
+
+@pytest.mark.parametrize(
+    "path", ["$", "$.a", "$[0].a", "$[\\'x y\\']", "$.a[*]", "$.*", "$ .a", "$. a b", "$.a[ 1 ]"]
+)
+def test_what_is_a_path_to_spark_is_read(path: str) -> None:
+    report = check(f"SELECT get_json_object(J, '{path}') AS x FROM S", CATALOG, suggest=False)
+    assert report.verdict == "bounded", report.error

@@ -5,6 +5,10 @@ What Spark SQL has too is held against Spark in tests/spark/test_expressions.py.
 
 from __future__ import annotations
 
+import re
+from hashlib import md5
+from itertools import product
+from random import Random
 from typing import Any
 
 import pytest
@@ -12,13 +16,27 @@ import pytest
 from streambound.api import evaluate
 from streambound.compiler import compile
 from streambound.query.catalog import catalog_from_mapping
+from streambound.query.computing.patterns import always_matched
 
 CATALOG = catalog_from_mapping({"s": {"columns": {"a": "string", "n": "bigint", "ts": "timestamp"}}})
+X_DIGEST, E_DIGEST = (md5(text.encode()).hexdigest() for text in ("x", "é"))
 CASES: list[tuple[str, str, list[Any], list[Any]]] = [
     # Without a group all of the match, and NULL where there is none.
     ("flink", "REGEXP_EXTRACT(a, '([a-z]+)/')", ["x ab/c", "", None], ["ab/", None, None]),
     ("flink", "REGEXP_EXTRACT(a, '(a)(b)', 2)", ["ab", "b"], ["b", None]),
     ("ksql", "REGEXP_EXTRACT('[a-z]+', a)", ["1bc", "1"], ["bc", None]),
+    # A group that has a match of its own wherever the pattern has one.
+    (
+        "flink",
+        "REGEXP_EXTRACT(a, '(&|^)c=([^&]*)', 2)",
+        ["c=1&d=2", "b=3&c=", "bc=1", None],
+        ["1", "", None, None],
+    ),
+    ("flink", "REGEXP_EXTRACT(a, '(a)?(b)', 2)", ["ab", "b", "a"], ["b", "b", None]),
+    ("flink", "REGEXP_EXTRACT(a, '(ab|a(?:c|d)e)f', 1)", ["abf", "xadef", "af"], ["ab", "ade", None]),
+    # The digest of another dialect is of bytes, and these are its digits.
+    ("timeplus", "LOWER(HEX(MD5(a)))", ["x", "é", None], [X_DIGEST, E_DIGEST, None]),
+    ("timeplus", "HEX(MD5(a))", ["x", None], [X_DIGEST.upper(), None]),
     ("duckdb", "REGEXP_EXTRACT(a, '([a-z]+)/')", ["x ab/c", "", None], ["ab/", "", None]),
     ("spark", "REGEXP_EXTRACT(a, '([a-z]+)/')", ["x ab/c", "", None], ["ab", "", None]),
     # Elements are numbered from 1, and what is not there is NULL.
@@ -46,6 +64,31 @@ def test_a_function_is_what_its_dialect_says(
     assert values(dialect, text, rows) == expected
 
 
+def pattern(r: Random, depth: int = 0) -> str:
+    """A pattern of letters, groups and branches."""
+    made = []
+    for _ in range(r.randint(1, 2)):
+        if depth > 2 or r.random() < 0.5:
+            made.append(r.choice(["a", "b", "a?", "[ab]*"]))
+        else:
+            branches = "|".join(pattern(r, depth + 1) for _ in range(r.choice([1, 1, 2])))
+            made.append(f"({r.choice(['', '?:'])}{branches}){r.choice(['', '', '?'])}")
+    return "".join(made)
+
+
+def test_a_group_that_always_matches_is_there_in_every_match() -> None:
+    r, sometimes = Random(1), 0
+    texts = ["".join(text) for n in range(4) for text in product("ab", repeat=n)]
+    for _ in range(150):
+        text = "|".join(pattern(r) for _ in range(r.choice([1, 1, 2])))
+        matches = [match for match in map(re.compile(text).search, texts) if match is not None]
+        for group in range(1, re.compile(text).groups + 1):
+            missing = any(match[group] is None for match in matches)
+            sometimes += missing
+            assert not (missing and always_matched(text, group)), (text, group)
+    assert sometimes > 20
+
+
 def test_a_moment_of_a_zone_in_ksqldb() -> None:
     text = "CONVERT_TZ(FROM_UNIXTIME(n), 'UTC', 'Europe/Rome')"
     given = (1_700_000_000_123, 1_711_846_800_000, None)
@@ -61,7 +104,8 @@ def test_a_moment_of_a_zone_in_ksqldb() -> None:
     ("dialect", "text"),
     [
         # A group that may be left out would be NULL.
-        ("flink", "REGEXP_EXTRACT(a, '(a)?(b)', 2)"),
+        ("flink", "REGEXP_EXTRACT(a, '(a)?(b)', 1)"),
+        ("flink", "REGEXP_EXTRACT(a, '(?:(a)|(b))c', 2)"),
         ("flink", "REGEXP_EXTRACT(a, '(a)|(b)', 1)"),
         # No dialect without a rule of its own says which group is meant.
         ("risingwave", "REGEXP_EXTRACT(a, '(a)b')"),

@@ -8,6 +8,7 @@ import pytest
 from tests.statements import wrong
 
 from streambound.compiler.report import check
+from streambound.errors import QueryError
 from streambound.evaluation.corpus import evaluated, run_line
 from streambound.history.local import LocalExecutor
 from streambound.query.catalog import catalog_from_mapping
@@ -61,11 +62,56 @@ def test_a_path_is_a_column(sql: str, flat: str) -> None:
     assert found.unplanned == plain.unplanned
 
 
-@pytest.mark.parametrize("path", ["user", "user.geo", "user.geo.at", "user.nothing", "user.geo.nothing.more"])
+@pytest.mark.parametrize("path", ["user", "user.geo", "user.geo.at"])
 def test_what_ends_at_no_value_takes_any(path: str) -> None:
     for owner in ("", "o."):
         assert check(f"SELECT {owner}{path} FROM orders o", CATALOG).verdict == "bounded"
         assert check(f"SELECT DISTINCT {owner}{path} FROM orders o", CATALOG).verdict == "unbounded"
+
+
+@pytest.mark.parametrize(
+    ("path", "message", "accepted"),
+    [
+        ("o.user.[ids]", "user has no field ids", "id, geo"),
+        ("user.[nothing]", "user has no field nothing", "id, geo"),
+        ("user.geo.[nothing].more", "user.geo has no field nothing", "city, at"),
+        ("o.User.geo.city.[x]", "User.geo.city is a string and has no field x", ""),
+    ],
+)
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT {} FROM orders o",
+        "SELECT id FROM orders o\nWHERE {} IS NULL",
+        "WITH w AS (SELECT {} AS x FROM orders o) SELECT x FROM w",
+        "SELECT p.id FROM pays p WHERE EXISTS (SELECT 1 FROM orders o WHERE o.id = p.id AND {} = 1)",
+    ],
+)
+def test_a_field_that_is_not_there_is_an_error_at_its_name(
+    path: str, message: str, accepted: str, sql: str
+) -> None:
+    text = sql.format(path.replace("[", "").replace("]", ""))
+    marked = sql.format(path)
+    before, named = marked[: marked.index("[")], marked[marked.index("[") + 1 : marked.index("]")]
+    with pytest.raises(QueryError) as error:
+        read(text, CATALOG)
+    place = error.value.place
+    assert error.value.message == message and error.value.accepted == accepted and place is not None
+    assert (place.line, place.length) == (before.count("\n") + 1, len(named))
+    assert place.column == len(before) - before.rfind("\n")
+
+
+def test_a_misspelt_field_is_told_what_was_meant() -> None:
+    assert "did you mean city?" in str(check("SELECT user.geo.ctiy FROM orders", CATALOG).error)
+
+
+def test_what_lies_in_arrays_and_objects_has_names_of_its_own() -> None:
+    kinds = {"a": "array<struct<x: int>>", "m": "map<string, int>", "v": "variant", "t": "Tuple(Int8, Int8)"}
+    catalog = catalog_from_mapping({"S": {"columns": {"id": "int", "user": "struct<x: int>", **kinds}}})
+    for name in kinds:
+        assert check(f"SELECT {name}.y FROM S", catalog).verdict == "bounded"
+    sql = "SELECT user.y FROM S LATERAL VIEW EXPLODE(a) t AS user"
+    assert "has no field" not in str(check(sql, catalog).error)
 
 
 def test_a_path_is_a_column_in_a_sub_query_too() -> None:
@@ -83,6 +129,11 @@ def test_what_holds_a_path_is_not_free_of_it() -> None:
 def test_all_columns_are_those_of_the_catalog() -> None:
     found = read("SELECT * FROM orders o WHERE o.user.id > 3", CATALOG).statement
     assert [name for name, _ in found.outputs] == ["id", "ts", "user"]
+
+
+def test_a_path_goes_by_its_last_name() -> None:
+    sql = "SELECT o.user.id, user.geo.city, p.by.user_id AS u FROM orders o, pays p"
+    assert [name for name, _ in read(sql, CATALOG).statement.outputs] == ["id", "city", "u"]
 
 
 def test_a_reason_stands_at_the_whole_path() -> None:
@@ -152,6 +203,21 @@ def test_a_path_is_evaluated(sql: str) -> None:
         text = text.replace(path, name)
     other = CorpusLine("q", text, catalog_from_mapping(flat), tuple(plain), streams=flat)
     assert evaluated(other, "onepass")["answers"] == answers
+
+
+def test_ksqldb_writes_arrows() -> None:
+    lines = [
+        CorpusLine("q", sql, catalog_from_mapping(STREAMS), nested(14), dialect=dialect, streams=STREAMS)
+        for sql, dialect in (
+            ("SELECT s.user->id AS u, user->g->c AS c FROM S s WHERE user->id > 0 EMIT CHANGES;", "ksql"),
+            ("SELECT s.user.id AS u, user.g.c AS c FROM S s WHERE user.id > 0", "spark"),
+        )
+    ]
+    answers = [evaluated(line, "onepass")["answers"] for line in lines]
+    assert answers[0] and answers[0] == answers[1]
+    assert "user has no field nothing" in str(
+        check("SELECT user->nothing FROM S", lines[0].catalog, dialect="ksql").error
+    )
 
 
 def test_what_is_no_struct_is_one_error() -> None:

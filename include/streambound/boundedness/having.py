@@ -118,17 +118,23 @@ def _truncated(aggregate: Aggregate, test: Test, selections: tuple[Selection, ..
 
     Then so many rows decide it, as a number of rows does.
     """
-    if aggregate.kind is not Kind.SUM or aggregate.distinct or test.op not in (Op.GT, Op.GE):
-        return False
+    return test.op in (Op.GT, Op.GE) and least_term(aggregate, selections) is not None
+
+
+def least_term(aggregate: Aggregate, selections: tuple[Selection, ...]) -> Fraction | None:
+    """A positive number that no term of a sum is below; None if it has none, or is no sum of one column."""
+    if aggregate.kind is not Kind.SUM or aggregate.distinct:
+        return None
     if aggregate.polynomial is None or len(aggregate.polynomial) != 1:
-        return False
+        return None
     factor, positions = aggregate.polynomial[0]
     if factor <= 0 or len(positions) != 1:
-        return False
+        return None
+    least = list[Fraction]()
     for selection in selections:
         term = selection.base.select[positions[0]].term
         if not isinstance(term, Attribute):
-            return False
+            return None
         for case in cases(selection):
             for part in case.parts:
                 query = type(part)(
@@ -138,8 +144,9 @@ def _truncated(aggregate: Aggregate, test: Test, selections: tuple[Selection, ..
                 lower = None if facts.closure is None else facts.closure.lower(term)
                 step = facts.space.step(term)
                 if lower is None or lower[0] < 0 or (lower[0] == 0 and not (lower[1] and step)):
-                    return False
-    return True
+                    return None
+                least.append(factor * Fraction(lower[0] or step or 0))
+    return min(least, default=None)
 
 
 def _reachable(tests: Test | Tests, then: Grouping, selections: tuple[Selection, ...]) -> bool:

@@ -172,6 +172,11 @@ def _value(relation: Relation, column: Column, row: Mapping[str, Any], where: st
         if raw is not None and not isinstance(raw, Mapping):
             raise DataError(f"{where}: column {first}: {shown(raw)} has no {name}", accepted="an object")
         raw = None if raw is None else raw.get(name)
+    if isinstance(raw, (Mapping, list)) and column.name in dict(relation.opaque):
+        raise DataError(
+            f"{where}: column {column.name}: {shown(raw)} is of several values, and cannot be evaluated yet",
+            fix="read a field of a struct, such as s.user.id, or give its text",
+        )
     if raw is None and column.name == relation.timestamp:
         raw = row.get("ts")
     try:

@@ -142,8 +142,7 @@ def _block(block: Block, seen: Relations, now: int) -> Flagged:
     every = wider
     if isinstance(then, Ranking):
         for part in partitions(every, then.partition):
-            safe = all(sure[id(row)] for row in part)
-            flagged += _ranks(block, then, part, now, safe, types)
+            flagged += _ranks(block, then, part, now, sure, types)
         return flagged
     places = _places(block, then, every, now, sure)
     pairs = zip(with_functions_each(then, every, types), places, strict=True)
@@ -549,11 +548,22 @@ def _limits(block: Block, partition: Sequence[int], part: Sequence[Row]) -> dict
     return {position: part[0].values[position] for position in partition if position < width}
 
 
+def _sure(part: Iterable[Row], sure: Mapping[int, bool], first: int, last: Any) -> bool:
+    """Whether the rows of a partition up to a time are settled: what is later may change."""
+    return all(sure[id(row)] for row in part if row.values[first] <= last)
+
+
 def _ranks(
-    block: Block, then: Ranking, part: Sequence[Row], now: int, safe: bool, types: Sequence[Any]
+    block: Block,
+    then: Ranking,
+    part: Sequence[Row],
+    now: int,
+    sure: Mapping[int, bool],
+    types: Sequence[Any],
 ) -> Flagged:
     limits = _limits(block, then.partition, part)
     closed, first = _closed(block, limits, now), _first_by_time(block, then.order)
+    safe = all(sure[id(row)] for row in part)
     ordered = in_order(part, then.order)
     settled = []
     for place, row in enumerate(ordered):
@@ -561,8 +571,13 @@ def _ranks(
         if is_kept(then, rank):
             # A rank only grows.
             grows = then.op in (Op.GT, Op.GE) or (then.op is Op.NE and rank > then.limit)
-            before = first is not None and _closed(block, limits, now, (first, row.values[first]))
-            settled.append(safe and (closed or before or (grows and not then.ranked)))
+            own = None if first is None else row.values[first]
+            before = (
+                first is not None
+                and _sure(part, sure, first, own)
+                and _closed(block, limits, now, (first, own))
+            )
+            settled.append(before or (safe and (closed or (grows and not then.ranked))))
     return list(zip(ranked(then, part, types), settled, strict=True))
 
 
@@ -581,8 +596,13 @@ def _places(
             ordered = in_order(part, given.order)[:: -1 if turned else 1]
             for place, row in enumerate(ordered):
                 last = None if first is None else _last_seen(over, ordered, place, first)
-                before = first is not None and last is not None and _closed(block, limits, now, (first, last))
-                fixed[id(row)] = fixed[id(row)] and safe and (closed or before)
+                before = (
+                    first is not None
+                    and last is not None
+                    and _sure(part, sure, first, last)
+                    and _closed(block, limits, now, (first, last))
+                )
+                fixed[id(row)] = fixed[id(row)] and (before or (safe and closed))
     return [fixed[id(row)] and sure[id(row)] for row in rows]
 
 

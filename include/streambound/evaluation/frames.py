@@ -139,9 +139,9 @@ def arrow_table(frame: Any, what: str) -> pa.Table:
     # An index without a name is the position of a row, not a column.
     table = table.drop_columns([name for name in table.column_names if name.startswith("__index_level_")])
     for place, field in enumerate(table.schema):
-        if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
+        if (kind := _in_microseconds(field.type)) != field.type:
             try:
-                kept = table.column(place).cast(pa.timestamp("us", field.type.tz))
+                kept = table.column(place).cast(kind)
             except pa.ArrowInvalid:
                 raise DataError(
                     f"{what}: column {field.name} has times between two microseconds",
@@ -150,3 +150,15 @@ def arrow_table(frame: Any, what: str) -> pa.Table:
                 ) from None
             table = table.set_column(place, field.name, kept)
     return table
+
+
+def _in_microseconds(kind: pa.DataType) -> pa.DataType:
+    """A type, or a struct of such, with times of nanoseconds in microseconds."""
+    import pyarrow as pa
+
+    if pa.types.is_struct(kind):
+        inner = (kind.field(n) for n in range(kind.num_fields))
+        return pa.struct([field.with_type(_in_microseconds(field.type)) for field in inner])
+    if pa.types.is_timestamp(kind) and kind.unit == "ns":
+        return pa.timestamp("us", kind.tz)
+    return kind

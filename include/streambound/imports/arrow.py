@@ -125,6 +125,8 @@ def nested_type(kind: pa.DataType) -> str:
     """The type that a catalog has for lists, maps and structs of Arrow's."""
     from pyarrow import types
 
+    if types.is_dictionary(kind):
+        return nested_type(kind.value_type)
     if types.is_struct(kind):
         inner = (kind.field(i) for i in range(kind.num_fields))
         return struct(Field(child.name, nested_type(child.type)) for child in inner)

@@ -17,6 +17,9 @@ from streambound.synopsis.conditions import test_of
 from streambound.synopsis.flow import Joined, Side
 from streambound.synopsis.serial import decoded, plain
 
+# A time before all others, whatever is added to it.
+PAST = -(10**30)
+
 
 class Joins(Operator):
     """The operation ``Joined`` of rows that meet."""
@@ -207,7 +210,9 @@ class _Step:
 
 
 class _Sides:
-    """The rows of all sides; those that nothing can meet or change any more are dropped."""
+    """The rows of all sides; those that nothing can meet or change any more are dropped, and times forgotten
+    that are before all that comes.
+    """
 
     def __init__(self, operation: Joined) -> None:
         self.kept = [_Kept(side) for side in operation.sides]
@@ -235,7 +240,10 @@ class _Sides:
         seen = max((c.seen for c in self._closing if c.seen is not None), default=None)
         for mine, closing in zip(self.kept, self._closing, strict=True):
             closing.seen = seen
-            mine.take({row: -mine.rows[row] for row in closing.over() if row in mine.rows})
+            over = {row: mine.rows[row] for row in closing.over() if row in mine.rows}
+            mine.take({row: -count for row, count in over.items()})
+            for row, count in over.items() if mine.past else ():
+                mine.take({tuple(PAST if p in mine.past else v for p, v in enumerate(row)): count})
 
     def dump(self) -> dict[str, Any]:
         rows = [
@@ -255,7 +263,7 @@ class _Kept:
     """The rows of one side, with how often each is there; indexes are made when first asked for."""
 
     def __init__(self, side: Side) -> None:
-        self.columns = side.columns
+        self.columns, self.past = side.columns, side.past
         self.rows: dict[Row, int] = {}
         self._indexes: dict[tuple[Attribute, ...], dict[Row, dict[Row, None]]] = {}
 

@@ -15,6 +15,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from streambound.errors import Location, QueryError, alike
 from streambound.query.catalog import Catalog
+from streambound.query.dialects.grammar import NoPath
 from streambound.query.dialects.languages import MAX_NESTING, SPARK, Language, statements
 from streambound.query.dialects.tokens import is_text, place_at, token_place, tokens
 
@@ -138,6 +139,13 @@ def syntax_error(
 ) -> QueryError:
     """The error of a text with these tokens, which the parser refused."""
     at = _stopped(stream, error)
+    if isinstance(error, NoPath):
+        return QueryError(
+            f"'{error.text}' is no path in a JSON text, and get_json_object gives NULL for it",
+            place=token_place(sql, stream[at]),
+            accepted="paths such as $.a.b[0]",
+            fix=None if error.text.startswith(("$", ".")) or not error.text else f"write '$.{error.text}'",
+        )
     return (
         _misspelt(sql, stream, at, catalog, language)
         or _incomplete(sql, stream, at, language)

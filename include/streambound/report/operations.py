@@ -165,9 +165,13 @@ def _of_guard(negated: bool, node: Node) -> str:
 
 def _of_joins(node: Applied, operation: Joined) -> tuple[str, tuple[str, ...]]:
     sides = [", ".join(name for name, _ in operand.outputs) for operand in node.inputs]
-    ended = any(side.times for side in operation.sides)
-    notes = ("A row is dropped when neither it nor a partner can come or change.",) if ended else ()
-    return f"the rows of each side: {'; '.join(sides)}", notes
+    notes = []
+    if any(side.times and not side.past for side in operation.sides):
+        notes.append("A row is dropped when neither it nor a partner can come or change.")
+    for side, operand in zip(operation.sides, node.inputs, strict=True):
+        for place in side.past:
+            notes.append(f"{operand.outputs[place][0]} is forgotten once it is before all that comes.")
+    return f"the rows of each side: {'; '.join(sides)}", tuple(notes)
 
 
 def _of_computed(node: Applied, operation: Computed) -> tuple[str, tuple[str, ...]]:

@@ -11,7 +11,8 @@ another then meets all that it meets.
 
 *Numbers of rows that are told up to some n.* A side may be compared by one more column, in one direction. Of
 n + 1 tuples that come before another in that order each meets all that it meets: where a match of it is left
-out there are n + 1 others of the same group ("HAVING").
+out there are n + 1 others of the same group ("HAVING"). Where each term of a sum is at least t, so many are
+n t or more.
 
 Streams that conditions on time link are one side.
 """
@@ -22,11 +23,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from streambound.boundedness.having import least_term
 from streambound.boundedness.ranks import always_finite
+from streambound.constraints.cases import cases
 from streambound.errors import PlanError
 from streambound.query.formula import Formula, all_of, atoms_of, conjuncts
 from streambound.query.model import Attribute, Join, Kind, NullTest, Occurrence, Op, Output
-from streambound.query.operators import Grouping, Ranking, Shown, Test, Tests
+from streambound.query.operators import Aggregate, Grouping, Ranking, Shown, Test, Tests
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import Block, Selection, Statement
 from streambound.synopsis.flow import Applied, Joined, Node, Side, Size, Times, together
@@ -77,17 +80,21 @@ def ranked_join(statement: Statement, block: Block, then: Ranking, planning: Pla
 
 def counted_join(
     statement: Statement, block: Block, then: Grouping, keys: Sequence[int], planning: Planning
-) -> Node | None:
-    """Rows of a join, as many of each group as HAVING tells numbers of rows apart; None where it does more.
+) -> tuple[Node, tuple[int, ...]] | None:
+    """Rows of a join, as many of each group as HAVING tells apart, and the outputs that they have; None where
+    it does more than tell numbers of rows, and sums of positive terms from below.
 
     Raises:
         PlanError: what sides are compared by has not finitely many values, or more than one column of them.
     """
     sides, tests = _sides(block), then.having.tests if then.having is not None else None
     shows_more = any(shown.values for shown in then.shown) or then.session is not None
-    if not sides or shows_more or tests is None or not all(a.counts_rows for a in then.aggregates):
+    if not sides or shows_more or tests is None:
         return None
     selection = block.selections[0]
+    most = [_deciding_rows(then.aggregates[test.aggregate], test, selection) for test in _tests(tests)]
+    if None in most or len(then.aggregates) > len({test.aggregate for test in _tests(tests)}):
+        return None
     grouped = {t for p in keys if isinstance(t := selection.base.select[p].term, Attribute)}
 
     def of(across: Iterable[Formula]) -> tuple[set[Attribute], Order]:
@@ -99,8 +106,27 @@ def counted_join(
         order = {a: _falls(selection, a, listed) for a in waiting}
         return {*grouped, *_read(listed)} - waiting, sorted(order.items())
 
-    last = max([0, *(int(test.value) for test in _tests(tests))]) + 1
-    return _join(statement, selection, keys, sides, of, last, planning)
+    summed = {p for aggregate in then.aggregates for p in aggregate.arguments}
+    places = (*keys, *sorted(summed.difference(keys)))
+    last = max([0, *(number for number in most if number is not None)]) + 1
+    return _join(statement, selection, places, sides, of, last, planning), places
+
+
+def _deciding_rows(aggregate: Aggregate, test: Test, selection: Selection) -> int | None:
+    """From how many rows on, plus one, a comparison of a group is as it stays; None of any other."""
+    if aggregate.counts_rows:
+        return int(test.value)
+    least = least_term(aggregate, (selection,)) if test.op in (Op.GT, Op.GE) else None
+    if least is None or not all(_present(selection, position) for position in aggregate.arguments):
+        return None
+    return int(test.value // least)
+
+
+def _present(selection: Selection, position: int) -> bool:
+    """Whether an output is NULL in no row."""
+    term = selection.base.select[position].term
+    parts = (query for case in cases(selection) for query in case.parts)
+    return isinstance(term, Attribute) and all(term in q.present or not q.nullable(term) for q in parts)
 
 
 def _tests(tests: Test | Tests) -> Iterator[Test]:

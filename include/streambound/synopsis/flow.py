@@ -421,10 +421,14 @@ class LookedUp:
 
 @dataclass(frozen=True)
 class Side:
-    """A side of a join of rows that change: the columns of its rows, and until when a row is kept."""
+    """A side of a join of rows that change: the columns of its rows, and until when a row is kept.
+
+    Where some columns are ``past`` by then, a row is kept without them: they are before all that comes.
+    """
 
     columns: tuple[Attribute, ...]
     times: Times = field(default_factory=Times)
+    past: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

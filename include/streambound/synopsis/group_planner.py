@@ -80,8 +80,10 @@ def grouped(statement: Statement, block: Block, then: Grouping, planning: Planni
         if shared is not None:
             return _grouped(timed, then, keys, *shared)
         with suppress(PlanError):
-            if (node := counted_join(statement, block, then, keys, planning)) is not None:
-                return _grouped(block, then, keys, [node], [Reads(0)] * len(then.aggregates))
+            if (counted := counted_join(statement, block, then, keys, planning)) is not None:
+                node, places = counted
+                reads = Reads(0, {p: n for n, p in enumerate(places)})
+                return _grouped(block, then, keys, [node], [reads] * len(then.aggregates))
         raise
 
 

@@ -27,7 +27,7 @@ from streambound.query.formula import (
     conjunction,
     conjuncts,
 )
-from streambound.query.model import Attribute, Constant, Join, Kind, NullTest, Op, Output, Query
+from streambound.query.model import Attribute, Constant, Join, Kind, NullTest, Occurrence, Op, Output, Query
 from streambound.query.ring import BOOLEANS, INTEGERS
 from streambound.query.statement import Guard, Selection, Statement
 from streambound.synopsis.as_of_joins import Leaves, looked_up, showing, single_select
@@ -89,6 +89,52 @@ def guarded(statement: Statement, selection: Selection, leaf: Leaves) -> Node:
     retracts = any(guard.negated for guard in selection.guards)
     operation = Guarded(shown, tuple(planned.sought for planned in sought), distinct, _is_static(outside))
     return Applied(operation, nodes, selection.base.outputs, times, retracts, size.number, size.formula)
+
+
+def in_parts(selection: Selection) -> list[Selection]:
+    """A SELECT as several whose rows are added up, of guards whose tuples all meet; itself if there are such.
+
+    Tuples of a guard that do not meet each other are there if those of each part are. So rows without a match
+    are those without one of the first part, those with one but none of the second, and so on.
+    """
+    made = [replace(selection, guards=())]
+    for guard in selection.guards:
+        parts = _apart(guard)
+        present = [replace(part, negated=False, outer=False) for part in parts]
+        ways = [(*present[:n], part) for n, part in enumerate(parts)] if guard.negated else [present]
+        made = [replace(s, guards=(*s.guards, *way)) for s in made for way in ways]
+    return made
+
+
+def guarded_alone(selection: Selection) -> tuple[Occurrence, ...]:
+    """The occurrences outside that guards read: the others are joined with what these leave."""
+    read = {a.occurrence for guard in selection.guards for a in _read(guard)}
+    return tuple(o for o in selection.base.occurrences if o.alias in read)
+
+
+def _apart(guard: Guard) -> list[Guard]:
+    """A guard as several, none of whose tuples are compared with those of another."""
+    components = [{o.alias} for o in guard.base.occurrences]
+    inner = set().union(*components)
+    listed = conjuncts(guard.formula)
+    for part in listed:
+        names = {a.occurrence for atom in atoms_of(part) for a in atom.attributes} & inner
+        met = [component for component in components if component & names]
+        if len(met) > 1:
+            components = [*(c for c in components if not c & names), set().union(*met)]
+
+    def of(component: set[str]) -> Guard:
+        first = component is components[0]
+        own = []
+        for part in listed:
+            names = {a.occurrence for atom in atoms_of(part) for a in atom.attributes} & inner
+            # What is asked of no tuple of it is asked once.
+            if names & component or (first and not names):
+                own.append(part)
+        occurrences = tuple(o for o in guard.base.occurrences if o.alias in component)
+        return replace(guard, base=replace(guard.base, occurrences=occurrences), formula=all_of(own))
+
+    return [of(component) for component in components]
 
 
 def _possible(selection: Selection) -> Selection:

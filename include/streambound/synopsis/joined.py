@@ -4,12 +4,13 @@ C14).
 Each side is kept as it is: of what changes there is one row of each key, and of streams beside it the
 criterion says that what is compared or shown has finitely many values. So a change of one side is joined with
 the rows of the others. Where conditions bound how far the times of rows that meet are apart, a row is kept
-until neither it nor a partner can come or change.
+until neither it nor a partner can come or change; where its time need only be before that of a partner, it
+is kept without it once that is so of all that comes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
 from streambound.errors import PlanError
@@ -19,9 +20,10 @@ from streambound.query.ring import INTEGERS
 from streambound.query.statement import Selection
 from streambound.synopsis.flow import Applied, Joined, Node, Side, Size, Times, together
 
-# The rows of a SELECT, and how many different rows of a node there may be at once, with the times of them.
+# The rows of a SELECT, and how many different rows of a node there may be at once, with the times of them, or
+# how many different values of some columns (None: all).
 Rows = Callable[[Selection], Node]
-Sized = Callable[[Node, Times], Size]
+Sized = Callable[[Node, Times, Sequence[int] | None], Size]
 
 
 def changing(occurrences: Iterable[Occurrence]) -> list[Occurrence]:
@@ -29,11 +31,12 @@ def changing(occurrences: Iterable[Occurrence]) -> list[Occurrence]:
     return [o for o in occurrences if o.relation.kind is Kind.VERSIONED or o.relation.fed is not None]
 
 
-def joined_rows(selection: Selection, rows: Rows, sized: Sized) -> Applied:
+def joined_rows(selection: Selection, rows: Rows, sized: Sized, apart: Sequence[Occurrence] = ()) -> Applied:
     """The rows of a SELECT over several relations of which some change: its outputs.
 
     Args:
         rows: the rows of a SELECT over fewer of them.
+        apart: occurrences that are one side by themselves, with the guards that read them alone.
 
     Raises:
         PlanError: they have no plan.
@@ -43,8 +46,8 @@ def joined_rows(selection: Selection, rows: Rows, sized: Sized) -> Applied:
     if atoms is None:
         raise PlanError("OR in a join with rows that change cannot be evaluated yet", subject=base.name)
     tables = changing(base.occurrences)
-    rest = tuple(o for o in base.occurrences if o not in tables)
-    parts = ([rest] if rest else []) + [(table,) for table in tables]
+    rest = tuple(o for o in base.occurrences if o not in tables and o not in apart)
+    parts = ([rest] if rest else []) + ([tuple(apart)] if apart else []) + [(table,) for table in tables]
     wanted = [o.term for o in base.select if isinstance(o.term, Attribute)]
     inputs, columns = [], list[tuple[Attribute, ...]]()
     owners = {o.alias: number for number, part in enumerate(parts) for o in part}
@@ -53,9 +56,15 @@ def joined_rows(selection: Selection, rows: Rows, sized: Sized) -> Applied:
     for number, part in enumerate(parts):
         mine = tuple(dict.fromkeys(a for a in wanted if owners[a.occurrence] == number))
         own = [atom for atom in atoms if {owners[a.occurrence] for a in atom.attributes} == {number}]
-        inputs.append(rows(_of_columns(selection, part, mine, own)))
+        guards = selection.guards if part == tuple(apart) else ()
+        inputs.append(rows(replace(_of_columns(selection, part, mine, own), guards=guards)))
         columns.append(mine)
     sides = _sides(inputs, columns, across)
+    shown_columns = {o.term for o in base.select if isinstance(o.term, Attribute)}
+    sides = [
+        side if side.times else _passing(number, side, inputs, columns, across, shown_columns)
+        for number, side in enumerate(sides)
+    ]
     places = {a: (n, p) for n, mine in enumerate(columns) for p, a in enumerate(mine)}
     shown = [places.get(o.term) if isinstance(o.term, Attribute) else None for o in base.select]
     operation = Joined(tuple(sides), tuple(across), tuple(o.term for o in base.select))
@@ -84,7 +93,11 @@ def guarded_rows(selection: Selection, rows: Rows, sized: Sized) -> Node:
     node = rows(_of_columns(Selection(guard.base, all_of(())), guard.base.occurrences, theirs, own))
     columns = [tuple([*(Attribute("#", str(n)) for n in range(width)), *mine]), theirs]
     atoms = [x for f in across if (x := _atom(f)) is not None]
-    sides = _sides([outside, node], columns, atoms)
+    mine_kept, theirs_kept = _sides([outside, node], columns, atoms)
+    if not theirs_kept.times and len(atoms) == len(across):
+        # Which rows it meets tells no two that are past apart.
+        theirs_kept = _passing(1, theirs_kept, [outside, node], columns, atoms, ())
+    sides = [mine_kept, theirs_kept]
     shown = [(0, n) for n in range(width)]
     operation = Joined(tuple(sides), tuple(across), columns[0][:width], not guard.negated)
     return _applied(operation, [outside, node], sides, shown, base.outputs, sized)
@@ -124,8 +137,9 @@ def _sides(
         mirrored = (atom.right, atom.op.mirrored, atom.left, -atom.offset)
         for left, op, right, offset in (sides, mirrored):
             if op in (Op.LT, Op.LE, Op.EQ):
-                (mine, (_, after), _), (theirs, (before, _), _) = spans[left], spans[right]
-                bound = offset + after + before
+                (mine, (_, after), scale), (theirs, (before, _), unit) = spans[left], spans[right]
+                # Times are whole numbers.
+                bound = offset + after + before - (op is Op.LT and scale == unit == 1)
                 later[mine, theirs] = min(later.get((mine, theirs), bound), bound)
     for k in numbers:
         for i in numbers:
@@ -149,6 +163,44 @@ def _sides(
     return listed
 
 
+def _passing(
+    number: int,
+    side: Side,
+    inputs: Sequence[Node],
+    columns: Sequence[tuple[Attribute, ...]],
+    across: Sequence[Atom],
+    shown: Collection[Attribute],
+) -> Side:
+    """A side that is kept for ever, without its time once that is before the times of all rows that come.
+
+    Nothing else may ask for its time than that it is before one of a partner.
+    """
+    node = inputs[number]
+    spans = {p: span for p, span in node.times.spans.items() if p < len(side.columns)}
+    if len(spans) != 1 or node.times.scales or side.columns[min(spans)] in shown:
+        return side
+    ((own, (before, after)),) = spans.items()
+    delay, stamp, asked = node.times.delay, side.columns[own], 0
+    for atom in across:
+        if stamp not in atom.attributes:
+            continue
+        if not isinstance(atom, Join):
+            return side
+        mine = atom.left == stamp
+        op, offset = (atom.op, atom.offset) if mine else (atom.op.mirrored, -atom.offset)
+        theirs = atom.right if mine else atom.left
+        partner = next((n for n, there in enumerate(columns) if theirs in there and n != number), None)
+        if partner is None or op not in (Op.LT, Op.LE):
+            return side
+        times, place = inputs[partner].times, columns[partner].index(theirs)
+        if place not in times.spans or times.scales:
+            return side
+        # Of what comes no time is less by more than this than what was seen.
+        delay = max(delay, times.spans[place][1] + times.delay - offset - after)
+        asked += 1
+    return replace(side, times=Times({own: (before, after)}, delay), past=(own,)) if asked else side
+
+
 def _applied(
     operation: Joined,
     inputs: Sequence[Node],
@@ -157,10 +209,16 @@ def _applied(
     outputs: tuple[tuple[str, object], ...],
     sized: Sized,
 ) -> Applied:
-    sizes = [
-        sized(node, side.times).times(len(side.columns) + 1 + (operation.matched is not None))
-        for node, side in zip(inputs, sides, strict=True)
-    ]
+    sizes = []
+    for node, side in zip(inputs, sides, strict=True):
+        if node.times and not side.times:
+            column = node.outputs[min(node.times.every)][0]
+            raise PlanError(f"no plan was found: rows that have {column} are kept for ever")
+        number = sized(node, side.times, None)
+        if side.past:
+            left = [p for p in range(len(side.columns)) if p not in side.past]
+            number = together([number, sized(node, Times(), left)])
+        sizes.append(number.times(len(side.columns) + 1 + (operation.matched is not None)))
     size = together(sizes)
     spans, scales = dict[int, tuple[int, int]](), dict[int, int]()
     for position, place in enumerate(shown):
@@ -168,5 +226,5 @@ def _applied(
             spans[position] = sides[place[0]].times.spans[place[1]]
             if place[1] in sides[place[0]].times.scales:
                 scales[position] = sides[place[0]].times.scales[place[1]]
-    times = Times(spans, max((side.times.delay for side in sides), default=0), scales)
+    times = Times(spans, max((side.times.delay for side in sides if not side.past), default=0), scales)
     return Applied(operation, tuple(inputs), outputs, times, True, size.number, size.formula)  # type: ignore[arg-type]

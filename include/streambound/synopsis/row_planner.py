@@ -5,6 +5,7 @@ them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -29,7 +30,7 @@ from streambound.synopsis.flow import (
     Sum,
     Times,
 )
-from streambound.synopsis.guarded import guarded
+from streambound.synopsis.guarded import guarded, guarded_alone, in_parts
 from streambound.synopsis.joined import changing, guarded_rows, joined_rows
 from streambound.synopsis.sizes import groups
 from streambound.synopsis.statement import WHOLE, PlannedPart, bounded_parts, planned_parts
@@ -200,8 +201,12 @@ def _of_selection(statement: Statement, planning: Planning, selection: Selection
     return rows(statement, [selection], range(len(selection.base.select)), planning)
 
 
-def kept_rows(node: Node, times: Times) -> Size:
-    """How many different rows of a node there are at once that are kept for so long."""
+def kept_rows(node: Node, times: Times, positions: Sequence[int] | None = None) -> Size:
+    """How many different rows of a node, or values of some columns, there are at once that are kept for so
+    long.
+    """
+    if positions is not None:
+        return groups(node, times, positions)
     return groups(node, times or (node.times if node.retracts else times), range(len(node.outputs)))
 
 
@@ -222,6 +227,30 @@ def rows(
         made = [_hopped(statement, s, kept, planning) for s in remaining]
         return made[0] if len(made) == 1 else Sum(tuple(made))
     return _rows_node(statement, remaining, kept, planning, ring)
+
+
+def _guarded(
+    statement: Statement,
+    selection: Selection,
+    leaves: Callable[[Statement], Leaf],
+    inner: Callable[[Selection], Node],
+) -> Node:
+    """The rows of a SELECT with guards: each may be several of less, or ask for one of the streams alone."""
+    try:
+        return guarded(statement, selection, leaves)
+    except PlanError:
+        if selection.as_of:
+            raise
+        parts = in_parts(selection)
+        if not selection.base.ring.idempotent and parts != [selection]:
+            nodes = tuple(guarded(statement, part, leaves) for part in parts)
+            return nodes[0] if len(nodes) == 1 else Sum(nodes)
+        apart = guarded_alone(selection)
+        if not apart or len(apart) == len(selection.base.occurrences):
+            raise
+        with suppress(PlanError):
+            return joined_rows(selection, inner, kept_rows, apart)
+        raise
 
 
 def _moved_times(times: Times, moved: Mapping[int, int | Fraction]) -> Times:
@@ -278,7 +307,7 @@ def _rows_node(
         elif changed and selection.guards and not selection.as_of:
             nodes.append(guarded_rows(made, inner, kept_rows))
         elif selection.guards or selection.as_of:
-            nodes.append(guarded(statement, made, leaves))
+            nodes.append(_guarded(statement, made, leaves, inner))
         else:
             nodes.append(joined_rows(made, inner, kept_rows))
     return nodes[0] if len(nodes) == 1 else Sum(tuple(nodes))

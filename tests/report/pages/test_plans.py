@@ -212,3 +212,8 @@ def test_long_lists_take_time_in_proportion() -> None:
     first, second = wrapped("S.A among " + "1, " * 500_000, 300, 2)
     assert cut(second, 300).endswith("…") and text_width(first) <= 300
     assert time.process_time() - began < 5
+
+
+def test_a_time_that_is_forgotten_is_said() -> None:
+    sql = "SELECT 1 FROM S, U WHERE S.ts < U.ts AND EXISTS (SELECT 1 FROM T WHERE T.ts < S.ts AND T.B = 1)"
+    assert "ts is forgotten once it is before all that comes." in plan_text(compile(sql, CATALOG))

@@ -53,6 +53,37 @@ def _pattern(text: str) -> str | None:
     return "".join(_NO_LINE_END if part == "." else part for part in parts)
 
 
+def always_matched(text: str, group: int) -> bool:
+    """Whether a group of a pattern (see ``_pattern``) has a match of its own wherever the pattern has one.
+
+    >>> always_matched("(&|^)c=([^&]*)", 2), always_matched("(a)|b", 1), always_matched("((a)b)?c", 2)
+    (True, False, False)
+    """
+    pieces = _PIECE.findall(text)
+    # Of each parenthesis that is open: its groups so far, those of other branches, and its own number.
+    open_groups: list[tuple[int, set[int]]] = [(0, set())]
+    missing, number, branches = set[int](), 0, {0: False}
+    for place, piece in enumerate(pieces):
+        if piece == "(":
+            captures = "".join(pieces[place + 1 : place + 3]) != "?:"
+            number += captures
+            open_groups.append((number if captures else -place - 1, set()))
+            branches[open_groups[-1][0]] = False
+        elif piece == "|":
+            branches[open_groups[-1][0]] = True
+        elif piece == ")":
+            own, inner = open_groups.pop()
+            if branches[own]:
+                missing |= inner
+            outer = open_groups[-1][1]
+            outer |= inner | ({own} if own > 0 else set())
+            if pieces[place + 1 : place + 2] == ["?"]:
+                missing |= inner | {own}
+    if branches[0]:
+        missing |= open_groups[0][1]
+    return group not in missing
+
+
 def _given_pattern(node: exp.Expr) -> exp.Expr | None:
     if not isinstance(node, exp.Literal) or not node.is_string:
         return None

@@ -8,7 +8,8 @@ from sqlglot import expressions as exp
 
 from streambound.query.column_types import Family, Type
 from streambound.query.computing.json import is_path, spark_json
-from streambound.query.computing.typed import NotComputed
+from streambound.query.computing.patterns import always_matched
+from streambound.query.computing.typed import NotComputed, is_count
 from streambound.query.dialects.grammar import FROM_ZERO, JOINS_TEXTS, NULL_UNMATCHED, OF_UTC
 
 INTEGER_TYPES = (exp.DType.INT, exp.DType.BIGINT, exp.DType.SMALLINT, exp.DType.TINYINT)
@@ -93,6 +94,9 @@ def spark_form(node: exp.Expr, kinds: Callable[[str], Type | None]) -> exp.Expr:
             return exp.Bracket(this=inner, expressions=[of(place) for place in part.expressions])
         if isinstance(part, exp.RegexpExtract):
             return extracted(part)
+        if isinstance(part, (exp.Hex, exp.LowerHex)) and isinstance(part.this, exp.MD5Digest):
+            digest = exp.MD5(this=of(part.this.this))
+            return digest if isinstance(part, exp.LowerHex) else exp.Upper(this=digest)
         zone = part.args.get("zone")
         if isinstance(part, (exp.TimestampTrunc, exp.DateTrunc)) and zone is not None and zone.name != "UTC":
             # Spark has no place for it.
@@ -136,7 +140,7 @@ def spark_form(node: exp.Expr, kinds: Callable[[str], Type | None]) -> exp.Expr:
         made = exp.RegexpExtract(this=value, expression=pattern, group=group.copy())
         if NULL_UNMATCHED not in part.meta:
             return made
-        if group.name != "0" and (pattern.name.count("|") or ")?" in pattern.name):
+        if not is_count(group) or not always_matched(pattern.name, int(group.name)):
             # A group without a match of its own would be NULL as well.
             raise NotComputed(part)
         matches = exp.RegexpLike(this=value.copy(), expression=pattern.copy())

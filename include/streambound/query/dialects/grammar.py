@@ -11,6 +11,7 @@ from functools import wraps
 from typing import Any
 
 from sqlglot import expressions as exp
+from sqlglot.errors import ParseError
 from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -66,6 +67,14 @@ _PLACED = (
     "_parse_offset",
     "_parse_connect",
 )
+
+
+class NoPath(ParseError):
+    """What is given as a path in a JSON text, and is none."""
+
+    def __init__(self, literal: exp.Literal) -> None:
+        super().__init__(literal.name, [{"line": literal.meta["line"], "col": literal.meta["col"]}])
+        self.text = literal.name
 
 
 def _placed(name: str) -> Callable[..., Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,8 +11,19 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import TokenType
 
-from streambound.query.dialects.grammar import OF_UTC, WATERMARK
+from streambound.query.dialects.grammar import OF_UTC, WATERMARK, NoPath
 from streambound.query.dialects.statements import Statements
+
+# What get_json_object takes; of any other path it gives NULL (Spark's JsonPathParser, which skips blanks).
+_PATH = re.compile(r"\s*\$(?:\s*(?:\.\s*\*|\.\s*[^.\[\s][^.\[]*|\['[^'?]+'\]|\[\s*(?:\*|\d+)\s*\]))*\s*")
+
+
+def _at_path(args: list[exp.Expr], dialect: Any) -> exp.Expr:
+    path = args[1] if len(args) == 2 else None
+    if isinstance(path, exp.Literal) and path.is_string and not _PATH.fullmatch(path.name):
+        raise NoPath(path)
+    made: exp.Expr = SparkParser.FUNCTIONS["GET_JSON_OBJECT"](args, dialect=dialect)
+    return made
 
 
 def _of_utc(args: list[exp.Expr], dialect: Any) -> exp.Expr:
@@ -35,6 +47,7 @@ class SparkStreams(Spark):
         FUNCTIONS = {
             **SparkParser.FUNCTIONS,
             "FROM_UTC_TIMESTAMP": _of_utc,
+            "GET_JSON_OBJECT": _at_path,
             "TIMESTAMP_SECONDS": _since_1970(0),
             "TIMESTAMP_MILLIS": _since_1970(3),
             "TIMESTAMP_MICROS": _since_1970(6),

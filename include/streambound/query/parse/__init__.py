@@ -30,6 +30,7 @@ from streambound.query.parse.parts import View
 from streambound.query.parse.script import Script, script
 from streambound.query.parse.union import blocks_of, blocks_of_rows, outputs
 from streambound.query.registry import metadata
+from streambound.query.scope import place_of
 from streambound.query.statement import Statement
 
 # Past this a text is not a query that a person wrote; parsing it would only cost memory.
@@ -107,8 +108,8 @@ def read(
         alone = plain is asked.tree and not asked.wrapped
         more = len(text.queries) > 1 or text.catalog.relations != text.given.relations
         if plain is not None and (not alone or more or text.language.name != "spark"):
-            bare = _in_spark_sql(plain)
-            made = replace(made, bare=bare, views=_views_of(plain, asked.views, text.language))
+            bare = _in_spark_sql(plain, sql)
+            made = replace(made, bare=bare, views=_views_of(plain, asked.views, text.language, sql))
         return Read(made, full_catalog, text.language.name, text.guessed, asked.span)
     except StreamboundError as error:
         raise _about(error, sql, name) from None
@@ -116,18 +117,19 @@ def read(
         raise _too_deep(name) from None
 
 
-def _views_of(tree: exp.Expr, views: Mapping[str, View | None], language: Language) -> tuple[str, ...]:
+def _views_of(
+    tree: exp.Expr, views: Mapping[str, View | None], language: Language, sql: str
+) -> tuple[str, ...]:
     """The views that a query reads, as WITH of Spark SQL has them, those first that others read."""
     texts: dict[str, None] = {}
     for table in tree.find_all(exp.Table):
         key = language.folded(table.name, bool(table.this.args.get("quoted")))
         if (view := views.get(key)) is None:
             continue
-        texts |= dict.fromkeys(_views_of(view.tree, {**views, key: None}, language))
+        texts |= dict.fromkeys(_views_of(view.tree, {**views, key: None}, language, sql))
         columns = ", ".join(column.sql(dialect="spark") for column in view.columns)
         name = table.this.sql(dialect="spark") + (f"({columns})" if columns else "")
-        query = view.tree.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE)
-        texts[f"{name} AS ({query})"] = None
+        texts[f"{name} AS ({_in_spark_sql(view.tree, sql)})"] = None
     return tuple(texts)
 
 
@@ -188,8 +190,8 @@ def _follows(made: Statement) -> bool:
     return bool(ends)
 
 
-def _in_spark_sql(tree: exp.Expr) -> str:
-    """A query in Spark SQL.
+def _in_spark_sql(tree: exp.Expr, sql: str) -> str:
+    """A query of a text in Spark SQL.
 
     Raises:
         UnsupportedError: it has a path in a JSON text that cannot be written there.
@@ -197,11 +199,22 @@ def _in_spark_sql(tree: exp.Expr) -> str:
     try:
         return tree.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE)
     except ValueError:
+        # The first that cannot be written by itself is the one.
+        paths = (path.parent for path in tree.find_all(exp.JSONPath) if path.parent is not None)
+        path = next((node for node in paths if not _written_by_spark(node)), tree)
         raise UnsupportedError(
             "a path in a JSON text has parts that are neither names nor places, such as .. or a filter",
+            place=place_of(path, sql),
             accepted="paths such as $.a.b[0]",
             fix="write the path out, or give the text to the query as a column of what lies there",
         ) from None
+
+
+def _written_by_spark(node: exp.Expr) -> bool:
+    try:
+        return bool(node.sql(dialect="spark", unsupported_level=ErrorLevel.IGNORE))
+    except ValueError:
+        return False
 
 
 def statement(

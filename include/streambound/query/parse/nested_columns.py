@@ -12,10 +12,13 @@ from dataclasses import replace
 
 from sqlglot import expressions as exp
 
+from streambound.errors import QueryError, meant, unknown_column
 from streambound.query.catalog import Catalog
 from streambound.query.column_types import parse_type
+from streambound.query.dialects.tokens import place_at
 from streambound.query.model import Column, Relation
 from streambound.query.parse.parts import View
+from streambound.query.scope import place_of
 from streambound.query.type_names import canonical
 
 _STRUCT = re.compile(r"\s*(?:struct|row|tuple)\s*[<(](.*)[>)]\s*", re.IGNORECASE | re.DOTALL)
@@ -51,12 +54,16 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def with_paths(
-    tree: exp.Expr, catalog: Catalog, views: Mapping[str, View]
+    tree: exp.Expr, catalog: Catalog, views: Mapping[str, View], sql: str
 ) -> tuple[exp.Expr, Mapping[str, View], Catalog]:
     """A query and its views with a column for each path, and the catalog that has these columns.
 
     Args:
         views: their names are of no relation of the catalog.
+        sql: the text that the query is of.
+
+    Raises:
+        QueryError: a path names a field that a struct does not have.
     """
     if not any(relation.opaque for relation in catalog.relations):
         return tree, views, catalog
@@ -67,11 +74,11 @@ def with_paths(
         if id(view) not in done:
             around = None if view.around is None else {key: of(item) for key, item in view.around.items()}
             visible = view.around if view.around is not None else views
-            made = _with_paths(view.tree, catalog, visible, columns, True)
+            made = _with_paths(view.tree, catalog, visible, columns, sql)
             done[id(view)] = replace(view, tree=made, around=around)
         return done[id(view)]
 
-    made = _with_paths(tree, catalog, views, columns, False)
+    made = _with_paths(tree, catalog, views, columns, sql)
     around = {name: of(view) for name, view in views.items()}
     if not columns:
         return made, around, catalog
@@ -91,16 +98,21 @@ def _with_paths(
     catalog: Catalog,
     views: Collection[str],
     columns: dict[str, dict[str, Column]],
-    view: bool,
+    sql: str,
 ) -> exp.Expr:
     hidden = {name.lower() for name in views} | {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+    given = {
+        part.name.lower()
+        for alias in tree.find_all(exp.TableAlias)
+        for part in (alias.this, *alias.columns)
+        if part is not None
+    }
     made = tree.copy()
     for node in list(made.find_all(exp.Dot, exp.Column)):
         select = node.find_ancestor(exp.Select)
         if select is None or isinstance(node.parent, exp.Dot) or not _path(node):
             continue
         scopes: list[dict[str, Relation]] = []
-        inner = view or select is not made
         while select is not None:
             scopes.append(_tables(select, catalog, hidden))
             select = select.find_ancestor(exp.Select)
@@ -112,11 +124,17 @@ def _with_paths(
             columns.setdefault(relation.name, {})[column.name] = column
             path = _path(node)
             named: exp.Expr = _named(alias, column.name, path)
-            if inner and isinstance(node.parent, exp.Select) and node.arg_key == "expressions":
-                # For who reads it, it goes by the last name of its path.
+            if isinstance(node.parent, exp.Select) and node.arg_key == "expressions":
+                # It goes by the last name of its path, as in Spark.
                 named = exp.Alias(this=named, alias=path[-1].copy())
             node.replace(named)
-        elif (dots := _dots(_path(node), scopes)) is not None:
+            continue
+        for tables in scopes:
+            # What FROM names itself may hide a column.
+            shown = tables if _path(node)[0].name.lower() not in given - set(map(str.lower, tables)) else {}
+            if (error := _no_field(node, shown, sql)) is not None:
+                raise error
+        if (dots := _dots(_path(node), scopes)) is not None:
             node.replace(dots)
     return made
 
@@ -136,13 +154,18 @@ def read_by_spark(catalog: Catalog) -> bool:
 
 
 def _path(node: exp.Expr) -> list[exp.Identifier]:
-    """The names of a path, from the left; none of anything else."""
+    """The names of a path, from the left; none of anything else, or of one name alone."""
+    names = _names(node)
+    return names if len(names) > 1 else []
+
+
+def _names(node: exp.Expr) -> list[exp.Identifier]:
     if isinstance(node, exp.Dot):
-        before = _path(node.this)
+        before = _names(node.this)
         return [*before, node.expression] if before and isinstance(node.expression, exp.Identifier) else []
     parts = node.parts if isinstance(node, exp.Column) else []
     names = [part for part in parts if isinstance(part, exp.Identifier)]
-    return names if len(names) == len(parts) > 1 else []
+    return names if len(names) == len(parts) else []
 
 
 def _dots(path: list[exp.Identifier], scopes: list[dict[str, Relation]]) -> exp.Expr | None:
@@ -180,6 +203,33 @@ def _column(path: list[exp.Identifier], tables: dict[str, Relation]) -> tuple[st
         names = rest if owners else [first, *rest]
         if (column := _leaf(tables[alias], names)) is not None:
             return alias, tables[alias], column
+    return None
+
+
+def _no_field(node: exp.Expr, tables: dict[str, Relation], sql: str) -> QueryError | None:
+    """The error of a path that goes on where a struct has no such field; None of any other."""
+    path = _path(node)
+    owners = [alias for alias in tables if alias.lower() == path[0].name.lower()]
+    names = path[len(owners[:1]) :]
+    for alias in owners or tables:
+        kinds = {name.lower(): kind for name, kind in tables[alias].opaque}
+        for number, part in enumerate(names[:-1]):
+            if (kind := kinds.get(part.name.lower())) is None:
+                break
+            within = fields(kind)
+            # What lies in arrays and maps has names of its own.
+            if not within and canonical(kind) is None:
+                break
+            kinds = {name.lower(): inner for name, inner in within.items()}
+            after = names[number + 1]
+            if after.name.lower() in kinds:
+                continue
+            owner = ".".join(name.name for name in names[: number + 1])
+            what = f"{owner} has no field" if within else f"{owner} is a {canonical(kind)} and has no field"
+            start, end = after.meta.get("start"), after.meta.get("end")
+            place = place_of(node, sql) if start is None or end is None else place_at(sql, start, end + 1)
+            fix = meant(after.name, within)
+            return unknown_column(f"{what} {after.name}", after.name, place, within, fix)
     return None
 
 

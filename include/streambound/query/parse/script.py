@@ -109,7 +109,7 @@ class Script:
             # It is given the name of who asks.
             raise copy(asked.error)
         assert asked.tree is not None
-        read, views, full_catalog = with_paths(asked.tree, self.catalog, asked.views)
+        read, views, full_catalog = with_paths(asked.tree, self.catalog, asked.views, self.sql)
         inliner = Inliner(self.sql, full_catalog, self.language, views, self.unlisted, self._inlined)
         tree = inliner.written_out(read)
         catalog = inliner.catalog
