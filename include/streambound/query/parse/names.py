@@ -11,7 +11,7 @@ from sqlglot.errors import ErrorLevel
 
 from streambound.errors import QueryError, meant, unknown_column
 from streambound.query.clock import is_clock, reads_clock, with_clock
-from streambound.query.dialects.grammar import WITHIN, is_system_time, span_of
+from streambound.query.dialects.grammar import PARTITIONED, WITHIN, is_system_time, span_of
 from streambound.query.differences import band, microseconds, plain
 from streambound.query.expressions import blockers
 from streambound.query.model import Kind
@@ -309,7 +309,8 @@ class Names:
         if isinstance(value, exp.Anonymous) and str(value.this) in SESSIONS:
             gap, *longest = (int(given.name) for given in value.expressions[1:])
             stamp = None if at is None else self._stamp_of(at[0])
-            return Window("SESSION", stamp, gap, node, longest=longest[0] if longest else None)
+            keys = value.meta.get(PARTITIONED)
+            return Window("SESSION", stamp, gap, node, longest=longest[0] if longest else None, keys=keys)
         return None
 
     def edge(self, window: Window, end: bool, node: exp.Expr) -> exp.Expr:
