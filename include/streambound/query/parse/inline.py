@@ -37,6 +37,7 @@ from streambound.query.parse.idioms import (
     with_fields,
     with_matches,
     with_top_row,
+    with_values_before,
 )
 from streambound.query.parse.names import Items, Names
 from streambound.query.parse.parts import (
@@ -252,7 +253,7 @@ class Inliner:
     def _selected(
         self, select: exp.Select, around: Mapping[str, View], taken: set[str], hint: str | None
     ) -> tuple[Rows, ...]:
-        select = with_fields(with_matches(select))
+        select = with_fields(with_matches(with_values_before(select)))
         self.refused += blockers.of_clauses(select, self.text)
         from_ = select.args.get("from_")
         if from_ is None:
