@@ -189,7 +189,9 @@ class _Group:
         for window in self._sessions:
             edges = {key.name.lower() for key in shown if names.session_of(key) is not None}
             if window.keys is not None and window.keys != columns - edges:
-                error = blockers.blocker("a session of other keys than GROUP BY", window.node, names.inliner.text)
+                error = blockers.blocker(
+                    "a session of other keys than GROUP BY", window.node, names.inliner.text
+                )
                 error.fix = "write the keys of GROUP BY after the table: TABLE s PARTITION BY (k, ...)"
                 raise error
         if shown and not self._keys and not self._sessions:

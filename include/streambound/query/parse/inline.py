@@ -26,6 +26,7 @@ from streambound.query.dialects.grammar import WITHIN, is_system_time
 from streambound.query.dialects.languages import Language
 from streambound.query.expressions import blockers
 from streambound.query.model import Column, Relation
+from streambound.query.parse.across import joined, split
 from streambound.query.parse.composed import composed, with_frames, with_frames_of_groups
 from streambound.query.parse.correlated import without_laterals, without_scalars
 from streambound.query.parse.derived_tables import fed_relation
@@ -418,6 +419,11 @@ class Inliner:
                 place=place_of(select, self.text),
                 accepted=f"at most {MAX_PARTS}",
             )
+        # The first ones are looked for among the rows of FROM.
+        where, across = split(names, where) if select.args.get("limit") is None else (where, [])
+        if across:
+            select, names, where = joined(self, select, names, items, where, across)
+            return self._combined(select, names, where, grouped, over)
         if grouped:
             select, early = on_keys(select, names, items)
             where = [*where, *early]
@@ -433,14 +439,14 @@ class Inliner:
         elif distinct is not None and distinct.args.get("on") is not None:
             return first_of_each(self, select, names, items, where, distinct.args["on"])
         else:
-            return self._plain_rows(names, items, where, distinct is not None)
+            return self.plain_rows(names, items, where, distinct is not None)
         return self._without_duplicates(rows) if distinct is not None else rows
 
     def parts(self, names: Names, items: list[exp.Expr], where: list[exp.Expr]) -> tuple[Part, ...]:
         chosen = product(*(source.parts for source in names.sources))
         return tuple(part for of in chosen for part in names.parts(items, where, of))
 
-    def _plain_rows(
+    def plain_rows(
         self, names: Names, items: Items, where: list[exp.Expr], distinct: bool
     ) -> tuple[Rows, ...]:
         """A SELECT of joins and filters: as many rows as there are unions in FROM."""

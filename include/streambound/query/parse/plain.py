@@ -13,6 +13,7 @@ from streambound.query.dialects.grammar import WITHIN
 from streambound.query.differences import plain
 from streambound.query.expressions.aggregates import is_aggregate
 from streambound.query.model import Kind
+from streambound.query.parse.across import spans
 from streambound.query.parse.parts import (
     conditions_of,
 )
@@ -60,6 +61,8 @@ def stands_as_it_is(inliner: Inliner, tree: exp.Expr) -> bool:
         return False
     conditions = list(conditions_of(tree))
     if any(is_clock(node) for part in (*conditions, *tree.expressions) for node in part.walk()):
+        return False
+    if len(tables) > 1 and any(map(spans, conditions)):
         return False
     return all(plain(condition, "spark", inliner.relaxed) is condition for condition in conditions)
 
