@@ -65,6 +65,7 @@ from streambound.query.windows import called as called_window
 from streambound.query.windows import of_snapshot
 
 _UNORDERED = "declare what it is compared with as the timestamp of its stream or view, in the catalog"
+_WRITTEN = "VALUES or SELECT without FROM but in a join"
 # More members than a person writes: a query of unions of unions would otherwise fill the memory.
 MAX_PARTS = 64
 
@@ -118,6 +119,11 @@ class Inliner:
             blocks = tuple(map(self._timed, blocks))
         if self.refused:
             raise together(self.refused)
+        alone = [not part.tables for rows in blocks for part in rows.parts]
+        if any(alone):
+            error = blockers.blocker(_WRITTEN if not all(alone) else "a query of no stream", tree, self.text)
+            error.fix = "name a stream in FROM: what reads none keeps nothing" if all(alone) else None
+            raise error
         shown = (item.value for rows in blocks for item in rows.columns)
         plain_rows = all(rows.plain for rows in blocks) and not any(node.meta.get("within") for node in shown)
         # What a sub-query feeds has no name that the user's text has.
@@ -294,6 +300,9 @@ class Inliner:
             if WITHIN in join.this.meta:
                 names.within.append((join.this, len(names.sources)))
         self._refuse_twins(names)
+        if outer is not None or any(names.sides):
+            for source in filter(_constants, names.sources):
+                self.refuse(_WRITTEN, source.node)
         if self.language.name == "azure":
             select = self._with_system_time(with_top_row(of_snapshot(select)), names)
         where = [] if select.args.get("where") is None else [select.args["where"].this]
@@ -360,6 +369,18 @@ class Inliner:
         return made
 
     def _without_from(self, select: exp.Select) -> tuple[Rows, ...]:
+        """One row of constants, where a query around has streams."""
+        if (
+            len(self.open) > 1
+            and self._around is None
+            and not any(value for part, value in select.args.items() if part not in ("expressions", "kind"))
+        ):
+            names = Names(self, [])
+            items = names.items(select)
+            values = self.in_words(names, items)
+            if not any(value.find(exp.Column, exp.Query) for value in values):
+                shown = (Item(name, key, value) for (name, key, _), value in zip(items, values, strict=True))
+                return (Rows(False, (Part((), (), tuple(shown)),)),)
         if not self.refused:
             place = place_of(select, self.text)
             raise QueryError("there is no FROM", place=place, fix="name a stream after FROM")
@@ -528,6 +549,8 @@ class Inliner:
 
     def fed(self, blocks: tuple[Rows, ...], name: str) -> Rows:
         """Rows as those of a relation, whose statement is kept with it."""
+        for part in (part for rows in blocks for part in rows.parts if not part.tables):
+            raise blockers.blocker(_WRITTEN, part.columns[0].value, self.text)
         if not self.refused:
             blocks = tuple(self._timed(rows) for rows in blocks)
         name = "sub_query" if name.lstrip("#").isdigit() else name.lstrip("#")
@@ -578,3 +601,9 @@ class Inliner:
         relation = self.catalog.find(table.name)
         assert relation is not None
         return relation
+
+
+def _constants(source: Source) -> bool:
+    """Whether a source has rows that a person wrote."""
+    parts = (part for part in source.parts if not part.tables)
+    return any(not any(item.value.find(exp.Column) for item in part.columns) for part in parts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -71,6 +71,8 @@ class Sources:
             named = named or (() if name is None else (name,))
             items = tuple(Item(n.name, self._inliner.key(n), elements.copy()) for n in named)
             return Source(key, table, (Rows(False, (Part((), (), items),)),), items, True)
+        elif isinstance(table, exp.Values):
+            blocks = tuple(self._written_down(table))
         elif windowed is not None:
             blocks = self._windowed(table, *windowed, around, taken, hint)
         elif not isinstance(table, exp.Table) or not isinstance(table.this, (exp.Identifier, exp.Dot)):
@@ -90,6 +92,16 @@ class Sources:
         given = tuple(alias.args.get("columns") or ()) if alias is not None else ()
         blocks = self._renamed(blocks, given)
         return Source(key, table, blocks, blocks[0].columns)
+
+    def _written_down(self, values: exp.Values) -> Iterator[Rows]:
+        """Rows that a person writes: each is constants beside the rows of the streams."""
+        for row in values.expressions:
+            cells = row.expressions if isinstance(row, exp.Tuple) else [row]
+            for cell in cells:
+                if cell.find(exp.Column, exp.Query):
+                    raise blockers.blocker("VALUES of what is no constant", cell, self._inliner.text)
+            items = (Item(f"col{n}", self._inliner.key(f"col{n}"), cell) for n, cell in enumerate(cells, 1))
+            yield Rows(False, (Part((), (), tuple(items)),))
 
     def columns(self, table: exp.Expr, around: Mapping[str, View]) -> list[str] | None:
         """The columns of a stream in FROM, in lower case; None of a view or a sub-query."""
