@@ -22,14 +22,20 @@ SELECT window_start, group_array(id) FROM session(t, 1m) PARTITION BY id GROUP B
 SELECT window_start, group_array(id) FROM session(t, 1m, 5m) PARTITION BY id GROUP BY window_start
 -- bounded
 SELECT a.id FROM t AS a INNER JOIN u AS b ON a.id = b.id AND date_diff_within(2m, a.ts, b.ts)
--- refused: ASOF JOIN
+-- bounded
+SELECT a.id, b.w FROM t AS a LEFT JOIN u AS b ON a.id = b.id AND date_diff_within(30s)
+-- unbounded
 SELECT a.id FROM t AS a ASOF JOIN u AS b ON a.id = b.id AND a.ts >= b.ts
--- refused: LATEST JOIN
+-- unbounded
 SELECT a.id FROM t AS a LATEST JOIN u AS b ON a.id = b.id
+-- unbounded
+SELECT a.id, b.w FROM t AS a LEFT LATEST JOIN u AS b ON a.id = b.id
+-- refused: LATEST FULL JOIN
+SELECT a.id FROM t AS a FULL LATEST JOIN u AS b ON a.id = b.id
 -- bounded
 SELECT a.id FROM t a JOIN u b ON a.id = b.id AND a.ts <= b.ts + 5m AND b.ts <= a.ts + INTERVAL 5 MINUTE
--- refused: the table function TABLE
-SELECT id FROM table(t)
+-- bounded
+SELECT t.id, h.w FROM t LEFT JOIN table(u) AS h ON t.id = h.id WHERE t.v > 0.5
 -- bounded
 SELECT id FROM t WHERE ts > now() - 1h
 -- unbounded

@@ -50,6 +50,8 @@ def _is_across(names: Names, condition: exp.Expr) -> bool:
     columns = [column for column in condition.find_all(exp.Column) if not is_word(column)]
     if not all(map(names.knows, columns)) or any(map(names.of_time, columns)) or reads_clock(condition):
         return False
+    if any(str(call.this).upper() == "DATE_DIFF_WITHIN" for call in condition.find_all(exp.Anonymous)):
+        return False
     parts = [source.parts[0] for source in names.sources if source.parts]
     return len(parts) == len(names.sources) and spans(Substitution(names, parts).of(condition))
 

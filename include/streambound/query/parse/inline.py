@@ -98,6 +98,8 @@ class Inliner:
         self.spread: list[exp.Expr] = []
         # The present time where rows show it that are made at times which none of their columns has.
         self.made_at: list[exp.Expr] = []
+        # Where the rows are read that a stream has had so far.
+        self.stored: list[exp.Expr] = []
         # The query around that a sub-query in a condition speaks of, its views, and relations by alias.
         self._around: Substitution | None = None
         self._conditions_around: Mapping[str, View] = views

@@ -288,6 +288,21 @@ class Names:
             fix="declare timestamp of the stream in the catalog",
         )
 
+    def stamp_named(self, source: Source, node: exp.Expr) -> exp.Expr:
+        """The application timestamp of the rows of a source.
+
+        Raises:
+            QueryError: it has none.
+        """
+        column = self._stamp_of(self.sources.index(source))
+        if column is None:
+            raise QueryError(
+                f"{blockers.words(node, self.inliner.text)} needs the timestamp of {source.key}",
+                place=place_of(node, self.inliner.text),
+                fix=f"declare timestamp of {source.key} in the catalog",
+            )
+        return column
+
     def _stamp_of(self, number: int) -> exp.Column | None:
         """The application timestamp of the rows of a source, if it shows that."""
         source = self.sources[number]

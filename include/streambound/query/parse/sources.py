@@ -73,6 +73,8 @@ class Sources:
             return Source(key, table, (Rows(False, (Part((), (), items),)),), items, True)
         elif isinstance(table, exp.Values):
             blocks = tuple(self._written_down(table))
+        elif (stored := self._stored(table)) is not None:
+            return self._streamed(stored, key, hint)
         elif windowed is not None:
             blocks = self._windowed(table, *windowed, around, taken, hint)
         elif not isinstance(table, exp.Table) or not isinstance(table.this, (exp.Identifier, exp.Dot)):
@@ -92,6 +94,28 @@ class Sources:
         given = tuple(alias.args.get("columns") or ()) if alias is not None else ()
         blocks = self._renamed(blocks, given)
         return Source(key, table, blocks, blocks[0].columns)
+
+    def _stored(self, table: exp.Expr) -> exp.Table | None:
+        """Timeplus: ``table(s)``, the rows that a stream has had so far, as a static relation; else None."""
+        call = table.this if isinstance(table, exp.Table) else None
+        if self._inliner.language.name != "timeplus" or not isinstance(call, exp.Anonymous):
+            return None
+        if str(call.this).upper() != "TABLE" or len(call.expressions) != 1:
+            return None
+        made = _as_table(call.expressions[0])
+        if not isinstance(made, exp.Table) or self._view(made, self._inliner.views) is not None:
+            return None
+        relation = self._relation(made)
+        name = f"table({relation.name})"
+        if self._inliner.catalog.find(name) is None:
+            self._inliner.declare(
+                replace(relation, name=name, kind=Kind.STATIC, timestamp=None, primary_key=())
+            )
+            self._inliner.stored.append(table)
+        stored = exp.Table(this=exp.to_identifier(name, quoted=True), alias=table.args.get("alias"))
+        stored.this.meta.update(made.this.meta)
+        stored.meta.update(table.meta)
+        return stored
 
     def _written_down(self, values: exp.Values) -> Iterator[Rows]:
         """Rows that a person writes: each is constants beside the rows of the streams."""
