@@ -70,3 +70,7 @@ SELECT top_k(k, 3), count() FROM t
 SELECT id, count() FROM session(t, ts, 1m, 1h, [k = 'a', k = 'b')) GROUP BY id, window_start
 -- bounded
 SELECT id, count() FROM session(t, ts, 1m, 1h, (k = 'a', k = 'b']) GROUP BY id, window_start
+-- bounded
+SELECT count() FROM t EMIT PER EVENT
+-- bounded
+SELECT id, v FROM t EMIT CHANGELOG

@@ -50,7 +50,8 @@ class Timeplus(ClickHouse):
         def _parse_join(self, *args: Any, **options: Any) -> exp.Join | None:
             # The latest row of the other side, which replaces the one before.
             sided = self._curr.token_type in (TokenType.INNER, TokenType.LEFT, TokenType.FULL)
-            latest = self._next.text.upper() == "LATEST" if sided else self._clause_ahead()
+            word = self._next if sided else self._curr
+            latest = word.text.upper() == "LATEST" and (sided or self._clause_ahead())
             side = self._curr.text.upper() if latest and sided else ""
             if latest:
                 self._advance(2 if sided else 1)

@@ -103,7 +103,12 @@ class Streaming(Placed):
 
     # Words that would be read as the alias of a table, with what may come next; an empty set: anything.
     CLAUSES: dict[str, frozenset[str]] = {
-        "EMIT": frozenset(("CHANGES", "FINAL", "ON", "STREAM", "AFTER", "LAST", "PERIODIC", "WITHOUT")),
+        "EMIT": frozenset(
+            (
+                *("CHANGES", "FINAL", "ON", "STREAM", "AFTER", "LAST", "PERIODIC", "WITHOUT"),
+                *("PER", "CHANGELOG", "TIMEOUT"),
+            )
+        ),
         "MATCH_CONDITION": frozenset("("),
         "WINDOW": frozenset(("TUMBLING", "HOPPING", "SESSION")),
     }

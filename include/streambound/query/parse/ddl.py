@@ -26,6 +26,7 @@ from streambound.query.model import Column, Kind, Relation
 from streambound.query.type_names import canonical, type_named
 
 # The pseudo-columns that every stream of a processor has.
+ROWKEY = "ROWKEY"
 STAMPS = {"ksql": "ROWTIME", "timeplus": "_tp_time", "arroyo": "_timestamp"}
 # The timestamp of a table that a query computes with TIMESTAMP BY.
 COMPUTED = "_timestamp"
@@ -175,6 +176,11 @@ def _body(table: DeclaredTable, language: Language, like: Mapping[str, Any]) -> 
     keys = [key.name for key in table.primary_key] or [c.name.name for c in table.columns if c.primary]
     if language.name == "ksql":
         _of_ksql(body, table)
+        if table.kind == "table" and not keys:
+            # Before keys were declared, a table had that of its records, which an option may call a column.
+            named = _spelt(columns, table.options.get("key", ROWKEY))
+            keys = [named if named in columns else ROWKEY]
+            columns.setdefault(keys[0], "string")
     else:
         _named_stamp(body, table)
     if language.name in STAMPS and "timestamp" not in body:

@@ -15,7 +15,7 @@ from streambound.query.dialects.grammar import PARTITIONED, WITHIN, is_system_ti
 from streambound.query.differences import band, microseconds, plain
 from streambound.query.expressions import blockers
 from streambound.query.model import Kind
-from streambound.query.parse.ddl import STAMPS
+from streambound.query.parse.ddl import ROWKEY, STAMPS
 from streambound.query.parse.joins import alternatives, sought_after, without_missing, without_nulls
 from streambound.query.parse.parts import (
     Item,
@@ -637,11 +637,17 @@ class Names:
         return candidates[0] if candidates else None
 
     def _pseudo(self, source: Source, key: str) -> int | None:
-        """ksqlDB's ROWTIME and Timeplus' _tp_time: the application timestamp under another name."""
-        name = STAMPS.get(self.inliner.language.name)
-        if key != name or not isinstance(source.node, exp.Table) or len(source.parts) != 1:
+        """ksqlDB's ROWTIME and ROWKEY, Timeplus' _tp_time: the timestamp or the key under another name."""
+        language = self.inliner.language.name
+        of_key = language == "ksql" and key == ROWKEY
+        if not of_key and key != STAMPS.get(language):
             return None
-        stamp = self.inliner.relation_of(source.parts[0].tables[0]).timestamp
+        if not isinstance(source.node, exp.Table) or len(source.parts) != 1:
+            return None
+        relation = self.inliner.relation_of(source.parts[0].tables[0])
+        stamp = relation.timestamp
+        if of_key:
+            stamp = relation.primary_key[0] if len(relation.primary_key) == 1 else None
         return None if stamp is None else self._column(source, self.inliner.key(stamp))
 
     def _nested(self, owner: exp.Expr) -> bool:
