@@ -114,3 +114,7 @@ SELECT *, _metadata FROM t
 SELECT w.start, count(*) AS n FROM (SELECT window(ts, '10 minutes') AS w FROM t) GROUP BY w
 -- refused: a field of the key w
 SELECT w.length, count(*) AS n FROM (SELECT window(ts, '10 minutes') AS w FROM t) GROUP BY w
+-- bounded
+CREATE OR REFRESH STREAMING TABLE m AS SELECT window(at, '5 minutes') AS w, MAX(v) AS v FROM STREAM t WATERMARK to_timestamp(k, 'yyyy-MM-dd HH:mm') AS at DELAY OF INTERVAL 1 MINUTE AS late GROUP BY window(at, '5 minutes')
+-- bounded
+SELECT id, at FROM t WATERMARK COALESCE(ts, TIMESTAMP '2030-01-01') AS at DELAY OF INTERVAL 1 MINUTE

@@ -112,11 +112,15 @@ def with_stamps(catalog: Catalog, queries: Iterable[exp.Expr]) -> Catalog:
             if WATERMARK not in table.meta or relation is None:
                 continue
             column, lateness = table.meta[WATERMARK]
-            if relations[relation.name].timestamp is not None:
+            # A time that the clause computes and names is no column of the catalog's.
+            if relations[relation.name].timestamp is not None and not isinstance(column, exp.Alias):
+                continue
+            if any(c.name == column.alias for c in relations[relation.name].columns):
                 continue
             if not isinstance(column, exp.Column):
-                made = Column(COMPUTED, parse_type("timestamp"), nullable=False)
-                computed = replace(relation, columns=(*relation.columns, made), timestamp=COMPUTED)
+                name = column.alias or COMPUTED
+                made = Column(name, parse_type("timestamp"), nullable=False)
+                computed = replace(relation, columns=(*relation.columns, made), timestamp=name)
                 relations[relation.name] = computed
                 continue
             named = [c for c in relation.columns if c.name.lower() == column.name.lower()]
@@ -250,8 +254,8 @@ def _stamped(body: dict[str, Any], column: exp.Expr, lateness: exp.Expr | None) 
     """Note the timestamp, and how late a row may come: an interval, or the column less one."""
     if not isinstance(column, (exp.Column, exp.Identifier)):
         # A moment, whatever it is computed from.
-        body["columns"][COMPUTED] = "timestamp"
-        column = exp.to_identifier(COMPUTED)
+        column = exp.to_identifier(column.alias or COMPUTED)
+        body["columns"][column.name] = "timestamp"
     name = _spelt(body["columns"], column.name)
     if canonical(body["columns"].get(name, "object")) != "timestamp":
         if name not in body["columns"]:
