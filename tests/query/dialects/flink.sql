@@ -130,5 +130,9 @@ SELECT a.id FROM t a, u b WHERE a.id = b.id AND TIMESTAMPDIFF(YEAR, b.ts, a.ts) 
 SELECT a.id FROM t a, u b WHERE a.id = b.id AND a.ts >= b.ts + INTERVAL '1' MONTH
 -- bounded
 SELECT ts + INTERVAL '1' MONTH FROM t WHERE ts - INTERVAL '1' YEAR > TIMESTAMP '2020-01-01 00:00:00'
--- refused: the aggregate MYAGG
+-- unbounded
 SELECT id, MyAgg(v), COUNT(*) FROM t GROUP BY id
+-- unknown
+SELECT MyAgg(v) AS a, COUNT(*) AS n FROM t
+-- bounded
+SELECT id, ROUND(MyAgg(v, d), 2) AS a FROM t GROUP BY id, TUMBLE(ts, INTERVAL '1' HOUR)

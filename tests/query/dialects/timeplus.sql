@@ -64,7 +64,7 @@ SELECT DISTINCT id FROM t
 SELECT quantile(v, 0.9), p90(v), unique_exact(k) FROM t
 -- unbounded
 SELECT k, count() FROM t SHUFFLE BY k GROUP BY k
--- refused: the aggregate TOP_K
+-- bounded
 SELECT top_k(k, 3), count() FROM t
 -- bounded
 SELECT id, count() FROM session(t, ts, 1m, 1h, [k = 'a', k = 'b')) GROUP BY id, window_start

@@ -14,6 +14,7 @@ from streambound.query.expressions.aggregates import (
     aggregate,
     is_aggregate,
     name_of,
+    unknown,
 )
 from streambound.query.operators import (
     KEYS,
@@ -267,11 +268,24 @@ class _Group:
             )
         if is_aggregate(node):
             return value(self._numbered(node))
+        if isinstance(node, exp.Anonymous) and self._reads_rows(node):
+            return value(self._aggregate_number(self._asked.aggregate(unknown(node))))
         if isinstance(node, exp.Column) and not is_word(node):
             return self._ungrouped(node)
         if is_clock(node):
             self._names.inliner.made_at.append(node)
         return rebuilt(node, self._of)
+
+    def _reads_rows(self, call: exp.Anonymous) -> bool:
+        """Whether a function that is not known is of columns that are no keys: then it is an aggregate."""
+        names = self._names
+        if called(call) is not None or blockers.aggregates(call):
+            return False
+        columns = [column for column in call.find_all(exp.Column) if not is_word(column)]
+        return all(map(names.knows, columns)) and any(
+            names.canonical(column) not in self._keys and names.canonical(column) not in self._left_out
+            for column in columns
+        )
 
     def _of_window(self, node: exp.Expr) -> exp.Expr | None:
         """A start or end of the windows of GROUP BY, in whatever words."""
