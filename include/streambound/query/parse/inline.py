@@ -98,6 +98,8 @@ class Inliner:
         self.spread: list[exp.Expr] = []
         # The present time where rows show it that are made at times which none of their columns has.
         self.made_at: list[exp.Expr] = []
+        # What has another value for each row, where each row is shown once.
+        self.fresh: list[exp.Expr] = []
         # Where the rows are read that a stream has had so far.
         self.stored: list[exp.Expr] = []
         # The query around that a sub-query in a condition speaks of, its views, and relations by alias.
@@ -473,6 +475,7 @@ class Inliner:
         self, names: Names, items: Items, where: list[exp.Expr], distinct: bool
     ) -> tuple[Rows, ...]:
         """A SELECT of joins and filters: as many rows as there are unions in FROM."""
+        names.outermost = len(self.open) == 1 and not distinct
         blocks = names.sources[0].blocks if len(names.sources) == 1 else ()
         groups: list[tuple[Part, ...] | None] = [block.parts for block in blocks] or [None]
         made = []

@@ -10,7 +10,7 @@ from sqlglot import expressions as exp
 from sqlglot.errors import ErrorLevel
 
 from streambound.errors import QueryError, meant, unknown_column
-from streambound.query.clock import is_clock, reads_clock, with_clock
+from streambound.query.clock import is_clock, is_fresh, reads_clock, with_clock
 from streambound.query.dialects.grammar import PARTITIONED, WITHIN, is_system_time, span_of
 from streambound.query.differences import band, microseconds, plain
 from streambound.query.expressions import blockers
@@ -68,6 +68,8 @@ class Names:
     ons: list[list[exp.Expr]] = field(default_factory=list)
     # The query around, of whose rows a sub-query in a condition speaks.
     outer: Substitution | None = None
+    # Whether its rows are the answer as they are made, each of them once.
+    outermost: bool = False
 
     @classmethod
     def of(cls, inliner: Inliner, source: Source) -> Names:
@@ -172,9 +174,12 @@ class Names:
         PROCTIME() is the time at which its row arrives: rows come in the order of their timestamps. So is
         NOW() where a row is made then (``alone``). In a table that stands each row changes with the time.
         """
+        stands = self.inliner.language.name in STANDING
+        if self.outermost and alone and not stands and any(map(is_fresh, node.walk())):
+            node = self._fresh(node)
         if not any(map(is_clock, node.walk())):
             return node
-        if self.inliner.language.name in STANDING:
+        if stands:
             return with_clock(node)
 
         def of(part: exp.Expr) -> exp.Expr:
@@ -190,6 +195,18 @@ class Names:
         while isinstance(made, (exp.Cast, exp.Paren)) and not made.find(exp.Column):
             made = made.this
         return made
+
+    def _fresh(self, node: exp.Expr) -> exp.Expr:
+        """What is shown, with a constant for what has another value for each row: it is told once."""
+
+        def of(part: exp.Expr) -> exp.Expr:
+            if not is_fresh(part):
+                return part
+            self.inliner.fresh.append(part)
+            return exp.Literal.string(blockers.words(part, self.inliner.text))
+
+        made: exp.Expr = exp.Paren(this=node.copy()).transform(of).this
+        return made if made.find(exp.Column) else exp.Literal.string(blockers.words(node, self.inliner.text))
 
     def _with_elements(self, parts: list[Part]) -> list[Part]:
         """The parts with the elements of UNNEST and its like as what they are of those before them."""

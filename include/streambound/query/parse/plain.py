@@ -8,6 +8,7 @@ from sqlglot import expressions as exp
 
 from streambound.query.clock import (
     is_clock,
+    is_fresh,
 )
 from streambound.query.dialects.grammar import WITHIN
 from streambound.query.differences import plain
@@ -60,7 +61,9 @@ def stands_as_it_is(inliner: Inliner, tree: exp.Expr) -> bool:
     if any(is_aggregate(call) or called_window(call) is not None for call in calls):
         return False
     conditions = list(conditions_of(tree))
-    if any(is_clock(node) for part in (*conditions, *tree.expressions) for node in part.walk()):
+    if any(
+        is_clock(node) or is_fresh(node) for part in (*conditions, *tree.expressions) for node in part.walk()
+    ):
         return False
     if len(tables) > 1 and any(map(spans, conditions)):
         return False
