@@ -32,7 +32,7 @@ SELECT session_window(ts, '5 minutes'), count(*) FROM t GROUP BY session_window(
 SELECT a.id FROM t a LEFT SEMI JOIN u b ON a.id = b.id
 -- unbounded
 SELECT a.id FROM t a LEFT ANTI JOIN u b ON a.id = b.id
--- refused: the function call explode(split(k, ',')), which makes several rows of one,
+-- bounded
 SELECT id, explode(split(k, ',')) FROM t
 -- bounded
 SELECT id, c FROM t LATERAL VIEW explode(split(k, ',')) x AS c
@@ -124,3 +124,5 @@ SELECT id, concat(k, '-', uuid()) AS key, current_date() AS day FROM t WHERE v >
 SELECT DISTINCT id, rand() AS r FROM t
 -- refused: the function call rand(), whose value is another each time,
 SELECT q.r FROM (SELECT rand() AS r FROM t) q GROUP BY q.r
+-- unbounded
+SELECT DISTINCT explode(split(k, ' ')) AS word FROM t

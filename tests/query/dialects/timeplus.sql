@@ -74,3 +74,7 @@ SELECT id, count() FROM session(t, ts, 1m, 1h, (k = 'a', k = 'b']) GROUP BY id, 
 SELECT count() FROM t EMIT PER EVENT
 -- bounded
 SELECT id, v FROM t EMIT CHANGELOG
+-- bounded
+SELECT id, v - lag(v) AS step FROM t
+-- unbounded
+SELECT id, lag(v) OVER (PARTITION BY id ORDER BY ts) AS before FROM t

@@ -65,6 +65,16 @@ class Timeplus(ClickHouse):
                 join.set("kind", None)
             return join
 
+        def _parse_window(self, this: exp.Expr | None, *args: Any, **options: Any) -> Any:
+            window = super()._parse_window(this, *args, **options)
+            if window is not this or not isinstance(this, exp.Lag):
+                return window
+            # Without OVER it is of the rows as they come.
+            order = exp.Order(expressions=[exp.Ordered(this=exp.column("_tp_time"))])
+            made = exp.Window(this=this, order=order)
+            made.meta.update(this.meta)
+            return made
+
         def _parse_column(self) -> exp.Expr | None:
             first = self._curr
             column = super()._parse_column()

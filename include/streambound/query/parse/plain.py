@@ -15,6 +15,7 @@ from streambound.query.differences import plain
 from streambound.query.expressions.aggregates import is_aggregate
 from streambound.query.model import Kind
 from streambound.query.parse.across import spans
+from streambound.query.parse.idioms import with_elements
 from streambound.query.parse.parts import (
     conditions_of,
 )
@@ -59,6 +60,8 @@ def stands_as_it_is(inliner: Inliner, tree: exp.Expr) -> bool:
         return False
     calls = (call for part in tree.iter_expressions() for call in part.find_all(exp.Anonymous))
     if any(is_aggregate(call) or called_window(call) is not None for call in calls):
+        return False
+    if with_elements(tree) is not tree:
         return False
     conditions = list(conditions_of(tree))
     if any(
