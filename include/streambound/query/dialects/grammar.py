@@ -237,7 +237,7 @@ class Streaming(Placed):
                 self._match_text_seq("BY")
                 # Several stand in parentheses: after a comma the next argument begins.
                 key = self._parse_ordered()
-                if partitions and key is not None:
+                if partitions and key is not None and table is not None:
                     table.meta[PARTITIONED] = key
             return table
         if self._match(TokenType.L_PAREN, advance=False) and self._next.token_type in (
