@@ -117,3 +117,10 @@ def test_broken_texts_of_dialects_are_refused_with_typed_errors() -> None:
 def test_many_broken_texts_of_dialects_are_refused_with_typed_errors() -> None:
     for seed in range(200, 60_000):
         survive(seed)
+
+
+def test_a_prompt_of_ksql_reads_on_after_a_backslash_at_the_end_of_a_line() -> None:
+    report = check("SELECT id, \\\n v \\\nFROM t EMIT CHANGES;", CATALOG, suggest=False, dialect="ksql")
+    assert report.verdict == "bounded"
+    within = check("SELECT id \\ v FROM t EMIT CHANGES;", CATALOG, suggest=False, dialect="ksql")
+    assert within.verdict == "invalid"

@@ -187,6 +187,14 @@ def test_names_are_folded_as_the_dialect_does(dialect: str, text: str, column: s
         ("X := SELECT A FROM S", "sqrl", ":="),
         ("CREATE TABLE a (x INT) WITH ('connector' = 'k'); SELECT x FROM a", "flink", "WITH ( 'CONNECTOR ="),
         ("SELECT A FROM S TIMESTAMP BY A", "azure", "TIMESTAMP BY"),
+        (
+            "SELECT COUNT(*) FROM t GROUP BY hop(INTERVAL '1' MINUTE, INTERVAL '1' HOUR)",
+            "arroyo",
+            "HOP ( INTERVAL",
+        ),
+        ("SELECT window_end, max(v) FROM hop(t, ts, 1m, 5m) GROUP BY window_end", "timeplus", "5m"),
+        ("SELECT v FROM t WHERE _tp_time > '2030-01-01'", "timeplus", "_TP_TIME"),
+        ("SELECT COUNT(*) FROM TUMBLE(t, ts, INTERVAL '5 MINUTES') GROUP BY window_end", "spark", None),
     ],
 )
 def test_a_dialect_is_guessed_where_the_text_leaves_no_doubt(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from streambound.api import evaluate
 from streambound.compiler.report import check
 from streambound.errors import UnsupportedError
 from streambound.query.catalog import Catalog, catalog_from_mapping
@@ -33,6 +34,64 @@ CATALOG = catalog_from_mapping(
     }
 )
 CASES = [
+    # Sessions of a table that is partitioned are those of its keys; of any other, they may last for ever.
+    (
+        "flink",
+        "SELECT usr, window_start, window_end, SUM(n) AS n FROM TABLE(SESSION(TABLE clicks PARTITION BY usr,"
+        " DESCRIPTOR(ts), INTERVAL '10' MINUTE)) GROUP BY usr, window_start, window_end",
+        "bounded",
+    ),
+    (
+        "flink",
+        "SELECT page, window_end, MAX(n) AS n FROM TABLE(SESSION(TABLE clicks PARTITION BY (page, usr)"
+        " ORDER BY ts, DESCRIPTOR(ts), INTERVAL '10' MINUTE)) GROUP BY page, usr, window_start, window_end",
+        "bounded",
+    ),
+    (
+        "flink",
+        "SELECT window_end, COUNT(*) AS n FROM"
+        " TABLE(SESSION(TABLE clicks, DESCRIPTOR(ts), INTERVAL '1' HOUR)) GROUP BY window_start, window_end",
+        "bounded",
+    ),
+    # What rows before WHERE have, in WHERE.
+    (
+        "azure",
+        "SELECT usr, n FROM clicks TIMESTAMP BY ts"
+        " WHERE page = 'pay' AND LAG(page, 1) OVER (PARTITION BY usr LIMIT DURATION(minute, 5)) <> 'cart'",
+        "bounded",
+    ),
+    (
+        "azure",
+        "SELECT c.usr, COUNT(*) AS n FROM clicks c TIMESTAMP BY ts"
+        " WHERE LAST(c.n) OVER (LIMIT DURATION(hour, 1) WHEN c.page = 'pay') > c.n"
+        " GROUP BY c.usr, TumblingWindow(minute, 30)",
+        "bounded",
+    ),
+    # Conditions over several tuples that no comparison says are filters of the rows of the join.
+    (
+        "spark",
+        "SELECT o.who, p.place FROM orders o JOIN parcels p ON o.id = p.order_id"
+        " AND p.ts BETWEEN o.ts AND o.ts + INTERVAL 1 HOUR WHERE ABS(o.total - p.id) > 10",
+        "bounded",
+    ),
+    (
+        "spark",
+        "SELECT o.who FROM orders o, parcels p WHERE o.ts = p.ts AND near(o.who, p.place) AND o.total > 3",
+        "bounded",
+    ),
+    (
+        "spark",
+        "SELECT o.who, COUNT(*) AS n FROM orders o JOIN parcels p ON o.ts = p.ts AND"
+        " o.who LIKE CONCAT(p.place, '%') GROUP BY o.who, window(o.ts, '5 minutes')",
+        "bounded",
+    ),
+    ("spark", "SELECT o.who FROM orders o JOIN parcels p ON o.id * p.id > 10", "unknown"),
+    (
+        "spark",
+        "SELECT DISTINCT o.who FROM orders o JOIN parcels p ON o.id = p.id AND o.ts = p.ts"
+        " WHERE SQRT(o.id + p.id) > 3",
+        "unknown",
+    ),
     # Sessions of a join are told by the time that they name: what came before gets rows for ever.
     (
         "spark",
@@ -389,6 +448,27 @@ def test_the_verdict_of_a_script(dialect: str, sql: str, verdict: str) -> None:
 def test_mistakes_are_told(dialect: str, sql: str, said: str) -> None:
     error = check(sql, CATALOG, suggest=False, dialect=dialect).error
     assert error is not None and error.message == said and error.place is not None
+
+
+def test_a_session_of_other_keys_than_those_of_its_groups_has_no_verdict() -> None:
+    of, by = "SESSION(TABLE clicks, DESCRIPTOR(ts), INTERVAL '1' HOUR)", "usr, window_start, window_end"
+    error = check(
+        f"SELECT usr, COUNT(*) AS n FROM TABLE({of}) GROUP BY {by}", CATALOG, suggest=False, dialect="flink"
+    ).error
+    assert isinstance(error, UnsupportedError) and error.place is not None
+    assert [one.construct for one in error.blockers] == ["a session of other keys than GROUP BY"]
+    assert error.fix is not None and "PARTITION BY" in error.fix
+
+
+def test_a_filter_over_both_sides_of_a_join_is_evaluated() -> None:
+    streams = {name: {"columns": {"k": "int", "v": "int", "at": "int"}, "timestamp": "at"} for name in "st"}
+    sql = (
+        "SELECT s.v, t.v AS w FROM s JOIN t ON s.k = t.k AND s.at = t.at WHERE ABS(s.v - t.v) > 2 AND s.k > 0"
+    )
+    rows = [("s", 1, 1, 5), ("t", 1, 1, 2), ("t", 1, 1, 3), ("s", 2, 0, 9), ("t", 2, 0, 1), ("t", 3, 1, 1)]
+    events = [{"stream": name, "at": at, "k": k, "v": v} for name, at, k, v in rows]
+    answers = evaluate(sql, catalog_from_mapping(streams), events)["answers"]
+    assert [(answer["row"], answer["count"]) for answer in answers] == [([5, 2], 1)]
 
 
 def test_only_what_is_refused_is_named() -> None:

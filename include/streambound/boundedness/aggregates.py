@@ -43,6 +43,7 @@ from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.constraints.cases import cases
 from streambound.constraints.space import Space
 from streambound.constraints.system import System, finite, system
+from streambound.query.expressions.aggregates import is_known
 from streambound.query.model import Attribute, Constant, Filter, NullTest, Op, Output, Term, is_null
 from streambound.query.operators import Aggregate, Grouping, Kind
 from streambound.query.ring import GROUPS
@@ -128,7 +129,8 @@ class _Groups(Operated):
             listed = distinct(self.statement, self.selections, positions)
             # A session may last for ever, if it has no greatest length.
             closes = self.ends(self.keys) and (self.then.session is None or self.then.longest is not None)
-            yield Question(listed if closes else _endless(aggregate), aggregate.text, settles)
+            sure = settles and is_known(aggregate.function)
+            yield Question(listed if closes else _endless(aggregate), aggregate.text, sure)
 
     def _extremum(self, aggregate: Aggregate, settles: bool) -> Question:
         """Theorem M."""

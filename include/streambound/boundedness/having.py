@@ -7,7 +7,7 @@ there is such a row. Of other conditions the whole aggregate is needed: that is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -161,6 +161,11 @@ def _reachable(tests: Test | Tests, then: Grouping, selections: tuple[Selection,
     if sum(t.aggregate in valued for t in listed) != 1 or any(t.op in (Op.EQ, Op.NE) for t in listed):
         return False
     aggregate = then.aggregates[valued.pop()]
+    if aggregate.kind is Kind.COUNT and aggregate.distinct:
+        # So many further values make a group show that has others than those before; of joins that is open.
+        rises = all(test.op in (Op.GT, Op.GE) for test in listed)
+        single = all(len(selection.base.occurrences) == 1 for selection in selections)
+        return rises and single and all(_takes_any(s, aggregate.arguments, then.keys) for s in selections)
     if aggregate.kind is Kind.COUNT or aggregate.distinct:
         return False
     return all(free(selection, aggregate, then.keys) for selection in selections)
@@ -173,15 +178,21 @@ def free(selection: Selection, aggregate: Aggregate, keys: int) -> bool:
         positions = aggregate.arguments if aggregate.kind in _EXTREMA else ()
     else:
         positions = aggregate.polynomial[0][1] if len(aggregate.polynomial) == 1 else ()
+    numbers = (base.select[position].term for position in positions)
+    types = [base.column(term).type.family for term in numbers if isinstance(term, Attribute)]
+    return _takes_any(selection, positions, keys) and set(types) == {Family.NUMBER}
+
+
+def _takes_any(selection: Selection, positions: Sequence[int], keys: int) -> bool:
+    """Whether outputs are columns of any values, each as it is, that nothing else asks for or bounds."""
+    base = selection.base
     used = {a for atom in atoms_of(selection.formula) for a in atom.attributes}
     used |= {o.term for o in base.select[:keys] if isinstance(o.term, Attribute)}
-    if not positions:
-        return False
     for position in positions:
         term = base.select[position].term
         if not isinstance(term, Attribute) or term in used or base.is_time(term):
             return False
         column = base.column(term)
-        if column.of or column.domain is not None or column.type.family is not Family.NUMBER:
+        if column.of or column.domain is not None or column.type.family is Family.BOOLEAN:
             return False
-    return True
+    return bool(positions)

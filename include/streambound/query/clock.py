@@ -24,7 +24,17 @@ CLOCK = Relation(
     max_rows_per_timestamp=1,
 )
 _CALLS = frozenset(
-    ("NOW", "NOW64", "MZ_NOW", "PROCTIME", "GETDATE", "SYSDATE", "SYSUTCDATETIME", "CURRENT_TIMESTAMP")
+    (
+        *("NOW", "NOW64", "MZ_NOW", "PROCTIME", "GETDATE", "SYSDATE", "SYSUTCDATETIME", "CURRENT_TIMESTAMP"),
+        "CURRENT_ROW_TIMESTAMP",
+    )
+)
+# Calls whose value is another each time, and is no moment.
+RANDOM = frozenset(
+    (
+        *("RAND", "RANDOM", "RANDN", "UUID", "GEN_RANDOM_UUID", "NEWID", "RAND_INTEGER", "UNIX_TIMESTAMP"),
+        "SHUFFLE",
+    )
 )
 _ORDERS = (exp.LT, exp.LTE, exp.GT, exp.GTE)
 
@@ -34,6 +44,15 @@ def is_clock(node: exp.Expr) -> bool:
     if isinstance(node, (exp.CurrentTimestamp, exp.CurrentDatetime, exp.Localtimestamp)):
         return True
     return isinstance(node, exp.Anonymous) and str(node.this).upper() in _CALLS and not node.expressions
+
+
+def is_fresh(node: exp.Expr) -> bool:
+    """Whether an expression has another value for each row, or each day, whatever the row."""
+    if isinstance(node, (exp.CurrentDate, exp.CurrentTime)):
+        return True
+    if not isinstance(node, exp.Func) or any(node.find_all(exp.Column)):
+        return False
+    return (str(node.this).upper() if isinstance(node, exp.Anonymous) else node.sql_name()) in RANDOM
 
 
 def clock_column() -> exp.Column:

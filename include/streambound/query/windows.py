@@ -9,11 +9,11 @@ asks.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import expressions as exp
 
-from streambound.query.dialects.grammar import SPAN, WINDOWS, span_of
+from streambound.query.dialects.grammar import PARTITIONED, SPAN, WINDOWS, span_of
 from streambound.query.differences import microseconds
 
 START, END = "WINDOW_START", "WINDOW_END"
@@ -48,6 +48,7 @@ class Window:
     Lengths are microseconds, or ticks. A session has a gap, and may have a greatest length, ``longest``.
     Where windows overlap, they begin (HOP) or end (CUMULATE) so far apart as ``step`` says. Those that are
     ``moved`` against the epoch, or that begin with a row, are like them for a verdict and are not computed.
+    ``keys`` are the columns of whose rows a session is; None: those of GROUP BY.
     """
 
     kind: str
@@ -57,6 +58,7 @@ class Window:
     step: int | None = None
     moved: bool = False
     longest: int | None = None
+    keys: frozenset[str] | None = None
 
     @property
     def session(self) -> bool:
@@ -77,6 +79,8 @@ class Window:
         made = exp.Anonymous(this=last if end else start, expressions=[of.copy(), length, *further])
         if (span := span_of(node)) is not None:
             made.meta[SPAN] = span
+        if self.keys is not None:
+            made.meta[PARTITIONED] = self.keys
         return made
 
 
@@ -184,10 +188,11 @@ def tabled(table: exp.Expr) -> tuple[exp.Expr, Window] | None:
     if not isinstance(call, exp.Anonymous) or str(call.this).upper() not in WINDOWS:
         return None
     name, stamp, lengths, of = str(call.this).upper(), None, list[int](), None
+    described = False
     for given in call.expressions:
         node = given.expression if isinstance(given, (exp.Kwarg, exp.PropertyEQ)) else given
         if isinstance(node, exp.Anonymous) and str(node.this).upper() == "DESCRIPTOR":
-            stamp = node.expressions[0]
+            stamp, described = node.expressions[0], True
         elif (span := length(node)) is not None:
             lengths.append(span)
         elif of is None:
@@ -197,6 +202,10 @@ def tabled(table: exp.Expr) -> tuple[exp.Expr, Window] | None:
     if of is None or not lengths:
         return None
     window = _window(name, stamp, lengths, call)
+    if window is not None and window.session and isinstance(of, exp.Table) and described:
+        key = of.meta.get(PARTITIONED)
+        names = () if key is None else (column.name.lower() for column in key.find_all(exp.Column))
+        window = replace(window, keys=frozenset(names))
     return None if window is None else (of, window)
 
 

@@ -42,7 +42,7 @@ SELECT * FROM t WHERE ts > TIMESTAMP '2020-01-01 00:00:00'
 SELECT id, COUNT(*) FROM TABLE(TUMBLE(DATA => TABLE t, TIMECOL => DESCRIPTOR(ts), SIZE => INTERVAL '10' MINUTES)) GROUP BY id, window_start, window_end
 -- bounded
 SELECT * FROM TABLE(CUMULATE(TABLE t, DESCRIPTOR(ts), INTERVAL '2' MINUTES, INTERVAL '10' MINUTES))
--- refused: the SESSION window
+-- refused: a session without GROUP BY
 SELECT * FROM TABLE(SESSION(TABLE t PARTITION BY id, DESCRIPTOR(ts), INTERVAL '5' MINUTES))
 -- bounded
 SELECT window_start FROM HOP(TABLE t, DESCRIPTOR(ts), INTERVAL '5' MINUTES, INTERVAL '10' MINUTES)
@@ -84,8 +84,14 @@ SELECT DATE_FORMAT(ts, 'yyyy') FROM t
 SELECT FLOOR(ts TO HOUR) FROM t
 -- bounded
 SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY id ORDER BY ts MEASURES A.ts AS a ONE ROW PER MATCH PATTERN (A B+ C) WITHIN INTERVAL '1' HOUR DEFINE B AS B.v > 1) AS T
--- refused: VALUES in FROM
+-- refused: a query of no stream
 SELECT * FROM (VALUES (1, 'a')) AS x (a, b)
+-- bounded
+SELECT t.id, x.b FROM t JOIN (VALUES (1, 'a'), (2, 'b')) AS x (a, b) ON t.id = x.a
+-- refused: VALUES or SELECT without FROM but in a join
+SELECT t.id, x.b FROM t LEFT JOIN (VALUES (1, 'a'), (2, 'b')) AS x (a, b) ON t.id = x.a
+-- bounded
+WITH edge AS (SELECT 5 AS low, 9 AS high) SELECT t.id FROM t, edge WHERE t.id BETWEEN low AND high
 -- bounded
 WITH a AS (SELECT id FROM t), b AS (SELECT id FROM a) SELECT * FROM b
 -- unbounded
@@ -124,5 +130,9 @@ SELECT a.id FROM t a, u b WHERE a.id = b.id AND TIMESTAMPDIFF(YEAR, b.ts, a.ts) 
 SELECT a.id FROM t a, u b WHERE a.id = b.id AND a.ts >= b.ts + INTERVAL '1' MONTH
 -- bounded
 SELECT ts + INTERVAL '1' MONTH FROM t WHERE ts - INTERVAL '1' YEAR > TIMESTAMP '2020-01-01 00:00:00'
--- refused: the aggregate MYAGG
+-- unbounded
 SELECT id, MyAgg(v), COUNT(*) FROM t GROUP BY id
+-- unknown
+SELECT MyAgg(v) AS a, COUNT(*) AS n FROM t
+-- bounded
+SELECT id, ROUND(MyAgg(v, d), 2) AS a FROM t GROUP BY id, TUMBLE(ts, INTERVAL '1' HOUR)

@@ -32,7 +32,7 @@ SELECT session_window(ts, '5 minutes'), count(*) FROM t GROUP BY session_window(
 SELECT a.id FROM t a LEFT SEMI JOIN u b ON a.id = b.id
 -- unbounded
 SELECT a.id FROM t a LEFT ANTI JOIN u b ON a.id = b.id
--- refused: the function call explode(split(k, ',')), which makes several rows of one,
+-- bounded
 SELECT id, explode(split(k, ',')) FROM t
 -- bounded
 SELECT id, c FROM t LATERAL VIEW explode(split(k, ',')) x AS c
@@ -68,7 +68,7 @@ SELECT id FROM t TABLESAMPLE (10 PERCENT)
 SELECT * FROM t PIVOT (SUM(v) FOR k IN ('a', 'b'))
 -- unbounded
 SELECT id FROM t QUALIFY ROW_NUMBER() OVER (PARTITION BY id ORDER BY ts) = 1
--- refused: the function call random(), whose value is another each time,
+-- bounded
 SELECT CAST(k AS INT), k::int, id + 1, -v, NOT v > 1, concat(k, 'x'), random() FROM t
 -- refused: VERSION AS OF
 SELECT id FROM t VERSION AS OF 3
@@ -114,3 +114,15 @@ SELECT *, _metadata FROM t
 SELECT w.start, count(*) AS n FROM (SELECT window(ts, '10 minutes') AS w FROM t) GROUP BY w
 -- refused: a field of the key w
 SELECT w.length, count(*) AS n FROM (SELECT window(ts, '10 minutes') AS w FROM t) GROUP BY w
+-- bounded
+CREATE OR REFRESH STREAMING TABLE m AS SELECT window(at, '5 minutes') AS w, MAX(v) AS v FROM STREAM t WATERMARK to_timestamp(k, 'yyyy-MM-dd HH:mm') AS at DELAY OF INTERVAL 1 MINUTE AS late GROUP BY window(at, '5 minutes')
+-- bounded
+SELECT id, at FROM t WATERMARK COALESCE(ts, TIMESTAMP '2030-01-01') AS at DELAY OF INTERVAL 1 MINUTE
+-- bounded
+SELECT id, concat(k, '-', uuid()) AS key, current_date() AS day FROM t WHERE v > 0.5
+-- refused: the function call rand(), whose value is another each time,
+SELECT DISTINCT id, rand() AS r FROM t
+-- refused: the function call rand(), whose value is another each time,
+SELECT q.r FROM (SELECT rand() AS r FROM t) q GROUP BY q.r
+-- unbounded
+SELECT DISTINCT explode(split(k, ' ')) AS word FROM t

@@ -22,14 +22,20 @@ SELECT window_start, group_array(id) FROM session(t, 1m) PARTITION BY id GROUP B
 SELECT window_start, group_array(id) FROM session(t, 1m, 5m) PARTITION BY id GROUP BY window_start
 -- bounded
 SELECT a.id FROM t AS a INNER JOIN u AS b ON a.id = b.id AND date_diff_within(2m, a.ts, b.ts)
--- refused: ASOF JOIN
+-- bounded
+SELECT a.id, b.w FROM t AS a LEFT JOIN u AS b ON a.id = b.id AND date_diff_within(30s)
+-- unbounded
 SELECT a.id FROM t AS a ASOF JOIN u AS b ON a.id = b.id AND a.ts >= b.ts
--- refused: LATEST JOIN
+-- unbounded
 SELECT a.id FROM t AS a LATEST JOIN u AS b ON a.id = b.id
+-- unbounded
+SELECT a.id, b.w FROM t AS a LEFT LATEST JOIN u AS b ON a.id = b.id
+-- refused: LATEST FULL JOIN
+SELECT a.id FROM t AS a FULL LATEST JOIN u AS b ON a.id = b.id
 -- bounded
 SELECT a.id FROM t a JOIN u b ON a.id = b.id AND a.ts <= b.ts + 5m AND b.ts <= a.ts + INTERVAL 5 MINUTE
--- refused: the table function TABLE
-SELECT id FROM table(t)
+-- bounded
+SELECT t.id, h.w FROM t LEFT JOIN table(u) AS h ON t.id = h.id WHERE t.v > 0.5
 -- bounded
 SELECT id FROM t WHERE ts > now() - 1h
 -- unbounded
@@ -58,9 +64,17 @@ SELECT DISTINCT id FROM t
 SELECT quantile(v, 0.9), p90(v), unique_exact(k) FROM t
 -- unbounded
 SELECT k, count() FROM t SHUFFLE BY k GROUP BY k
--- refused: the aggregate TOP_K
+-- bounded
 SELECT top_k(k, 3), count() FROM t
 -- bounded
 SELECT id, count() FROM session(t, ts, 1m, 1h, [k = 'a', k = 'b')) GROUP BY id, window_start
 -- bounded
 SELECT id, count() FROM session(t, ts, 1m, 1h, (k = 'a', k = 'b']) GROUP BY id, window_start
+-- bounded
+SELECT count() FROM t EMIT PER EVENT
+-- bounded
+SELECT id, v FROM t EMIT CHANGELOG
+-- bounded
+SELECT id, v - lag(v) AS step FROM t
+-- unbounded
+SELECT id, lag(v) OVER (PARTITION BY id ORDER BY ts) AS before FROM t

@@ -49,11 +49,31 @@ class Timeplus(ClickHouse):
 
         def _parse_join(self, *args: Any, **options: Any) -> exp.Join | None:
             # The latest row of the other side, which replaces the one before.
-            latest = self._clause_ahead() and self._match_text_seq("LATEST")
+            sided = self._curr.token_type in (TokenType.INNER, TokenType.LEFT, TokenType.FULL)
+            word = self._next if sided else self._curr
+            latest = word.text.upper() == "LATEST" and (sided or self._clause_ahead())
+            side = self._curr.text.upper() if latest and sided else ""
+            if latest:
+                self._advance(2 if sided else 1)
             join = super()._parse_join(*args, **options)
             if latest and join is not None:
                 join.set("method", "LATEST")
+                if side in ("LEFT", "FULL"):
+                    join.set("side", side)
+            elif join is not None and join.kind == "ASOF":
+                join.set("method", join.args["kind"])
+                join.set("kind", None)
             return join
+
+        def _parse_window(self, this: exp.Expr | None, *args: Any, **options: Any) -> Any:
+            window = super()._parse_window(this, *args, **options)
+            if window is not this or not isinstance(this, exp.Lag):
+                return window
+            # Without OVER it is of the rows as they come.
+            order = exp.Order(expressions=[exp.Ordered(this=exp.column("_tp_time"))])
+            made = exp.Window(this=this, order=order)
+            made.meta.update(this.meta)
+            return made
 
         def _parse_column(self) -> exp.Expr | None:
             first = self._curr

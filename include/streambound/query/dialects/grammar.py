@@ -32,6 +32,8 @@ JOINS_TEXTS = "joins texts"
 OF_UTC = "of utc"
 # A window function of the rows of so long ago.
 LIMITED = "limited"
+# By what the rows of a table that a function of tables is given are partitioned.
+PARTITIONED = "partitioned"
 # The words of MATCH_RECOGNIZE.
 PATTERN = "pattern"
 # Functions of tables that put each row into windows.
@@ -110,7 +112,12 @@ class Streaming(Placed):
 
     # Words that would be read as the alias of a table, with what may come next; an empty set: anything.
     CLAUSES: dict[str, frozenset[str]] = {
-        "EMIT": frozenset(("CHANGES", "FINAL", "ON", "STREAM", "AFTER", "LAST", "PERIODIC", "WITHOUT")),
+        "EMIT": frozenset(
+            (
+                *("CHANGES", "FINAL", "ON", "STREAM", "AFTER", "LAST", "PERIODIC", "WITHOUT"),
+                *("PER", "CHANGELOG", "TIMEOUT"),
+            )
+        ),
         "MATCH_CONDITION": frozenset("("),
         "WINDOW": frozenset(("TUMBLING", "HOPPING", "SESSION")),
     }
@@ -235,8 +242,12 @@ class Streaming(Placed):
             while self._match_texts(("PARTITION", "ORDER")) or self._match_set(
                 (TokenType.PARTITION_BY, TokenType.ORDER_BY)
             ):
+                partitions = "PARTITION" in self._prev.text.upper()
                 self._match_text_seq("BY")
-                self._parse_csv(self._parse_ordered)
+                # Several stand in parentheses: after a comma the next argument begins.
+                key = self._parse_ordered()
+                if partitions and key is not None and table is not None:
+                    table.meta[PARTITIONED] = key
             return table
         if self._match(TokenType.L_PAREN, advance=False) and self._next.token_type in (
             TokenType.SELECT,

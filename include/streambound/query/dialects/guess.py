@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from sqlglot.errors import TokenError
@@ -32,7 +33,12 @@ _SIGNS: tuple[tuple[str, str], ...] = (
     ("risingwave", "CREATE SINK"),
     ("feldera", "LATENESS INTERVAL"),
     ("feldera", "CREATE LOCAL VIEW"),
+    *(("arroyo", f"{window} ( INTERVAL") for window in ("TUMBLE", "HOP", "SESSION")),
+    ("arroyo", "EVENT_TIME_FIELD ="),
     ("timeplus", "DATE_DIFF_WITHIN ("),
+    ("timeplus", "_TP_TIME"),
+    *(("timeplus", f"CREATE {kind} STREAM") for kind in ("RANDOM", "MUTABLE", "CHANGELOG", "VERSIONED")),
+    *(("timeplus", f"EMIT {when}") for when in ("PERIODIC", "AFTER WATERMARK", "ON UPDATE", "PER EVENT")),
     ("timeplus", "CREATE EXTERNAL STREAM"),
     ("timeplus", "EVENT_TIME_COLUMN ="),
     ("flink", "DESCRIPTOR ("),
@@ -41,6 +47,8 @@ _SIGNS: tuple[tuple[str, str], ...] = (
     ("flink", "TUMBLE_ROWTIME ("),
     ("flink", "WITH ( 'CONNECTOR ="),
 )
+# A length of time as a number with a letter, which is Timeplus'.
+_SHORT_LENGTH = re.compile(r"\b(?:TUMBLE|HOP|SESSION)\s*\([^()']*,\s*\d+(?:US|MS|S|M|H|D|W)\b")
 # A text without any of these has none of the signs.
 _HINTS = (
     *(
@@ -57,6 +65,7 @@ _HINTS = (
         "DATE_DIFF",
         "EVENT_TIME",
     ),
+    *("HOP", "SESSION", "_TP_TIME", "STREAM"),
     *("EXTERNAL", "DESCRIPTOR", "STATEMENT", "WATERMARK", "TUMBLE", "CONNECTOR", ":="),
 )
 
@@ -93,6 +102,8 @@ def language_of(
     for name, sign in _SIGNS:
         if _stands(sign.upper().split(), words):
             return _narrowed(name, words), sign
+    if (short := _SHORT_LENGTH.search(upper)) is not None:
+        return LANGUAGES["timeplus"], short[0].split(",")[-1].strip().lower()
     if any(word == ":=" for word in words):
         return LANGUAGES["sqrl"], ":="
     return SPARK, None

@@ -14,6 +14,8 @@ from sqlglot.tokenizer_core import TokenType
 from streambound.query.dialects.grammar import OF_UTC, WATERMARK, NoPath
 from streambound.query.dialects.statements import Statements
 
+# The words of an expression that a watermark may be of.
+LONGEST = 100
 # What get_json_object takes; of any other path it gives NULL (Spark's JsonPathParser, which skips blanks).
 _PATH = re.compile(r"\s*\$(?:\s*(?:\.\s*\*|\.\s*[^.\[\s][^.\[]*|\['[^'?]+'\]|\[\s*(?:\*|\d+)\s*\]))*\s*")
 
@@ -74,13 +76,16 @@ class SparkStreams(Spark):
 
         def _clause_ahead(self) -> bool:
             if self._curr.text.upper() == WATERMARK.upper():
-                return "DELAY" in (self._ahead(2), self._ahead(4))
+                return any((self._ahead(n), self._ahead(n + 1)) == ("DELAY", "OF") for n in range(2, LONGEST))
             return super()._clause_ahead()
 
         def _parse_table_clause(self, table: exp.Expr) -> bool:
             if self._clause_ahead() and self._curr.text.upper() == WATERMARK.upper():
                 self._advance()
-                column = self._parse_column()
+                column = self._parse_disjunction()
+                if self._match(TokenType.ALIAS):
+                    # What is computed has a name, and is a column of the table.
+                    column = exp.Alias(this=column, alias=self._parse_id_var(any_token=True))
                 self._match_text_seq("DELAY", "OF")
                 table.meta[WATERMARK] = (column, self._parse_disjunction())
                 return True

@@ -40,6 +40,11 @@ def tokens(sql: str, language: Language = SPARK) -> list[Token]:
     except TokenError as error:
         raise _endless(sql, error) from None
     _name_windows(stream)
+    if language.name == "ksql":
+        # At the end of a line its prompt reads on.
+        stream = [
+            token for token in stream if token.text != "\\" or sql[token.end + 1 :].strip(" ")[:1] != "\n"
+        ]
     if language is not SPARK:
         for token in stream:
             if token.token_type is TokenType.STRING and sql[token.end] == '"':

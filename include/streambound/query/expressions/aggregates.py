@@ -18,7 +18,8 @@ _KINDS: dict[Kind, tuple[str, ...]] = {
     Kind.MEAN: (
         *("AVG", "AVG_IF", "MEAN", "STDDEV", "STDDEV_POP", "STDDEV_SAMP", "STDEV", "STDEVP", "VAR", "VARP"),
         *("VARIANCE", "VARIANCE_POP", "VAR_POP", "VAR_SAMP", "CORR", "COVAR_POP", "COVAR_SAMP", "SKEWNESS"),
-        *("KURTOSIS", "REGR_SLOPE", "REGR_INTERCEPT", "REGR_R2", "REGR_AVGX", "REGR_AVGY"),
+        *("KURTOSIS", "REGR_SLOPE", "REGR_INTERCEPT", "REGR_R2", "REGR_AVGX", "REGR_AVGY", "REGR_SXX"),
+        *("REGR_SXY", "REGR_SYY"),
     ),
     Kind.LEAST: ("MIN", "LOGICAL_AND", "BOOL_AND", "EVERY", "ARG_MIN", "MIN_BY", "ARGMIN"),
     Kind.GREATEST: (*("MAX", "LOGICAL_OR", "BOOL_OR", "ANY", "SOME", "ARG_MAX", "MAX_BY", "ARGMAX"),),
@@ -34,7 +35,17 @@ _KINDS: dict[Kind, tuple[str, ...]] = {
     ),
     Kind.SKETCH: (
         *("APPROX_DISTINCT", "APPROX_COUNT_DISTINCT", "HLL", "APPROX_QUANTILE", "APPROX_PERCENTILE"),
-        *("PERCENTILE_APPROX", "UNIQ", "UNIQUE", "APPROX_TOP_K", "COUNT_MIN_SKETCH", "P90", "P95", "P99"),
+        *(
+            "PERCENTILE_APPROX",
+            "UNIQ",
+            "UNIQUE",
+            "APPROX_TOP_K",
+            "TOP_K",
+            "COUNT_MIN_SKETCH",
+            "P90",
+            "P95",
+            "P99",
+        ),
         *("BIT_AND", "BIT_OR", "BIT_XOR", "BITWISE_AND_AGG", "BITWISE_OR_AGG", "BITWISE_XOR_AGG"),
     ),
 }
@@ -89,6 +100,18 @@ class Called:
     by: exp.Expr | None
     node: exp.Expr
     function: str
+
+
+def is_known(function: str) -> bool:
+    """Whether what an aggregate keeps is told by its name; of a user's own it is not."""
+    name = function.partition(" ")[0]
+    return name in _BY_NAME or name in _CANONICAL.values() or name in _DISTINCT
+
+
+def unknown(call: exp.Anonymous) -> Called:
+    """A function that is not known, of the rows of a group: any of their values may count."""
+    given = tuple(node for node in call.expressions if node.find(exp.Column))
+    return Called(Kind.LIST, given, False, None, call, name_of(call))
 
 
 def name_of(node: exp.Expr) -> str:

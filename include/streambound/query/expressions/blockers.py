@@ -54,7 +54,7 @@ def side_of(join: exp.Join) -> str | None:
     """How a join is joined to what stands before it: LEFT, FULL, SEMI, ANTI, ASOF, nothing; else None."""
     method, side, kind = (str(join.args.get(part) or "").upper() for part in ("method", "side", "kind"))
     side, kind = side.replace("ALL", ""), kind.replace("ALL", "")
-    if method == "ASOF" and kind in ("", "INNER", "OUTER", "LEFT") and side in ("", "LEFT"):
+    if method in ("ASOF", "LATEST") and kind in ("", "INNER", "OUTER", "LEFT") and side in ("", "LEFT"):
         return "ASOF LEFT" if side == "LEFT" or kind == "LEFT" else "ASOF"
     if method not in ("", "ALL", "NATURAL"):
         return None

@@ -21,7 +21,7 @@ from sqlglot import parse_one
 from sqlglot.errors import ErrorLevel, SqlglotError
 
 from streambound.errors import UnsupportedError
-from streambound.query.clock import is_clock
+from streambound.query.clock import RANDOM, is_clock
 from streambound.query.column_types import Family, Type
 from streambound.query.computing.translate import formula_of, quoted
 from streambound.query.computing.typed import NotComputed
@@ -61,20 +61,7 @@ from streambound.query.scope import (
 from streambound.query.statement import Block
 from streambound.query.windows import END, SESSIONS, START, bucket, called, edge_of, overlapping
 
-# Calls whose value is another each time, and those that make several rows of one.
-_RANDOM = frozenset(
-    (
-        "RAND",
-        "RANDOM",
-        "RANDN",
-        "UUID",
-        "GEN_RANDOM_UUID",
-        "NEWID",
-        "RAND_INTEGER",
-        "UNIX_TIMESTAMP",
-        "SHUFFLE",
-    )
-)
+# Calls that make several rows of one.
 ELEMENTS = frozenset(
     [
         *("EXPLODE", "EXPLODE_OUTER", "POSEXPLODE", "POSEXPLODE_OUTER", "INLINE", "INLINE_OUTER", "STACK"),
@@ -191,7 +178,7 @@ class Expressions(Scope):
         for unsupported_error in blockers.of_expression(node, self.sql):
             raise unsupported_error
         for part in node.walk():
-            if is_clock(part) or _named(part) in _RANDOM:
+            if is_clock(part) or _named(part) in RANDOM:
                 what = f"{describe(part, self.sql)}, whose value is another each time,"
                 raise blockers.blocker(_named(part), part, self.sql, f"{what} is not supported yet")
             if _named(part) in SESSIONS:

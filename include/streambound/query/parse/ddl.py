@@ -26,6 +26,7 @@ from streambound.query.model import Column, Kind, Relation
 from streambound.query.type_names import canonical, type_named
 
 # The pseudo-columns that every stream of a processor has.
+ROWKEY = "ROWKEY"
 STAMPS = {"ksql": "ROWTIME", "timeplus": "_tp_time", "arroyo": "_timestamp"}
 # The timestamp of a table that a query computes with TIMESTAMP BY.
 COMPUTED = "_timestamp"
@@ -111,11 +112,15 @@ def with_stamps(catalog: Catalog, queries: Iterable[exp.Expr]) -> Catalog:
             if WATERMARK not in table.meta or relation is None:
                 continue
             column, lateness = table.meta[WATERMARK]
-            if relations[relation.name].timestamp is not None:
+            # A time that the clause computes and names is no column of the catalog's.
+            if relations[relation.name].timestamp is not None and not isinstance(column, exp.Alias):
+                continue
+            if any(c.name == column.alias for c in relations[relation.name].columns):
                 continue
             if not isinstance(column, exp.Column):
-                made = Column(COMPUTED, parse_type("timestamp"), nullable=False)
-                computed = replace(relation, columns=(*relation.columns, made), timestamp=COMPUTED)
+                name = column.alias or COMPUTED
+                made = Column(name, parse_type("timestamp"), nullable=False)
+                computed = replace(relation, columns=(*relation.columns, made), timestamp=name)
                 relations[relation.name] = computed
                 continue
             named = [c for c in relation.columns if c.name.lower() == column.name.lower()]
@@ -175,6 +180,11 @@ def _body(table: DeclaredTable, language: Language, like: Mapping[str, Any]) -> 
     keys = [key.name for key in table.primary_key] or [c.name.name for c in table.columns if c.primary]
     if language.name == "ksql":
         _of_ksql(body, table)
+        if table.kind == "table" and not keys:
+            # Before keys were declared, a table had that of its records, which an option may call a column.
+            named = _spelt(columns, table.options.get("key", ROWKEY))
+            keys = [named if named in columns else ROWKEY]
+            columns.setdefault(keys[0], "string")
     else:
         _named_stamp(body, table)
     if language.name in STAMPS and "timestamp" not in body:
@@ -244,8 +254,8 @@ def _stamped(body: dict[str, Any], column: exp.Expr, lateness: exp.Expr | None) 
     """Note the timestamp, and how late a row may come: an interval, or the column less one."""
     if not isinstance(column, (exp.Column, exp.Identifier)):
         # A moment, whatever it is computed from.
-        body["columns"][COMPUTED] = "timestamp"
-        column = exp.to_identifier(COMPUTED)
+        column = exp.to_identifier(column.alias or COMPUTED)
+        body["columns"][column.name] = "timestamp"
     name = _spelt(body["columns"], column.name)
     if canonical(body["columns"].get(name, "object")) != "timestamp":
         if name not in body["columns"]:

@@ -14,6 +14,7 @@ from streambound.query.expressions.aggregates import (
     aggregate,
     is_aggregate,
     name_of,
+    unknown,
 )
 from streambound.query.operators import (
     KEYS,
@@ -185,6 +186,15 @@ class _Group:
                 self._sessions = [*self._sessions, session]
             elif not isinstance(key, exp.Literal):
                 self._group_by(key)
+        columns = {key.name.lower() for key in shown if isinstance(key, exp.Column)}
+        for window in self._sessions:
+            edges = {key.name.lower() for key in shown if names.session_of(key) is not None}
+            if window.keys is not None and window.keys != columns - edges:
+                error = blockers.blocker(
+                    "a session of other keys than GROUP BY", window.node, names.inliner.text
+                )
+                error.fix = "write the keys of GROUP BY after the table: TABLE s PARTITION BY (k, ...)"
+                raise error
         if shown and not self._keys and not self._sessions:
             # Groups of a constant: of no rows there is none.
             self._asked.output(exp.Literal.number(1))
@@ -258,11 +268,24 @@ class _Group:
             )
         if is_aggregate(node):
             return value(self._numbered(node))
+        if isinstance(node, exp.Anonymous) and self._reads_rows(node):
+            return value(self._aggregate_number(self._asked.aggregate(unknown(node))))
         if isinstance(node, exp.Column) and not is_word(node):
             return self._ungrouped(node)
         if is_clock(node):
             self._names.inliner.made_at.append(node)
         return rebuilt(node, self._of)
+
+    def _reads_rows(self, call: exp.Anonymous) -> bool:
+        """Whether a function that is not known is of columns that are no keys: then it is an aggregate."""
+        names = self._names
+        if called(call) is not None or blockers.aggregates(call):
+            return False
+        columns = [column for column in call.find_all(exp.Column) if not is_word(column)]
+        return all(map(names.knows, columns)) and any(
+            names.canonical(column) not in self._keys and names.canonical(column) not in self._left_out
+            for column in columns
+        )
 
     def _of_window(self, node: exp.Expr) -> exp.Expr | None:
         """A start or end of the windows of GROUP BY, in whatever words."""

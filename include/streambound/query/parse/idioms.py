@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import expressions as exp
 
-from streambound.query.dialects.grammar import span_of
+from streambound.query.dialects.grammar import LIMITED, span_of
 from streambound.query.expressions.derived import ELEMENTS
 from streambound.query.expressions.patterns import as_window
 from streambound.query.parse.parts import at_place
@@ -61,6 +61,33 @@ def with_fields(select: exp.Select) -> exp.Select:
                 field = exp.Dot(this=field, expression=part.copy())
             column.replace(at_place(field, column))
     return made
+
+
+def with_values_before(select: exp.Select) -> exp.Select:
+    """Azure's LAG and LAST in WHERE, of rows before it: a SELECT over a sub-query that shows their values."""
+    where, from_ = select.args.get("where"), select.args.get("from_")
+    if where is None or from_ is None or select.args.get("joins"):
+        return select
+    if not any(LIMITED in window.meta for window in where.find_all(exp.Window)):
+        return select
+    table = from_.this
+    if not isinstance(table, exp.Table) or not table.alias_or_name:
+        return select
+    inner = exp.Select(expressions=[exp.Star()], from_=exp.From(this=table.copy()))
+    made = select.copy()
+    made.meta.update(select.meta)
+    for number, window in enumerate(w for w in list(made.find_all(exp.Window)) if LIMITED in w.meta):
+        name = exp.to_identifier(f"value {number}", quoted=True)
+        inner.append("expressions", exp.Alias(this=window.copy(), alias=name))
+        window.replace(at_place(exp.Column(this=name.copy()), window))
+    made.set("from_", exp.From(this=exp.Subquery(this=inner, alias=exp.TableAlias(this=_named(table)))))
+    return made
+
+
+def _named(table: exp.Table) -> exp.Expr:
+    alias = table.args.get("alias")
+    named: exp.Expr = table.this if alias is None else alias.this
+    return named.copy()
 
 
 def with_matches(select: exp.Select) -> exp.Select:

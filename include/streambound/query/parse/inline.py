@@ -26,6 +26,7 @@ from streambound.query.dialects.grammar import WITHIN, is_system_time
 from streambound.query.dialects.languages import Language
 from streambound.query.expressions import blockers
 from streambound.query.model import Column, Relation
+from streambound.query.parse.across import joined, split
 from streambound.query.parse.composed import composed, with_frames, with_frames_of_groups
 from streambound.query.parse.correlated import without_laterals, without_scalars
 from streambound.query.parse.derived_tables import fed_relation
@@ -37,6 +38,7 @@ from streambound.query.parse.idioms import (
     with_fields,
     with_matches,
     with_top_row,
+    with_values_before,
 )
 from streambound.query.parse.names import Items, Names
 from streambound.query.parse.parts import (
@@ -63,6 +65,7 @@ from streambound.query.windows import called as called_window
 from streambound.query.windows import of_snapshot
 
 _UNORDERED = "declare what it is compared with as the timestamp of its stream or view, in the catalog"
+_WRITTEN = "VALUES or SELECT without FROM but in a join"
 # More members than a person writes: a query of unions of unions would otherwise fill the memory.
 MAX_PARTS = 64
 
@@ -95,6 +98,10 @@ class Inliner:
         self.spread: list[exp.Expr] = []
         # The present time where rows show it that are made at times which none of their columns has.
         self.made_at: list[exp.Expr] = []
+        # What has another value for each row, where each row is shown once.
+        self.fresh: list[exp.Expr] = []
+        # Where the rows are read that a stream has had so far.
+        self.stored: list[exp.Expr] = []
         # The query around that a sub-query in a condition speaks of, its views, and relations by alias.
         self._around: Substitution | None = None
         self._conditions_around: Mapping[str, View] = views
@@ -116,6 +123,11 @@ class Inliner:
             blocks = tuple(map(self._timed, blocks))
         if self.refused:
             raise together(self.refused)
+        alone = [not part.tables for rows in blocks for part in rows.parts]
+        if any(alone):
+            error = blockers.blocker(_WRITTEN if not all(alone) else "a query of no stream", tree, self.text)
+            error.fix = "name a stream in FROM: what reads none keeps nothing" if all(alone) else None
+            raise error
         shown = (item.value for rows in blocks for item in rows.columns)
         plain_rows = all(rows.plain for rows in blocks) and not any(node.meta.get("within") for node in shown)
         # What a sub-query feeds has no name that the user's text has.
@@ -252,7 +264,7 @@ class Inliner:
     def _selected(
         self, select: exp.Select, around: Mapping[str, View], taken: set[str], hint: str | None
     ) -> tuple[Rows, ...]:
-        select = with_fields(with_matches(select))
+        select = with_fields(with_matches(with_values_before(select)))
         self.refused += blockers.of_clauses(select, self.text)
         from_ = select.args.get("from_")
         if from_ is None:
@@ -292,6 +304,9 @@ class Inliner:
             if WITHIN in join.this.meta:
                 names.within.append((join.this, len(names.sources)))
         self._refuse_twins(names)
+        if outer is not None or any(names.sides):
+            for source in filter(_constants, names.sources):
+                self.refuse(_WRITTEN, source.node)
         if self.language.name == "azure":
             select = self._with_system_time(with_top_row(of_snapshot(select)), names)
         where = [] if select.args.get("where") is None else [select.args["where"].this]
@@ -358,6 +373,18 @@ class Inliner:
         return made
 
     def _without_from(self, select: exp.Select) -> tuple[Rows, ...]:
+        """One row of constants, where a query around has streams."""
+        if (
+            len(self.open) > 1
+            and self._around is None
+            and not any(value for part, value in select.args.items() if part not in ("expressions", "kind"))
+        ):
+            names = Names(self, [])
+            items = names.items(select)
+            values = self.in_words(names, items)
+            if not any(value.find(exp.Column, exp.Query) for value in values):
+                shown = (Item(name, key, value) for (name, key, _), value in zip(items, values, strict=True))
+                return (Rows(False, (Part((), (), tuple(shown)),)),)
         if not self.refused:
             place = place_of(select, self.text)
             raise QueryError("there is no FROM", place=place, fix="name a stream after FROM")
@@ -417,6 +444,11 @@ class Inliner:
                 place=place_of(select, self.text),
                 accepted=f"at most {MAX_PARTS}",
             )
+        # The first ones are looked for among the rows of FROM.
+        where, across = split(names, where) if select.args.get("limit") is None else (where, [])
+        if across:
+            select, names, where = joined(self, select, names, items, where, across)
+            return self._combined(select, names, where, grouped, over)
         if grouped:
             select, early = on_keys(select, names, items)
             where = [*where, *early]
@@ -432,17 +464,18 @@ class Inliner:
         elif distinct is not None and distinct.args.get("on") is not None:
             return first_of_each(self, select, names, items, where, distinct.args["on"])
         else:
-            return self._plain_rows(names, items, where, distinct is not None)
+            return self.plain_rows(names, items, where, distinct is not None)
         return self._without_duplicates(rows) if distinct is not None else rows
 
     def parts(self, names: Names, items: list[exp.Expr], where: list[exp.Expr]) -> tuple[Part, ...]:
         chosen = product(*(source.parts for source in names.sources))
         return tuple(part for of in chosen for part in names.parts(items, where, of))
 
-    def _plain_rows(
+    def plain_rows(
         self, names: Names, items: Items, where: list[exp.Expr], distinct: bool
     ) -> tuple[Rows, ...]:
         """A SELECT of joins and filters: as many rows as there are unions in FROM."""
+        names.outermost = len(self.open) == 1 and not distinct
         blocks = names.sources[0].blocks if len(names.sources) == 1 else ()
         groups: list[tuple[Part, ...] | None] = [block.parts for block in blocks] or [None]
         made = []
@@ -521,6 +554,8 @@ class Inliner:
 
     def fed(self, blocks: tuple[Rows, ...], name: str) -> Rows:
         """Rows as those of a relation, whose statement is kept with it."""
+        for part in (part for rows in blocks for part in rows.parts if not part.tables):
+            raise blockers.blocker(_WRITTEN, part.columns[0].value, self.text)
         if not self.refused:
             blocks = tuple(self._timed(rows) for rows in blocks)
         name = "sub_query" if name.lstrip("#").isdigit() else name.lstrip("#")
@@ -571,3 +606,9 @@ class Inliner:
         relation = self.catalog.find(table.name)
         assert relation is not None
         return relation
+
+
+def _constants(source: Source) -> bool:
+    """Whether a source has rows that a person wrote."""
+    parts = (part for part in source.parts if not part.tables)
+    return any(not any(item.value.find(exp.Column) for item in part.columns) for part in parts)

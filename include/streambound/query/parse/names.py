@@ -10,12 +10,12 @@ from sqlglot import expressions as exp
 from sqlglot.errors import ErrorLevel
 
 from streambound.errors import QueryError, meant, unknown_column
-from streambound.query.clock import is_clock, reads_clock, with_clock
-from streambound.query.dialects.grammar import WITHIN, is_system_time, span_of
+from streambound.query.clock import is_clock, is_fresh, reads_clock, with_clock
+from streambound.query.dialects.grammar import PARTITIONED, WITHIN, is_system_time, span_of
 from streambound.query.differences import band, microseconds, plain
 from streambound.query.expressions import blockers
 from streambound.query.model import Kind
-from streambound.query.parse.ddl import STAMPS
+from streambound.query.parse.ddl import ROWKEY, STAMPS
 from streambound.query.parse.joins import alternatives, sought_after, without_missing, without_nulls
 from streambound.query.parse.parts import (
     Item,
@@ -68,6 +68,8 @@ class Names:
     ons: list[list[exp.Expr]] = field(default_factory=list)
     # The query around, of whose rows a sub-query in a condition speaks.
     outer: Substitution | None = None
+    # Whether its rows are the answer as they are made, each of them once.
+    outermost: bool = False
 
     @classmethod
     def of(cls, inliner: Inliner, source: Source) -> Names:
@@ -172,9 +174,12 @@ class Names:
         PROCTIME() is the time at which its row arrives: rows come in the order of their timestamps. So is
         NOW() where a row is made then (``alone``). In a table that stands each row changes with the time.
         """
+        stands = self.inliner.language.name in STANDING
+        if self.outermost and alone and not stands and any(map(is_fresh, node.walk())):
+            node = self._fresh(node)
         if not any(map(is_clock, node.walk())):
             return node
-        if self.inliner.language.name in STANDING:
+        if stands:
             return with_clock(node)
 
         def of(part: exp.Expr) -> exp.Expr:
@@ -190,6 +195,18 @@ class Names:
         while isinstance(made, (exp.Cast, exp.Paren)) and not made.find(exp.Column):
             made = made.this
         return made
+
+    def _fresh(self, node: exp.Expr) -> exp.Expr:
+        """What is shown, with a constant for what has another value for each row: it is told once."""
+
+        def of(part: exp.Expr) -> exp.Expr:
+            if not is_fresh(part):
+                return part
+            self.inliner.fresh.append(part)
+            return exp.Literal.string(blockers.words(part, self.inliner.text))
+
+        made: exp.Expr = exp.Paren(this=node.copy()).transform(of).this
+        return made if made.find(exp.Column) else exp.Literal.string(blockers.words(node, self.inliner.text))
 
     def _with_elements(self, parts: list[Part]) -> list[Part]:
         """The parts with the elements of UNNEST and its like as what they are of those before them."""
@@ -288,6 +305,21 @@ class Names:
             fix="declare timestamp of the stream in the catalog",
         )
 
+    def stamp_named(self, source: Source, node: exp.Expr) -> exp.Expr:
+        """The application timestamp of the rows of a source.
+
+        Raises:
+            QueryError: it has none.
+        """
+        column = self._stamp_of(self.sources.index(source))
+        if column is None:
+            raise QueryError(
+                f"{blockers.words(node, self.inliner.text)} needs the timestamp of {source.key}",
+                place=place_of(node, self.inliner.text),
+                fix=f"declare timestamp of {source.key} in the catalog",
+            )
+        return column
+
     def _stamp_of(self, number: int) -> exp.Column | None:
         """The application timestamp of the rows of a source, if it shows that."""
         source = self.sources[number]
@@ -309,7 +341,8 @@ class Names:
         if isinstance(value, exp.Anonymous) and str(value.this) in SESSIONS:
             gap, *longest = (int(given.name) for given in value.expressions[1:])
             stamp = None if at is None else self._stamp_of(at[0])
-            return Window("SESSION", stamp, gap, node, longest=longest[0] if longest else None)
+            keys = value.meta.get(PARTITIONED)
+            return Window("SESSION", stamp, gap, node, longest=longest[0] if longest else None, keys=keys)
         return None
 
     def edge(self, window: Window, end: bool, node: exp.Expr) -> exp.Expr:
@@ -621,11 +654,17 @@ class Names:
         return candidates[0] if candidates else None
 
     def _pseudo(self, source: Source, key: str) -> int | None:
-        """ksqlDB's ROWTIME and Timeplus' _tp_time: the application timestamp under another name."""
-        name = STAMPS.get(self.inliner.language.name)
-        if key != name or not isinstance(source.node, exp.Table) or len(source.parts) != 1:
+        """ksqlDB's ROWTIME and ROWKEY, Timeplus' _tp_time: the timestamp or the key under another name."""
+        language = self.inliner.language.name
+        of_key = language == "ksql" and key == ROWKEY
+        if not of_key and key != STAMPS.get(language):
             return None
-        stamp = self.inliner.relation_of(source.parts[0].tables[0]).timestamp
+        if not isinstance(source.node, exp.Table) or len(source.parts) != 1:
+            return None
+        relation = self.inliner.relation_of(source.parts[0].tables[0])
+        stamp = relation.timestamp
+        if of_key:
+            stamp = relation.primary_key[0] if len(relation.primary_key) == 1 else None
         return None if stamp is None else self._column(source, self.inliner.key(stamp))
 
     def _nested(self, owner: exp.Expr) -> bool:

@@ -8,11 +8,14 @@ from sqlglot import expressions as exp
 
 from streambound.query.clock import (
     is_clock,
+    is_fresh,
 )
 from streambound.query.dialects.grammar import WITHIN
 from streambound.query.differences import plain
 from streambound.query.expressions.aggregates import is_aggregate
 from streambound.query.model import Kind
+from streambound.query.parse.across import spans
+from streambound.query.parse.idioms import with_elements
 from streambound.query.parse.parts import (
     conditions_of,
 )
@@ -58,8 +61,14 @@ def stands_as_it_is(inliner: Inliner, tree: exp.Expr) -> bool:
     calls = (call for part in tree.iter_expressions() for call in part.find_all(exp.Anonymous))
     if any(is_aggregate(call) or called_window(call) is not None for call in calls):
         return False
+    if with_elements(tree) is not tree:
+        return False
     conditions = list(conditions_of(tree))
-    if any(is_clock(node) for part in (*conditions, *tree.expressions) for node in part.walk()):
+    if any(
+        is_clock(node) or is_fresh(node) for part in (*conditions, *tree.expressions) for node in part.walk()
+    ):
+        return False
+    if len(tables) > 1 and any(map(spans, conditions)):
         return False
     return all(plain(condition, "spark", inliner.relaxed) is condition for condition in conditions)
 

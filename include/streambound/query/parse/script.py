@@ -141,6 +141,11 @@ def _unevaluated(inliner: Inliner) -> str | None:
     """Why what was written out has no answers, although it is decided; None if it has."""
     if inliner.relaxed:
         return _RELAXED
+    if inliner.fresh:
+        return f"{blockers.words(inliner.fresh[0], inliner.text)}, another value for each row, {_DECIDED}"
+    if inliner.stored:
+        words = blockers.words(inliner.stored[0], inliner.text)
+        return f"{words}, the rows that there are when the query begins, {_DECIDED}"
     if inliner.spread:
         words = blockers.words(inliner.spread[0], inliner.text)
         return f"rows by the value of {words}, over several streams, {_DECIDED}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -71,6 +71,10 @@ class Sources:
             named = named or (() if name is None else (name,))
             items = tuple(Item(n.name, self._inliner.key(n), elements.copy()) for n in named)
             return Source(key, table, (Rows(False, (Part((), (), items),)),), items, True)
+        elif isinstance(table, exp.Values):
+            blocks = tuple(self._written_down(table))
+        elif (stored := self._stored(table)) is not None:
+            return self._streamed(stored, key, hint)
         elif windowed is not None:
             blocks = self._windowed(table, *windowed, around, taken, hint)
         elif not isinstance(table, exp.Table) or not isinstance(table.this, (exp.Identifier, exp.Dot)):
@@ -90,6 +94,38 @@ class Sources:
         given = tuple(alias.args.get("columns") or ()) if alias is not None else ()
         blocks = self._renamed(blocks, given)
         return Source(key, table, blocks, blocks[0].columns)
+
+    def _stored(self, table: exp.Expr) -> exp.Table | None:
+        """Timeplus: ``table(s)``, the rows that a stream has had so far, as a static relation; else None."""
+        call = table.this if isinstance(table, exp.Table) else None
+        if self._inliner.language.name != "timeplus" or not isinstance(call, exp.Anonymous):
+            return None
+        if str(call.this).upper() != "TABLE" or len(call.expressions) != 1:
+            return None
+        made = _as_table(call.expressions[0])
+        if not isinstance(made, exp.Table) or self._view(made, self._inliner.views) is not None:
+            return None
+        relation = self._relation(made)
+        name = f"table({relation.name})"
+        if self._inliner.catalog.find(name) is None:
+            self._inliner.declare(
+                replace(relation, name=name, kind=Kind.STATIC, timestamp=None, primary_key=())
+            )
+            self._inliner.stored.append(table)
+        stored = exp.Table(this=exp.to_identifier(name, quoted=True), alias=table.args.get("alias"))
+        stored.this.meta.update(made.this.meta)
+        stored.meta.update(table.meta)
+        return stored
+
+    def _written_down(self, values: exp.Values) -> Iterator[Rows]:
+        """Rows that a person writes: each is constants beside the rows of the streams."""
+        for row in values.expressions:
+            cells = row.expressions if isinstance(row, exp.Tuple) else [row]
+            for cell in cells:
+                if cell.find(exp.Column, exp.Query):
+                    raise blockers.blocker("VALUES of what is no constant", cell, self._inliner.text)
+            items = (Item(f"col{n}", self._inliner.key(f"col{n}"), cell) for n, cell in enumerate(cells, 1))
+            yield Rows(False, (Part((), (), tuple(items)),))
 
     def columns(self, table: exp.Expr, around: Mapping[str, View]) -> list[str] | None:
         """The columns of a stream in FROM, in lower case; None of a view or a sub-query."""

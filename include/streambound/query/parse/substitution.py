@@ -34,6 +34,10 @@ class Substitution:
         """A copy of an expression without names of views, its windows as functions of a timestamp."""
         root = exp.Paren(this=node.copy())
         for call in list(root.find_all(exp.Anonymous)):
+            if str(call.this).upper() == "DATE_DIFF_WITHIN" and len(call.expressions) == 1:
+                # Timeplus: of the timestamps of both sides.
+                for source in (self.scope.sources[0], self.scope.sources[-1]):
+                    call.append("expressions", self.scope.stamp_named(source, call))
             part = part_called(call) or (
                 (window, False) if (window := called_window(call)) is not None else None
             )
