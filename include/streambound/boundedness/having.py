@@ -16,10 +16,10 @@ from streambound.constraints.system import system
 from streambound.query.column_types import Family
 from streambound.query.formula import atoms_of
 from streambound.query.model import Attribute, Op, Output
-from streambound.query.operators import Aggregate, Grouping, Kind, Test, Tests
+from streambound.query.operators import Aggregate, AggregateKind, Grouping, Test, Tests
 from streambound.query.statement import Selection
 
-_EXTREMA = (Kind.LEAST, Kind.GREATEST)
+_EXTREMA = (AggregateKind.LEAST, AggregateKind.GREATEST)
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def _alone(aggregate: Aggregate) -> bool:
 
 def _above(aggregate: Aggregate, test: Test) -> Op | None:
     """The comparison of one row that decides the test; None where one row does not."""
-    if aggregate.kind is Kind.GREATEST:
+    if aggregate.kind is AggregateKind.GREATEST:
         return {Op.GT: Op.GT, Op.GE: Op.GE, Op.LE: Op.GT, Op.LT: Op.GE}.get(test.op)
     return {Op.LT: Op.LT, Op.LE: Op.LE, Op.GE: Op.LT, Op.GT: Op.LE}.get(test.op)
 
@@ -123,7 +123,7 @@ def _truncated(aggregate: Aggregate, test: Test, selections: tuple[Selection, ..
 
 def least_term(aggregate: Aggregate, selections: tuple[Selection, ...]) -> Fraction | None:
     """A positive number that no term of a sum is below; None if it has none, or is no sum of one column."""
-    if aggregate.kind is not Kind.SUM or aggregate.distinct:
+    if aggregate.kind is not AggregateKind.SUM or aggregate.distinct:
         return None
     if aggregate.polynomial is None or len(aggregate.polynomial) != 1:
         return None
@@ -161,12 +161,12 @@ def _reachable(tests: Test | Tests, then: Grouping, selections: tuple[Selection,
     if sum(t.aggregate in valued for t in listed) != 1 or any(t.op in (Op.EQ, Op.NE) for t in listed):
         return False
     aggregate = then.aggregates[valued.pop()]
-    if aggregate.kind is Kind.COUNT and aggregate.distinct:
+    if aggregate.kind is AggregateKind.COUNT and aggregate.distinct:
         # So many further values make a group show that has others than those before; of joins that is open.
         rises = all(test.op in (Op.GT, Op.GE) for test in listed)
         single = all(len(selection.base.occurrences) == 1 for selection in selections)
         return rises and single and all(_takes_any(s, aggregate.arguments, then.keys) for s in selections)
-    if aggregate.kind is Kind.COUNT or aggregate.distinct:
+    if aggregate.kind is AggregateKind.COUNT or aggregate.distinct:
         return False
     return all(free(selection, aggregate, then.keys) for selection in selections)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streambound.engines.model import DOCUMENTED, INFERRED, Engine, Fact, Keeps, Kind, Rule, Source
+from streambound.engines.model import DOCUMENTED, INFERRED, Engine, Fact, Keeps, OperatorKind, Rule, Source
 
 
 def _docs(page: str) -> Source:
@@ -31,18 +31,18 @@ _NESTED = "Not supported: streaming nested-loop join"
 _of = Rule.of
 
 RULES = (
-    _of(Kind.LOOKUP, Keeps.NOTHING, _JOINS),
+    _of(OperatorKind.LOOKUP, Keeps.NOTHING, _JOINS),
     _of(
-        Kind.JOIN,
+        OperatorKind.JOIN,
         Keeps.ROWS,
         _docs("processing/sql/dynamic-filters"),
         Fact.NO_EQUALITY,
         Fact.SCALAR,
         note="a comparison with one aggregate of all rows is a dynamic filter, and keeps all its left input",
     ),
-    _of(Kind.JOIN, Keeps.REFUSED, _JOINS, Fact.NO_EQUALITY, error=_NESTED),
+    _of(OperatorKind.JOIN, Keeps.REFUSED, _JOINS, Fact.NO_EQUALITY, error=_NESTED),
     _of(
-        Kind.JOIN,
+        OperatorKind.JOIN,
         Keeps.WINDOWS,
         _JOINS,
         Fact.TIME_EQUALITY,
@@ -51,7 +51,7 @@ RULES = (
         watermarks=True,
     ),
     _of(
-        Kind.JOIN,
+        OperatorKind.JOIN,
         Keeps.SPAN,
         _BANDS,
         Fact.RANGE,
@@ -59,10 +59,10 @@ RULES = (
         cleans=_BAND,
         watermarks=True,
     ),
-    _of(Kind.JOIN, Keeps.ROWS, _KEYS),
+    _of(OperatorKind.JOIN, Keeps.ROWS, _KEYS),
     *(
         rule
-        for kind in (Kind.SEMI, Kind.ANTI)
+        for kind in (OperatorKind.SEMI, OperatorKind.ANTI)
         for rule in (
             # NOT IN is planned as NOT EXISTS: LeftAnti on the equality.
             _of(kind, Keeps.ROWS, _NOT_IN, Fact.NOT_IN),
@@ -88,17 +88,24 @@ RULES = (
             _of(kind, Keeps.ROWS, _KEYS),
         )
     ),
-    _of(Kind.AS_OF, Keeps.ROWS, _JOINS),
+    _of(OperatorKind.AS_OF, Keeps.ROWS, _JOINS),
     _of(
-        Kind.CLOCK,
+        OperatorKind.CLOCK,
         Keeps.SPAN,
         _docs("processing/sql/temporal-filters"),
         cleans="the present time passes",
     ),
-    _of(Kind.GROUP, Keeps.DIFFERENT, _DEDUP, Fact.NO_AGGREGATE, unless={Fact.UPDATES}, note=_NO_AGGREGATE),
+    _of(
+        OperatorKind.GROUP,
+        Keeps.DIFFERENT,
+        _DEDUP,
+        Fact.NO_AGGREGATE,
+        unless={Fact.UPDATES},
+        note=_NO_AGGREGATE,
+    ),
     *(
         _of(
-            Kind.GROUP,
+            OperatorKind.GROUP,
             Keeps.WINDOWS,
             source,
             *facts,
@@ -114,14 +121,14 @@ RULES = (
         )
     ),
     _of(
-        Kind.GROUP,
+        OperatorKind.GROUP,
         Keeps.VALUES,
         _code("#7797: a table of values a column"),
         Fact.VALUES,
     ),
-    _of(Kind.GROUP, Keeps.INPUT, Source(INFERRED, "the rows are the value"), Fact.LIST),
+    _of(OperatorKind.GROUP, Keeps.INPUT, Source(INFERRED, "the rows are the value"), Fact.LIST),
     _of(
-        Kind.GROUP,
+        OperatorKind.GROUP,
         Keeps.INPUT,
         _code("#22293"),
         Fact.EXTREMUM,
@@ -129,7 +136,7 @@ RULES = (
         note="MIN and MAX keep one value of append-only input, else all of it",
     ),
     _of(
-        Kind.GROUP,
+        OperatorKind.GROUP,
         Keeps.ACCUMULATORS,
         Source(INFERRED, "only date_trunc is documented to carry a watermark on"),
         Fact.TIME_FUNCTION,
@@ -137,7 +144,7 @@ RULES = (
     ),
     *(
         _of(
-            Kind.GROUP,
+            OperatorKind.GROUP,
             Keeps.ACCUMULATORS,
             _FIRST,
             fact,
@@ -147,13 +154,22 @@ RULES = (
         )
         for fact in (Fact.WINDOW, Fact.EVENT_TIME)
     ),
-    _of(Kind.GROUP, Keeps.ACCUMULATORS, Source(INFERRED, "one row of state a group")),
-    _of(Kind.DISTINCT, Keeps.DIFFERENT, _DEDUP, Fact.WINDOW, unless={Fact.UPDATES}, note=_NO_AGGREGATE),
-    _of(Kind.DISTINCT, Keeps.DIFFERENT, _DEDUP, Fact.EVENT_TIME, unless={Fact.UPDATES}, note=_NO_AGGREGATE),
-    _of(Kind.DISTINCT, Keeps.DIFFERENT, _DEDUP, unless={Fact.UPDATES}),
-    _of(Kind.DISTINCT, Keeps.DIFFERENT, Source(INFERRED, "a GROUP BY of all columns")),
+    _of(OperatorKind.GROUP, Keeps.ACCUMULATORS, Source(INFERRED, "one row of state a group")),
     _of(
-        Kind.TOP,
+        OperatorKind.DISTINCT, Keeps.DIFFERENT, _DEDUP, Fact.WINDOW, unless={Fact.UPDATES}, note=_NO_AGGREGATE
+    ),
+    _of(
+        OperatorKind.DISTINCT,
+        Keeps.DIFFERENT,
+        _DEDUP,
+        Fact.EVENT_TIME,
+        unless={Fact.UPDATES},
+        note=_NO_AGGREGATE,
+    ),
+    _of(OperatorKind.DISTINCT, Keeps.DIFFERENT, _DEDUP, unless={Fact.UPDATES}),
+    _of(OperatorKind.DISTINCT, Keeps.DIFFERENT, Source(INFERRED, "a GROUP BY of all columns")),
+    _of(
+        OperatorKind.TOP,
         Keeps.WINDOWS,
         _code("3.0, executor/top_n/group_top_n.rs: by a watermark of the first column of PARTITION BY"),
         Fact.TIME_FIRST,
@@ -162,14 +178,14 @@ RULES = (
         watermarks=True,
     ),
     _of(
-        Kind.TOP,
+        OperatorKind.TOP,
         Keeps.INPUT,
         Source(INFERRED, "a row that leaves lets the next in"),
         Fact.UPDATES,
     ),
-    _of(Kind.TOP, Keeps.KEYED_ROWS, _docs("processing/sql/top-n-by-group")),
+    _of(OperatorKind.TOP, Keeps.KEYED_ROWS, _docs("processing/sql/top-n-by-group")),
     _of(
-        Kind.OVER,
+        OperatorKind.OVER,
         Keeps.INPUT,
         _CLOSE,
         note="OVER keeps all rows of a partition; EMIT ON WINDOW CLOSE keeps those of open frames",
