@@ -147,7 +147,7 @@ class CountEvaluation(ByEngine[OnePass]):
             (streams,) = split.new
             new = self._read(self.tables[streams], given)
             self.tables[streams].merge(new)
-            kept = [self.tables[index] for index in split.kept]
+            kept = [self.tables[streams] for streams in split.kept]
             if not len(new) or not all(map(len, kept)):
                 continue
             self._join(rows, [(streams, new), *zip(split.kept, kept, strict=True)])

@@ -77,11 +77,11 @@ class EndingEvaluation(ByEngine[EndingPass]):
         ended = {name: pc.greater(table.column(MOMENT), self.plan.last) for name, table in tables.items()}
         before = {name: table.filter(pc.invert(ended[name])) for name, table in tables.items()}
         after = {name: table.filter(ended[name]) for name, table in tables.items()}
-        counter = summed(map(self.engine.step, self.engine.batches(_named(before), partition)))
+        delta = summed(map(self.engine.step, self.engine.batches(_named(before), partition)))
         if self._reach(after, partition) and self.later is not None:
-            counter.update(self.later.advance(partition, self._summaries(after)))
+            delta.update(self.later.advance(partition, self._summaries(after)))
             self.engine.settle()
-        return counter
+        return delta
 
     def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
         """A step for each moment of which there are tuples."""

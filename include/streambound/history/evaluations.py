@@ -133,11 +133,11 @@ class ByEngine(ABC, Generic[E]):
         Raises:
             DataError: in time, a tuple that counts is not later than all of the partitions before.
         """
-        counter = summed(step.take() for step in self.by_moment(partition, given))
+        delta = summed(step.take() for step in self.by_moment(partition, given))
         if self.total is not None:
-            for row, count in counter.items():
+            for row, count in delta.items():
                 self.total[row] = self.total.get(row, 0) + count
-        return counter
+        return delta
 
     def dump(self) -> bytes:
         """The state, with the final answer so far where it is kept."""
@@ -261,8 +261,8 @@ class FilterEvaluation:
     latest: int | None = None
     units = peak_units = 0
 
-    def __init__(self, plan: Plan, partial: Partial | None = None) -> None:
-        self.plan, self.partial = plan, partial
+    def __init__(self, plan: Plan, partials: Partial | None = None) -> None:
+        self.plan, self.partials = plan, partials
 
     def holds(self, row: Row) -> bool:
         """Never asked: what keeps nothing is not distinct."""
@@ -275,7 +275,7 @@ class FilterEvaluation:
     def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
         """The new answers of a partition."""
         tables = (given[s.alias] for s in self.plan.streams if s.alias in given)
-        return summed(counted_rows(self.plan.query, share, self.partial) for share in tables)
+        return summed(counted_rows(self.plan.query, share, self.partials) for share in tables)
 
     def dump(self) -> bytes:
         """Nothing, as JSON."""

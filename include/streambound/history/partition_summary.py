@@ -36,7 +36,7 @@ class Segment:
     @property
     def rows(self) -> int:
         """Rows of all its streams."""
-        return sum(operand.rows for operand in self.inputs.values())
+        return sum(source.rows for source in self.inputs.values())
 
 
 def changed(plan: StatementPlan, stream: str, before: Share, now: Share) -> bool:

@@ -65,7 +65,7 @@ class SegmentEvaluation(PlanEvaluation):
 
         buffered = self._waiting_rows()
         # Of the matches with tuples that are held, those of tuples held before are no new answers.
-        standing = self._completed(_standing(self._segment_of(buffered)))
+        answered = self._completed(_standing(self._segment_of(buffered)))
         came = {alias: [*rows, *segment.head.get(alias, ())] for alias, rows in buffered.items()}
         before, waits = _split(came, enters)
         after, late = _split(segment.tail, enters)
@@ -75,7 +75,7 @@ class SegmentEvaluation(PlanEvaluation):
         waiting = {alias: [*rows, *late.get(alias, ())] for alias, rows in waits.items()}
         self._hold(waiting)
         _add(answers, self._completed(_standing(self._segment_of(waiting))))
-        for row, count in standing.items():
+        for row, count in answered.items():
             answers[row] -= count
         state.now = until
         self.engine.peak_units = max(self.engine.peak_units, self.units)

@@ -149,9 +149,9 @@ class StatementEvaluation:
     def _take(self, steps: Mapping[str, Step]) -> Mapping[Row, int]:
         new = {label: step.take() for label, step in steps.items()}
         blocks = dict.fromkeys(part.block for part in self.parts.values())
-        counter = summed(self._block(block, new) for block in blocks)
+        delta = summed(self._block(block, new) for block in blocks)
         self.peak_units = max(self.peak_units, self.units)
-        return counter
+        return delta
 
     def _by_moment(
         self, label: str, partition: str, given: Mapping[str, bytes]

@@ -280,7 +280,7 @@ def _grouped_once(
             )
         )
 
-    merges = [condition for condition in branches if condition is not None]
+    merges = [branch for branch in branches if branch is not None]
     # Groups are those of the first input; without keys there is one, whatever comes.
     always = [named(node, 0) for node in first.conditions] if width else []
 
@@ -299,10 +299,10 @@ def _grouped_once(
         source,
         tuple(named(node, 0) for node in first.columns[:width]),
         {
-            n: tuple(value(c, at) for c in condition.columns[width:])
-            for at, (n, condition) in enumerate(zip(used, merges, strict=True))
+            n: tuple(value(c, at) for c in branch.columns[width:])
+            for at, (n, branch) in enumerate(zip(used, merges, strict=True))
         },
-        {n: value(condition.number, at) for at, (n, condition) in enumerate(zip(used, merges, strict=True))},
+        {n: value(branch.number, at) for at, (n, branch) in enumerate(zip(used, merges, strict=True))},
         tuple(always),
         len(made),
     )

@@ -125,10 +125,10 @@ def segment_plan(plan: Plan) -> SegmentPlan | None:
     sets = _sets(plan)
     try:
         unkept = [streams for streams in sets if streams not in kept]
-        made = dict(zip(unkept, tables_of(rest, clock, unkept), strict=True))
+        added = dict(zip(unkept, tables_of(rest, clock, unkept), strict=True))
     except PlanError:
         return None
-    profiles = tuple({**made, **kept}[streams] for streams in sets)
+    profiles = tuple({**added, **kept}[streams] for streams in sets)
     return SegmentPlan(plan, last, outputs, profiles, real) if _small(profiles) else None
 
 

@@ -126,7 +126,7 @@ def rows_within(node: Node, length: int) -> Size:
     if length < 0:
         return Size(0)
     if isinstance(node, Sum):
-        return together(rows_within(operand, length) for operand in node.inputs)
+        return together(rows_within(child, length) for child in node.inputs)
     if isinstance(node, Applied):
         if isinstance(node.operation, LookedUp) and node.operation.ahead:
             raise PlanError("no plan was found: any number of rows finds the same next one", subject="query")
@@ -169,7 +169,7 @@ def groups(node: Node, times: Times, positions: Iterable[int]) -> Size:
     if not kept:
         return Size(1)
     if isinstance(node, Sum):
-        return together(groups(operand, times, kept) for operand in node.inputs)
+        return together(groups(child, times, kept) for child in node.inputs)
     if isinstance(node, Applied):
         return _of_operation(node, times, kept)
     if node.fed:
@@ -207,7 +207,7 @@ def _of_operation(node: Applied, times: Times, positions: tuple[int, ...]) -> Si
         mine = {p: shown[p] for p in positions if shown[p] < width}
         looked_up = [columns_of(node)[p].listed for p in positions if p not in mine]
         if not lasting and None not in looked_up:
-            number = prod(listed or 0 for listed in looked_up)
+            number = prod(count or 0 for count in looked_up)
             return groups(node.inputs[0], times.among(mine), mine.values()).times(number)
         if lasting:
             # What was looked up may be anything: a group for each row.

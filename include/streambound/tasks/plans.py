@@ -138,7 +138,7 @@ def _tree(node: Node) -> Any:
             described(node.partial),
             [[name, _tree(item)] for name, item in node.fed],
         ]
-    below = [_tree(operand) for operand in node.inputs]
+    below = [_tree(child) for child in node.inputs]
     own = [described(node.operation), described(node.times)] if isinstance(node, Applied) else []
     return [type(node).__name__, *own, below]
 
