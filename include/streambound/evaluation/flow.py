@@ -179,7 +179,7 @@ class BatchLeaf:
         return self.engine.stored
 
     def initial(self) -> Changes:
-        """None."""
+        """No rows: nothing has come."""
         return {}
 
     def take(self, given: Batch, fed: Mapping[str, Changes]) -> Changes:
@@ -216,7 +216,7 @@ class StaticLeaf:
         return added(dict.fromkeys(rows, 1) if rings[n].idempotent else rows for n, rows in made.items())
 
     def take(self, given: object, fed: Mapping[str, Changes]) -> Changes:
-        """None."""
+        """No changes: its rows are there from the start."""
         return {}
 
     def dump(self) -> Any:

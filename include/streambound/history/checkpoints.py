@@ -41,7 +41,7 @@ PENDING_BYTES, ALL_PENDING_BYTES = 32 << 20, 256 << 20
 
 
 class Damaged(Exception):
-    """A checkpoint that is needed turned out to be damaged: the book is to be opened again without it."""
+    """A checkpoint that is needed turned out to be damaged: the table is to be opened again without it."""
 
 
 class Checkpoints:
@@ -298,7 +298,7 @@ class Checkpoints:
             ahead = [name for name in self.names if name >= partition and name in self.rows]
             self._loaded = self.table.load(ahead[:LOADED])
             if partition not in self._loaded:
-                # All that is damaged is found at once, so that the book is opened again once.
+                # All that is damaged is found at once, so that the checkpoints are opened again once.
                 self.table.load(list(self.table.rows))
                 raise Damaged(partition)
         return self._loaded[partition]

@@ -61,7 +61,7 @@ class _Dictionary:
         )
 
     def ranks(self, indices: Integers) -> Integers:
-        """The places of values in their order (see ``matches``); ``values`` has them by place."""
+        """The ranks of values in their order (see ``array_join.ranked``); ``values`` has them by rank."""
         if len(self._ranks) < len(self.indices):
             places, self.values = ranked([list(self.indices)])
             self._ranks = np.array([places[value] for value in self.indices], np.int64)

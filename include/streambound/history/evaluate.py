@@ -1,7 +1,7 @@
 """Many queries over time-partitioned history in one evaluation.
 
-Partitions are summarised in parallel, each once for all queries that read it; the driver walks the tiny
-tables in order of the partitions, and steps over those whose checkpoints hold. So neither the answers nor the
+Partitions are summarised in parallel, each once for all queries that read it; the driver folds the tiny
+tables in order of the partitions, and skips those whose checkpoints hold. So neither the answers nor the
 driver's memory depend on how large a partition is, and the final answer not on where the history was cut.
 """
 
@@ -223,7 +223,7 @@ def _draft(query: Registered, catalog: Catalog, memory: Memory | None) -> Draft 
 def _evaluate(
     executor: Executor, folds: Mapping[str, Fold], folder: Path, progress: Progress, memory_mb: int
 ) -> set[str]:
-    """Take all walks to the end; returns the names of those that met a damaged checkpoint."""
+    """Take all folds to the end; returns the names of those that met a damaged checkpoint."""
     checkpoints_of = {name: fold.checkpoints for name, fold in folds.items()}
     jobs = [kept.job for kept in checkpoints_of.values()]
     all_steps = scheduled(checkpoints_of)

@@ -53,8 +53,8 @@ def uncollected() -> Iterator[None]:
 class Fold:
     """Takes the summaries of one job's partitions, in order, and writes what is new at each.
 
-    Where a checkpoint holds the walk steps over the partition. ``started_after`` is the boundary from which
-    it went on for the first time (None: the beginning); ``unbroken`` says whether all boundaries did hold;
+    Where a checkpoint holds, the fold skips the partition. ``started_after`` is the boundary from which it
+    went on for the first time (None: the beginning); ``unbroken`` says whether all boundaries did hold;
     ``rows_read`` begins at what an earlier try of this run has read.
     """
 
@@ -80,7 +80,7 @@ class Fold:
         """Take in a partition; the first error ends the evaluation of this query alone.
 
         Raises:
-            Damaged: a checkpoint is, and the walk has to begin again.
+            Damaged: a checkpoint is, and the fold has to begin again.
         """
         if self.error is not None:
             return
@@ -171,7 +171,7 @@ class Fold:
         return emit.write_answers(path, new.table.schema, new.table.to_batches(), new.digest)
 
     def reached(self) -> str | None:
-        """How far the walk is, in a sentence; None if it is no further than when it was last asked."""
+        """How far the fold is, in a sentence; None if it is no further than when it was last asked."""
         if self.at is None or self.error is not None or self.markers == self._reported:
             return None
         self._reported = self.markers
@@ -193,7 +193,7 @@ class Fold:
 
         Raises:
             StorageError: the disk refuses.
-            Damaged: a checkpoint is, and the walk has to begin again.
+            Damaged: a checkpoint is, and the fold has to begin again.
         """
         self.commit()
         emit.drop_aside(self.folder)

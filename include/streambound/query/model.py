@@ -2,8 +2,8 @@
 
 A query is ``SELECT [DISTINCT] outputs FROM occurrences WHERE atoms`` (a conjunction), as in
 Arasu et al. section 2.2 and Schiff & Özçep Definition 4; its ring says what the weights of its rows are
-(see ``ring``). Constants in it are encoded (see
-``values``); attributes name an occurrence (the alias), so a stream may occur more than once.
+(see ``ring``). Constants in it are encoded (see ``column_types``); attributes name an occurrence (the alias),
+so a stream may occur more than once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Kind(Enum):
     STREAM = "stream"
     FINITE = "finite"
     STATIC = "static"
-    # Keyed and changing: its latest row of each key is what it holds. Read, and refused by name.
+    # Keyed and changing: its latest row of each key is what it holds.
     VERSIONED = "versioned"
 
 
@@ -201,7 +201,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class Relation:
-    """A stream, a finite stream or a static relation of the catalog."""
+    """A relation of the catalog: a stream, a finite stream, a static or a versioned relation."""
 
     name: str
     kind: Kind

@@ -38,7 +38,7 @@ def marked(
         sql: the whole text.
         span: where the query's statement stands in it.
         job: the query as it was compiled; None if it cannot be read.
-        said: see ``formed``.
+        said: see ``examination.formats.formed``.
 
     Returns:
         ``query``, ``verdict``, ``span``, ``marks`` (``code``, ``message``, ``span``, perhaps ``page``),

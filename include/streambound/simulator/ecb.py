@@ -42,12 +42,12 @@ def windowed(ecb: Floats, left: int) -> Floats:
 
 
 def dominates(left: Floats, right: Floats) -> bool:
-    """Whether B_one(d) >= B_other(d) for all d."""
+    """Whether B_left(d) >= B_right(d) for all d."""
     return bool((left >= right).all())
 
 
 def strongly_dominates(left: Floats, right: Floats) -> bool:
-    """Whether B_one(d) > B_other(d) for all d. Two that are zero somewhere do not (see 5.4)."""
+    """Whether B_left(d) > B_right(d) for all d. Two that are zero somewhere do not (see 5.4)."""
     return bool((left > right).all())
 
 

@@ -74,7 +74,7 @@ class SegmentPlan:
 
     @property
     def delay(self) -> int:
-        """The longest of them."""
+        """The longest of all delays."""
         return max(self.delays.values())
 
     @cached_property
