@@ -85,7 +85,7 @@ class Matches:
         return Matches(m for group, matches in self._groups.items() if group < end for m in matches)
 
     def merged(self) -> Matches:
-        """The matches without timestamps, those of equal values as one of all their weight; kept up to date."""
+        """The matches without timestamps, equal ones merged into one of all their weight; kept up to date."""
         if self._merged is None:
             self._merged = _Merged()
             self._merged.add(self, 1)
