@@ -272,7 +272,7 @@ def _sent(
     every_name = [column.name for column in common]
     every_name += [n for sender in sides for n in (*(name for name, _, _ in sender.ends), sender.number) if n]
     if made or own:
-        conditions = [_where_sent(build, j, side, common, own) for j in asked]
+        conditions = [_where_sent(build, j, common, own) for j in asked]
         select = exp.select(*(build.column(name, UNION) for name in every_name)).from_(
             _table(build, select, UNION)
         )
@@ -296,7 +296,7 @@ def _decided(join: Join, side: Side, common: Sequence[Common], every: Sequence[C
 
 
 def _where_sent(
-    build: Clauses, join: Join, side: Side, common: Sequence[Common], own: Mapping[Attribute, str]
+    build: Clauses, join: Join, common: Sequence[Common], own: Mapping[Attribute, str]
 ) -> exp.Expr:
     def value(attribute: Attribute) -> exp.Expr:
         if attribute in own:

@@ -27,7 +27,7 @@ from streambound.errors import DataError, PlanError
 from streambound.query.model import Attribute, Join, Op
 from streambound.synopsis.clock import Clock
 from streambound.synopsis.plan import Key, Plan, Split, Streams, TablePlan
-from streambound.synopsis.row_join import Match, Matches, RowJoin, Source, standing
+from streambound.synopsis.row_join import Match, Matches, RowJoin, Source
 from streambound.synopsis.serial import canonical, dumps, table_of
 from streambound.synopsis.state import Table
 from streambound.synopsis.state_codec import BufferedRow, dumped_rows, loaded_rows
@@ -275,23 +275,6 @@ class Segment:
 def empty_segment(plan: SegmentPlan) -> Segment:
     """The summary of nothing."""
     return Segment({streams: Table(s.cells, plan.plan.query.ring) for streams, s in plan.tables.items()})
-
-
-def composed(plan: SegmentPlan, left: Segment, right: Segment) -> Segment:
-    """The summary of two neighbouring segments without heads and tails, the earlier one first.
-
-    Law: associative, and the summary of the two segments as one.
-    """
-    segment = empty_segment(plan)
-    before = {streams: standing(table, table.buckets) for streams, table in left.tables.items()}
-    after = {streams: standing(table, table.buckets) for streams, table in right.tables.items()}
-    for streams, table in segment.tables.items():
-        table.merge(left.tables[streams])
-        for match in made(plan, plan.tables[streams].splits, before, after):
-            table.add(match.values, match.weight)
-    segment.first = left.first or right.first
-    segment.until = left.until if right.until is None else right.until
-    return segment
 
 
 def made(
