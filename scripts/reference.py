@@ -24,7 +24,7 @@ from scripts.imports import ROOT
 from streambound.boundedness.reason_codes import REASON_CODES
 from streambound.cli import _parser
 from streambound.query import catalog, histories, sources
-from streambound.query.model import TICKS, Kind
+from streambound.query.model import TICKS, RelationKind
 from streambound.query.type_names import ACCEPTED
 from streambound.report.code_pages import errors, meaning
 
@@ -97,7 +97,7 @@ KEYS: dict[str, tuple[str, dict[str, Any]]] = {
     "kind": (
         "`stream` (default) never ends; `finite` does; `static` is a table that stays; `versioned` keeps the "
         "latest row of each `primary_key`.",
-        {"enum": [kind.value for kind in Kind]},
+        {"enum": [kind.value for kind in RelationKind]},
     ),
     "columns": ("Names and types.", {"type": "object", "additionalProperties": TEXT, "minProperties": 1}),
     "timestamp": ("The column that is the time of the event: a timestamp, or whole ticks.", TEXT),

@@ -20,7 +20,7 @@ from streambound.evaluation.events import Answer, answers, batches, encode_stati
 from streambound.evaluation.flow import statement_pass
 from streambound.evaluation.frames import arrow_table, events_of, rows_of
 from streambound.query.catalog import Catalog, catalog_from_mapping
-from streambound.query.model import Kind
+from streambound.query.model import RelationKind
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,7 +102,7 @@ def run(
     used_catalog = catalog if isinstance(catalog, Catalog) else described(given, catalog or {})
     job = planned(in_mode(judge(sql, used_catalog, dialect=dialect), mode))
     query = job.statement
-    fixed = {relation.name for relation in query.scanned if relation.kind is Kind.STATIC}
+    fixed = {relation.name for relation in query.scanned if relation.kind is RelationKind.STATIC}
     static = encode_static(
         query, rows_of({name: given[name] for name in fixed if name in given}, used_catalog)
     )

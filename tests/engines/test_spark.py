@@ -16,7 +16,7 @@ from tests.spark.dataframes import expressible
 
 import streambound.spark
 from streambound.engines.model import Fact, Growth
-from streambound.query.model import Kind
+from streambound.query.model import RelationKind
 from streambound.query.parse.corpus import CorpusLine
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _random_lines() -> Iterator[CorpusLine]:
     for seed in range(60):
         line = beyond(seed, *kinds).line
         assert line.catalog is not None
-        versioned = any(one.kind is Kind.VERSIONED for one in line.catalog.relations)
+        versioned = any(one.kind is RelationKind.VERSIONED for one in line.catalog.relations)
         if expressible(line) and not versioned and "GROUPING SETS" not in line.sql:
             yield line
 

@@ -16,7 +16,7 @@ from tests.strategies import Case, cases, events, statements, static, timed_case
 from streambound.evaluation.events import batches, encode_static
 from streambound.evaluation.reference import reference
 from streambound.query.catalog import catalog_from_mapping
-from streambound.query.model import Kind
+from streambound.query.model import RelationKind
 from streambound.query.parse import statement
 
 MIXED = ("int", "double", "decimal(3,1)", "string", "boolean", "date")
@@ -57,7 +57,7 @@ def _plain_sql(case: Case, arrivals: list[dict[str, Any]], rows: dict[str, Any])
             connection.execute(f"CREATE TABLE {relation.name} ({columns})")
             tuples = (
                 rows[relation.name]
-                if relation.kind is Kind.STATIC
+                if relation.kind is RelationKind.STATIC
                 else [event for event in arrivals if event["stream"] == relation.name]
             )
             for row in tuples:

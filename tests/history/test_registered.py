@@ -22,7 +22,7 @@ from streambound.history.answer import HistoryAnswer
 from streambound.history.evaluate import evaluate_history
 from streambound.history.local import local_executor
 from streambound.projects.registry import load_registry
-from streambound.query.model import Kind, Relation
+from streambound.query.model import Relation, RelationKind
 from streambound.query.registry import RegisteredQuery
 
 REGISTRY = load_registry(settings.registry())
@@ -62,7 +62,7 @@ def year(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluated]:
 
 def view(relation: Relation) -> str:
     assert relation.history is not None
-    files = "*.parquet" if relation.kind is Kind.STATIC else "*/*.parquet"
+    files = "*.parquet" if relation.kind is RelationKind.STATIC else "*/*.parquet"
     path = f"{settings.history_path(relation.history.path)}/{files}"
     return f"CREATE VIEW \"{relation.name}\" AS FROM read_parquet('{path}', hive_partitioning = false)"
 

@@ -29,7 +29,7 @@ from streambound.evaluation.reference import initial, reference
 from streambound.history.evaluate import evaluate_history
 from streambound.history.local import LocalExecutor
 from streambound.query.catalog import Catalog, catalog_from_mapping
-from streambound.query.model import Kind
+from streambound.query.model import RelationKind
 from streambound.query.parse import defined
 from streambound.query.parse.corpus import CorpusLine
 from streambound.query.statement import Statement
@@ -72,7 +72,7 @@ def cut(data: st.DataObject, statement: Statement, events: Sequence[Any]) -> lis
 
 def write(catalog: Catalog, part: int, rows: Rows, folder: Path) -> None:
     """The rows of every stream as a partition."""
-    for relation in (r for r in catalog.relations if r.kind is not Kind.STATIC):
+    for relation in (r for r in catalog.relations if r.kind is not RelationKind.STATIC):
         mine = [row for row in rows if row["stream"] == relation.name]
         histories.write(relation, mine, folder, part)
 

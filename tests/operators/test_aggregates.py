@@ -20,7 +20,7 @@ from streambound.errors import PlanError
 from streambound.operators.aggregates import Accumulator, accumulator, of_column
 from streambound.operators.operator import Row, ordering
 from streambound.query.column_types import NAN, parse_type
-from streambound.query.operators import Aggregate, Kind
+from streambound.query.operators import Aggregate, AggregateKind
 from streambound.synopsis.widths import width
 
 INT, DOUBLE, DECIMAL, TEXT, BOOLEAN = map(parse_type, ("int", "double", "decimal(5,2)", "string", "boolean"))
@@ -31,12 +31,12 @@ SAME = {p: p for p in range(len(KINDS))}
 ONE = Fraction(1)
 
 
-def of(kind: Kind, function: str, *arguments: int, **more: Any) -> Aggregate:
+def of(kind: AggregateKind, function: str, *arguments: int, **more: Any) -> Aggregate:
     return Aggregate(kind, f"{function}(...)", arguments, function=function, **more)
 
 
 def columns(
-    function: str, kind: Kind, positions: Sequence[int] = (WHOLE, REAL, EXACT), **more: Any
+    function: str, kind: AggregateKind, positions: Sequence[int] = (WHOLE, REAL, EXACT), **more: Any
 ) -> list[Aggregate]:
     return [of(kind, function, p, **more) for p in positions]
 
@@ -44,32 +44,32 @@ def columns(
 SUMMED = ((ONE, (WHOLE, EXACT)), (Fraction(-2), (WHOLE,)), (Fraction(3), ()))
 MEANS = ("AVG", "VAR_POP", "VAR_SAMP", "STDDEV_POP", "STDDEV_SAMP")
 AGGREGATES = [
-    of(Kind.COUNT, "COUNT"),
-    *columns("COUNT", Kind.COUNT, (WHOLE, REAL, WORD)),
-    of(Kind.COUNT, "COUNT", WHOLE, WORD),
-    of(Kind.COUNT, "COUNT", WHOLE, WORD, distinct=True),
-    *columns("COUNT", Kind.COUNT, (WHOLE, REAL, WORD), distinct=True),
-    *columns("SUM", Kind.SUM),
-    *columns("SUM", Kind.SUM, distinct=True),
-    of(Kind.SUM, "SUM", WHOLE, EXACT, polynomial=SUMMED),
-    of(Kind.SUM, "SUM", WHOLE, REAL, polynomial=((ONE, (WHOLE,)), (ONE, (REAL,)))),
-    *(one for function in MEANS for one in columns(function, Kind.MEAN)),
-    *columns("AVG", Kind.MEAN, distinct=True),
-    of(Kind.MEAN, "COVAR_POP", WHOLE, REAL),
-    of(Kind.MEAN, "CORR", WHOLE, EXACT),
-    *columns("MIN", Kind.LEAST, (WHOLE, REAL, EXACT, WORD, TRUTH)),
-    *columns("MAX", Kind.GREATEST, (WHOLE, REAL, EXACT, WORD, TRUTH)),
-    of(Kind.GREATEST, "MAX", WHOLE, EXACT, polynomial=SUMMED),
-    of(Kind.LEAST, "BIT_AND", WHOLE),
-    of(Kind.ANY, "ANY_VALUE", WORD),
-    of(Kind.FIRST, "FIRST", WORD),
-    of(Kind.LAST, "LAST", WORD),
-    of(Kind.FIRST, "FIRST IGNORE NULLS", WORD),
-    of(Kind.LAST, "LAST IGNORE NULLS", WORD),
-    of(Kind.LEAST, "ARG_MIN", WHOLE, by=WHOLE, value=WORD),
-    of(Kind.GREATEST, "ARG_MAX", WHOLE, by=WHOLE, value=WORD),
-    *columns("ARRAY_AGG", Kind.LIST, (WHOLE, WORD)),
-    of(Kind.LIST, "ARRAY_AGG", WORD, distinct=True),
+    of(AggregateKind.COUNT, "COUNT"),
+    *columns("COUNT", AggregateKind.COUNT, (WHOLE, REAL, WORD)),
+    of(AggregateKind.COUNT, "COUNT", WHOLE, WORD),
+    of(AggregateKind.COUNT, "COUNT", WHOLE, WORD, distinct=True),
+    *columns("COUNT", AggregateKind.COUNT, (WHOLE, REAL, WORD), distinct=True),
+    *columns("SUM", AggregateKind.SUM),
+    *columns("SUM", AggregateKind.SUM, distinct=True),
+    of(AggregateKind.SUM, "SUM", WHOLE, EXACT, polynomial=SUMMED),
+    of(AggregateKind.SUM, "SUM", WHOLE, REAL, polynomial=((ONE, (WHOLE,)), (ONE, (REAL,)))),
+    *(one for function in MEANS for one in columns(function, AggregateKind.MEAN)),
+    *columns("AVG", AggregateKind.MEAN, distinct=True),
+    of(AggregateKind.MEAN, "COVAR_POP", WHOLE, REAL),
+    of(AggregateKind.MEAN, "CORR", WHOLE, EXACT),
+    *columns("MIN", AggregateKind.LEAST, (WHOLE, REAL, EXACT, WORD, TRUTH)),
+    *columns("MAX", AggregateKind.GREATEST, (WHOLE, REAL, EXACT, WORD, TRUTH)),
+    of(AggregateKind.GREATEST, "MAX", WHOLE, EXACT, polynomial=SUMMED),
+    of(AggregateKind.LEAST, "BIT_AND", WHOLE),
+    of(AggregateKind.ANY, "ANY_VALUE", WORD),
+    of(AggregateKind.FIRST, "FIRST", WORD),
+    of(AggregateKind.LAST, "LAST", WORD),
+    of(AggregateKind.FIRST, "FIRST IGNORE NULLS", WORD),
+    of(AggregateKind.LAST, "LAST IGNORE NULLS", WORD),
+    of(AggregateKind.LEAST, "ARG_MIN", WHOLE, by=WHOLE, value=WORD),
+    of(AggregateKind.GREATEST, "ARG_MAX", WHOLE, by=WHOLE, value=WORD),
+    *columns("ARRAY_AGG", AggregateKind.LIST, (WHOLE, WORD)),
+    of(AggregateKind.LIST, "ARRAY_AGG", WORD, distinct=True),
 ]
 
 
@@ -78,16 +78,16 @@ def defined(one: Aggregate, bag: Mapping[Row, int]) -> Any:
     rows = [row for row, count in bag.items() for _ in range(count)]
     if one.counts_rows:
         return len(rows)
-    if one.kind in (Kind.FIRST, Kind.LAST) or one.by is not None:
+    if one.kind in (AggregateKind.FIRST, AggregateKind.LAST) or one.by is not None:
         return _chosen(one, rows)
     found = [tuple(row[p] for p in one.arguments) for row in rows]
     found = [values for values in found if None not in values]
     if one.distinct:
         found = list(dict.fromkeys(found))
-    if one.kind is Kind.COUNT:
+    if one.kind is AggregateKind.COUNT:
         return len(found)
     if not found:
-        return "[]" if one.kind is Kind.LIST else None
+        return "[]" if one.kind is AggregateKind.LIST else None
     if one.function == "CORR":
         return _correlation(found)
     if one.function == "COVAR_POP":
@@ -99,14 +99,14 @@ def defined(one: Aggregate, bag: Mapping[Row, int]) -> Any:
     values = [value for (value,) in found] if len(one.arguments) == 1 else [_computed(one, v) for v in found]
     if one.function == "BIT_AND":
         return reduce(and_, values)
-    if one.kind in (Kind.LEAST, Kind.ANY):
+    if one.kind in (AggregateKind.LEAST, AggregateKind.ANY):
         return sorted(values)[0]
-    if one.kind is Kind.GREATEST:
+    if one.kind is AggregateKind.GREATEST:
         return sorted(values)[-1]
-    if one.kind is Kind.LIST:
+    if one.kind is AggregateKind.LIST:
         return f"[{', '.join(KINDS[one.arguments[0]].text(value) for value in sorted(values))}]"
     real = one.type_of(lambda p: KINDS[p]).step is None
-    if one.kind is Kind.SUM:
+    if one.kind is AggregateKind.SUM:
         total = _total(values)
         return total if total == NAN or not real else float(total)
     if any(map(_endless, values)):
@@ -140,7 +140,7 @@ def _computed(one: Aggregate, values: tuple[Any, ...]) -> Any:
     found = sum(
         (by * math.prod(Fraction(known[p]) for p in places) for by, places in one.polynomial), Fraction(0)
     )
-    return float(found) if REAL in one.arguments and one.kind is not Kind.SUM else found
+    return float(found) if REAL in one.arguments and one.kind is not AggregateKind.SUM else found
 
 
 def _correlation(found: Sequence[tuple[Any, ...]]) -> Any:
@@ -158,9 +158,9 @@ def _chosen(one: Aggregate, rows: Sequence[Row]) -> Any:
         found = [pair for pair in found if pair[1] is not None]
     if not found:
         return None
-    end = (min if one.kind in (Kind.FIRST, Kind.LEAST) else max)(by for by, _ in found)
+    end = (min if one.kind in (AggregateKind.FIRST, AggregateKind.LEAST) else max)(by for by, _ in found)
     tied = sorted(((shown,) for by, shown in found if by == end), key=ordering)
-    return tied[-1 if one.kind in (Kind.LAST, Kind.GREATEST) else 0][0]
+    return tied[-1 if one.kind in (AggregateKind.LAST, AggregateKind.GREATEST) else 0][0]
 
 
 reals = st.sampled_from([0.5, 0.1, 0.2, -7.25, 1e17, 1e-9, math.inf, -math.inf, NAN])
@@ -221,25 +221,27 @@ def test_the_value_is_that_of_all_rows_however_they_came(retracts: bool, data: s
 
 
 def test_a_sum_of_integers_never_wraps_and_doubles_are_rounded_once() -> None:
-    whole = made(of(Kind.SUM, "SUM", WHOLE), False, [((0, 2**63 - 1, None, None, None, None), 4)])
+    whole = made(of(AggregateKind.SUM, "SUM", WHOLE), False, [((0, 2**63 - 1, None, None, None, None), 4)])
     assert whole.value() == 4 * (2**63 - 1)
     values = [((0, 0, v, 0, "", 0), 1) for v in (1e16, 1.0, -1e16)]
-    assert made(of(Kind.SUM, "SUM", REAL), False, values).value() == 1.0
+    assert made(of(AggregateKind.SUM, "SUM", REAL), False, values).value() == 1.0
 
 
 def test_what_is_shown_has_the_type_of_the_aggregate() -> None:
     row = ((0, 1, 1.0, 1, "a", 1), 1)
-    found = {p: made(of(Kind.SUM, "SUM", p), False, [row]).value() for p in (WHOLE, REAL, EXACT)}
+    found = {p: made(of(AggregateKind.SUM, "SUM", p), False, [row]).value() for p in (WHOLE, REAL, EXACT)}
     assert {p: type(v) for p, v in found.items()} == {WHOLE: int, REAL: float, EXACT: int}
-    assert isinstance(made(of(Kind.MEAN, "AVG", WHOLE), False, [row]).value(), float)
-    kinds = {p: of(Kind.SUM, "SUM", p).type_of(lambda p: KINDS[p]).name for p in (WHOLE, REAL, EXACT)}
+    assert isinstance(made(of(AggregateKind.MEAN, "AVG", WHOLE), False, [row]).value(), float)
+    kinds = {
+        p: of(AggregateKind.SUM, "SUM", p).type_of(lambda p: KINDS[p]).name for p in (WHOLE, REAL, EXACT)
+    }
     assert kinds == {WHOLE: "bigint", REAL: "double", EXACT: "decimal(38,2)"}
-    squared = of(Kind.SUM, "SUM", EXACT, polynomial=((ONE, (EXACT, EXACT)),))
+    squared = of(AggregateKind.SUM, "SUM", EXACT, polynomial=((ONE, (EXACT, EXACT)),))
     assert squared.type_of(lambda p: KINDS[p]).name == "decimal(38,4)"
 
 
 def test_an_expression_is_aggregated_where_it_was_computed() -> None:
-    one = of(Kind.GREATEST, "MAX", WHOLE, REAL, formula="o0 * o1")
+    one = of(AggregateKind.GREATEST, "MAX", WHOLE, REAL, formula="o0 * o1")
     with pytest.raises(PlanError, match="has not been computed"):
         made(one, False)
     found = accumulator(of_column(one, 6), {6: 6}, False, (*KINDS, DOUBLE))
@@ -250,12 +252,12 @@ def test_an_expression_is_aggregated_where_it_was_computed() -> None:
 @pytest.mark.parametrize(
     ("one", "why"),
     [
-        (of(Kind.SKETCH, "APPROX_COUNT_DISTINCT", WHOLE), "APPROX_COUNT_DISTINCT is not computed"),
-        (of(Kind.ANY, "TOPONE"), "TOPONE is not computed"),
-        (of(Kind.ANY, "ANY_VALUE"), "reads no column"),
-        (of(Kind.LIST, "HISTOGRAM", WHOLE), "HISTOGRAM is not computed"),
-        (of(Kind.MEAN, "SKEWNESS", WHOLE), "SKEWNESS is not computed"),
-        (of(Kind.FIRST, "FIRST", WHOLE), "its rows have no time"),
+        (of(AggregateKind.SKETCH, "APPROX_COUNT_DISTINCT", WHOLE), "APPROX_COUNT_DISTINCT is not computed"),
+        (of(AggregateKind.ANY, "TOPONE"), "TOPONE is not computed"),
+        (of(AggregateKind.ANY, "ANY_VALUE"), "reads no column"),
+        (of(AggregateKind.LIST, "HISTOGRAM", WHOLE), "HISTOGRAM is not computed"),
+        (of(AggregateKind.MEAN, "SKEWNESS", WHOLE), "SKEWNESS is not computed"),
+        (of(AggregateKind.FIRST, "FIRST", WHOLE), "its rows have no time"),
     ],
 )
 def test_what_has_no_accumulator_is_named(one: Aggregate, why: str) -> None:

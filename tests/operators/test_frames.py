@@ -19,7 +19,7 @@ from streambound.operators.framing import Functions
 from streambound.operators.operator import Row
 from streambound.operators.timed_frames import TimedFrames
 from streambound.query.column_types import NAN, parse_type
-from streambound.query.operators import Aggregate, Frame, Framing, Kind, Over, Shown
+from streambound.query.operators import Aggregate, AggregateKind, Frame, Framing, Over, Shown
 from streambound.synopsis.flow import Times
 from streambound.synopsis.frame_reach import ascending, looks, settles
 
@@ -36,13 +36,13 @@ rows = st.tuples(
     st.sampled_from([None, "", "a", "b"]),
 )
 AGGREGATES = (
-    Aggregate(Kind.COUNT, "COUNT(*)", function="COUNT"),
-    Aggregate(Kind.SUM, "SUM(r)", (REAL,), function="SUM"),
-    Aggregate(Kind.MEAN, "AVG(r)", (REAL,), function="AVG"),
-    Aggregate(Kind.LEAST, "MIN(r)", (REAL,), function="MIN"),
-    Aggregate(Kind.GREATEST, "MAX(w)", (WORD,), function="MAX"),
-    Aggregate(Kind.COUNT, "COUNT(DISTINCT w)", (WORD,), distinct=True, function="COUNT"),
-    Aggregate(Kind.ANY, "ANY_VALUE(w)", (WORD,), function="ANY_VALUE"),
+    Aggregate(AggregateKind.COUNT, "COUNT(*)", function="COUNT"),
+    Aggregate(AggregateKind.SUM, "SUM(r)", (REAL,), function="SUM"),
+    Aggregate(AggregateKind.MEAN, "AVG(r)", (REAL,), function="AVG"),
+    Aggregate(AggregateKind.LEAST, "MIN(r)", (REAL,), function="MIN"),
+    Aggregate(AggregateKind.GREATEST, "MAX(w)", (WORD,), function="MAX"),
+    Aggregate(AggregateKind.COUNT, "COUNT(DISTINCT w)", (WORD,), distinct=True, function="COUNT"),
+    Aggregate(AggregateKind.ANY, "ANY_VALUE(w)", (WORD,), function="ANY_VALUE"),
 )
 ENDS = ("FIRST_VALUE", "LAST_VALUE", "NTH_VALUE")
 
@@ -254,8 +254,8 @@ def test_counts_are_not_numbers_of_steps() -> None:
     ("name", "aggregate"),
     [
         ("PERCENTILE", None),
-        ("LAG", Aggregate(Kind.ANY, "LAG(r, 1, 0)", (REAL,), function="LAG with a default")),
-        ("LAG", Aggregate(Kind.ANY, "LAG(r)", (REAL,), function="LAG IGNORE NULLS")),
+        ("LAG", Aggregate(AggregateKind.ANY, "LAG(r, 1, 0)", (REAL,), function="LAG with a default")),
+        ("LAG", Aggregate(AggregateKind.ANY, "LAG(r)", (REAL,), function="LAG IGNORE NULLS")),
     ],
 )
 def test_what_is_not_computed_is_named(name: str, aggregate: Aggregate | None) -> None:

@@ -17,7 +17,7 @@ from streambound.operators.operator import Row
 from streambound.operators.sessions import Sessions
 from streambound.query.column_types import parse_type
 from streambound.query.model import Op
-from streambound.query.operators import Aggregate, Grouping, Having, Kind, Shown
+from streambound.query.operators import Aggregate, AggregateKind, Grouping, Having, Shown
 from streambound.query.operators import Test as Comparison
 from streambound.synopsis.flow import Grouped, Reads, Times
 
@@ -26,13 +26,13 @@ KEY, VALUE, TIME = range(3)
 TYPES = (INT, INT, INT)
 GAP = 3
 AGGREGATES = (
-    Aggregate(Kind.ANY, "session_start", function="SESSION_START"),
-    Aggregate(Kind.ANY, "session_end", function="SESSION_END"),
-    Aggregate(Kind.COUNT, "COUNT(*)", function="COUNT"),
-    Aggregate(Kind.SUM, "SUM(v)", (VALUE,), function="SUM"),
-    Aggregate(Kind.GREATEST, "MAX(v)", (VALUE,), function="MAX"),
-    Aggregate(Kind.COUNT, "COUNT(DISTINCT v)", (VALUE,), distinct=True, function="COUNT"),
-    Aggregate(Kind.LAST, "LAST(v)", (VALUE,), function="LAST"),
+    Aggregate(AggregateKind.ANY, "session_start", function="SESSION_START"),
+    Aggregate(AggregateKind.ANY, "session_end", function="SESSION_END"),
+    Aggregate(AggregateKind.COUNT, "COUNT(*)", function="COUNT"),
+    Aggregate(AggregateKind.SUM, "SUM(v)", (VALUE,), function="SUM"),
+    Aggregate(AggregateKind.GREATEST, "MAX(v)", (VALUE,), function="MAX"),
+    Aggregate(AggregateKind.COUNT, "COUNT(DISTINCT v)", (VALUE,), distinct=True, function="COUNT"),
+    Aggregate(AggregateKind.LAST, "LAST(v)", (VALUE,), function="LAST"),
 )
 SHOWN = (
     Shown("key", INT, (KEY,)),

@@ -19,7 +19,7 @@ from streambound.errors import CatalogError, DataError, QueryError
 from streambound.projects.registry import load_registry
 from streambound.query.catalog import RELATION_KEYS, catalog_from_mapping, load_catalog
 from streambound.query.column_types import NAN, parse_type
-from streambound.query.model import History, Kind, Rate
+from streambound.query.model import History, Rate, RelationKind
 
 LONG = """
 streams:
@@ -51,7 +51,7 @@ def test_the_long_form(tmp_path: Path) -> None:
     (tmp_path / "streams.yml").write_text(LONG)
     (relation,) = load_catalog(tmp_path / "streams.yml").relations
     assert (relation.kind, relation.timestamp, relation.max_rows_per_timestamp) == (
-        Kind.STREAM,
+        RelationKind.STREAM,
         "departed_at",
         60,
     )
@@ -464,7 +464,7 @@ def test_a_versioned_table_has_the_latest_row_of_each_key() -> None:
     body = {"columns": {"k": "int", "v": "int", "ts": "timestamp"}, "kind": "versioned", "primary_key": ["k"]}
     few = {**body, "domains": {"k": {"min": 1, "max": 9}}}
     relation = catalog_from_mapping({"d": body}).find("d")
-    assert relation is not None and relation.kind is Kind.VERSIONED and relation.primary_key == ("k",)
+    assert relation is not None and relation.kind is RelationKind.VERSIONED and relation.primary_key == ("k",)
     for sql, codes in (
         ("SELECT v FROM d", ["unbounded-versions"]),
         ("SELECT S.k FROM S JOIN d ON S.k = d.k", ["unbounded-versions"]),

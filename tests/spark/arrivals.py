@@ -20,7 +20,7 @@ from streambound.live.answers import EPOCH
 from streambound.live.start import Start, beginning_of, relations_of
 from streambound.live.step import END, Step
 from streambound.query.catalog import Catalog
-from streambound.query.model import History, Kind, Query, Relation
+from streambound.query.model import History, Query, Relation, RelationKind
 from streambound.query.statement import Statement
 from streambound.spark.live.arrivals import arrival_of, row_of
 from streambound.spark.live.folders import folder_of
@@ -46,7 +46,7 @@ def cut(pick: Pick, case: Case, rows: Rows, most: int = 4) -> Arriving:
     """Each stream's rows, in their order, cut into micro-batches and files at any places."""
     number = pick(1, most)
     found: Arriving = [[] for _ in range(number)]
-    for name in sorted(r.name for r in case.statement.scanned if r.kind is Kind.STREAM):
+    for name in sorted(r.name for r in case.statement.scanned if r.kind is RelationKind.STREAM):
         mine, at = [row for row in rows if row["stream"] == name], 0
         files: list[Rows] = [[]]
         places = [at]

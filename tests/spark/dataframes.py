@@ -12,7 +12,7 @@ from sqlglot import parse_one
 from tests.grammar import statement_line
 
 from streambound.query.column_types import Family
-from streambound.query.model import Kind, Relation
+from streambound.query.model import Relation, RelationKind
 from streambound.query.parse.corpus import CorpusLine
 
 _COMPARED = {exp.EQ: "__eq__", exp.NEQ: "__ne__", exp.LT: "__lt__", exp.LTE: "__le__"}
@@ -22,7 +22,7 @@ _COMPARED |= {exp.GT: "__gt__", exp.GTE: "__ge__"}
 def expressible(line: CorpusLine) -> bool:
     """Whether Spark has the streams of a line: none ends, and event times are moments."""
     return all(
-        one.kind is not Kind.FINITE
+        one.kind is not RelationKind.FINITE
         and (one.timestamp is None or one.column(one.timestamp).type.family is Family.TIMESTAMP)
         for one in line.catalog.relations
     )
@@ -70,7 +70,7 @@ class Frames:
 
     def _relation(self, line: str, relation: Relation) -> Any:
         columns = ", ".join(f"{one.name} {one.type.name}" for one in relation.columns)
-        if relation.kind is Kind.STATIC:
+        if relation.kind is RelationKind.STATIC:
             return self._spark.createDataFrame([], columns).alias(relation.name)
         folder = self._folder / line / relation.name
         folder.mkdir(parents=True, exist_ok=True)

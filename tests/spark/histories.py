@@ -20,7 +20,7 @@ from streambound.errors import PlanError
 from streambound.evaluation.events import Encoded, encode_static
 from streambound.evaluation.onepass import OnePass, static_values
 from streambound.query.catalog import Catalog
-from streambound.query.model import History, Kind, Query, Relation
+from streambound.query.model import History, Query, Relation, RelationKind
 from streambound.query.parse import parse
 from streambound.query.statement import Statement
 from streambound.synopsis.engine_state import EngineState
@@ -90,7 +90,7 @@ def placed(catalog: Catalog, folder: Path) -> Catalog:
     """The catalog with a history below ``folder`` for every relation."""
     return Catalog(
         tuple(
-            replace(r, history=History(str(folder / r.name), None if r.kind is Kind.STATIC else KEY))
+            replace(r, history=History(str(folder / r.name), None if r.kind is RelationKind.STATIC else KEY))
             for r in catalog.relations
         )
     )

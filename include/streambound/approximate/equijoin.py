@@ -15,7 +15,7 @@ from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
 from streambound.errors import PlanError
 from streambound.query.clock import CLOCK
-from streambound.query.model import Attribute, Join, Kind, Op, Query
+from streambound.query.model import Attribute, Join, Op, Query, RelationKind
 from streambound.query.operators import Framing, Grouping, Operator, Ranking
 from streambound.query.statement import Statement
 from streambound.synopsis.clock import orders, time_conditions
@@ -73,7 +73,7 @@ def equijoin(statement: Statement) -> Equijoin:
     query = statement.simple
     if query is None:
         raise _refused(statement.name, f"it has {_obstacle(statement)}")
-    finite = [o.relation.name for o in query.occurrences if o.relation.kind is not Kind.STREAM]
+    finite = [o.relation.name for o in query.occurrences if o.relation.kind is not RelationKind.STREAM]
     if finite:
         raise _refused(query.name, f"{', '.join(finite)} is not an infinite stream")
     if len(query.streams) != 2:

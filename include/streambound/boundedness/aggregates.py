@@ -44,12 +44,15 @@ from streambound.constraints.cases import cases
 from streambound.constraints.space import Space
 from streambound.constraints.system import System, finite, system
 from streambound.query.model import Attribute, Constant, Filter, NullTest, Op, Output, Term, is_null
-from streambound.query.operators import Aggregate, Grouping, Kind
+from streambound.query.operators import Aggregate, AggregateKind, Grouping
 from streambound.query.ring import GROUPS
 from streambound.query.statement import Selection, Statement
 
 OPEN = "only what is computed from it is shown, and whether it can be told from that is open"
-_EXTREMA, _SUMS = (Kind.LEAST, Kind.GREATEST), (Kind.COUNT, Kind.SUM, Kind.MEAN)
+_EXTREMA, _SUMS = (
+    (AggregateKind.LEAST, AggregateKind.GREATEST),
+    (AggregateKind.COUNT, AggregateKind.SUM, AggregateKind.MEAN),
+)
 
 
 def grouped(statement: Statement, selections: tuple[Selection, ...], then: Grouping, judge: Judge) -> Verdict:
@@ -109,7 +112,7 @@ class _Groups(Operated):
         if aggregate.kind in _EXTREMA:
             yield self._extremum(aggregate, settles)
         elif aggregate.by is not None:
-            kind = Kind.GREATEST if aggregate.kind is Kind.LAST else Kind.LEAST
+            kind = AggregateKind.GREATEST if aggregate.kind is AggregateKind.LAST else AggregateKind.LEAST
             by = replace(aggregate, kind=kind, arguments=(aggregate.by,), polynomial=None)
             yield self._extremum(by, settles)
         elif aggregate.kind in _SUMS and aggregate.distinct:
@@ -120,10 +123,10 @@ class _Groups(Operated):
             yield Question(distinct(self.statement, selections, positions), aggregate.text, settles)
         elif aggregate.kind in _SUMS:
             yield from self._number(aggregate, settles)
-        elif aggregate.kind is Kind.SKETCH:
+        elif aggregate.kind is AggregateKind.SKETCH:
             # Of fixed size; over a join matches are counted, and whether a sketch tells all of them is open.
             yield Question(of_rows(self.statement, self.selections, GROUPS, self.keys), aggregate.text, False)
-        elif aggregate.kind is Kind.LIST:
+        elif aggregate.kind is AggregateKind.LIST:
             positions = (*self.keys, *aggregate.arguments)
             listed = distinct(self.statement, self.selections, positions)
             # A session may last for ever, if it has no greatest length.
@@ -189,8 +192,8 @@ class _Groups(Operated):
             if all(n is Nature.EXISTENCE for n in shows):
                 return judge(distinct(self.statement, self.selections, self.keys)).outcome.value
             return "never-final" if Nature.NUMBER in shows else None
-        first = aggregate.kind in (Kind.ANY, Kind.FIRST) and aggregate.by is None
-        return "bounded" if first else "never-final" if aggregate.kind is not Kind.SKETCH else None
+        first = aggregate.kind in (AggregateKind.ANY, AggregateKind.FIRST) and aggregate.by is None
+        return "bounded" if first else "never-final" if aggregate.kind is not AggregateKind.SKETCH else None
 
     def _last(self, aggregate: Aggregate, place: int, judge: Judge) -> str | None:
         """An extremum is final once it has its last value: DISTINCT with that value."""
@@ -269,13 +272,13 @@ def _finite(selection: Selection, term: Term) -> bool:
     return all(finite(Space(f.query), f.closure, term) for f in _facts(selection, term) if f.closure)
 
 
-def _ends(selection: Selection, term: Term, kind: Kind) -> Iterator[Fraction | None]:
+def _ends(selection: Selection, term: Term, kind: AggregateKind) -> Iterator[Fraction | None]:
     """In each case the last value of an extremum, None where it has none."""
     if not isinstance(term, Attribute):
         yield Fraction(0)
         return
     for facts in _facts(selection, term):
         assert facts.closure is not None
-        bound = facts.closure.upper(term) if kind is Kind.GREATEST else facts.closure.lower(term)
+        bound = facts.closure.upper(term) if kind is AggregateKind.GREATEST else facts.closure.lower(term)
         value = None if bound is None or bound[1] else facts.space.value(facts.space.family(term), bound[0])
         yield Fraction(value) if isinstance(value, (int, Fraction)) else None

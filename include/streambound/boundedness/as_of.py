@@ -19,7 +19,7 @@ from streambound.constraints.space import Space
 from streambound.constraints.system import finite, system
 from streambound.constraints.time import TimeOrder
 from streambound.query.formula import Formula, all_of, atoms_of
-from streambound.query.model import Attribute, Column, Join, Kind, Op, Output, Query, Relation
+from streambound.query.model import Attribute, Column, Join, Op, Output, Query, Relation, RelationKind
 from streambound.query.renaming import mapped_formula
 from streambound.query.statement import AsOf, Selection
 
@@ -40,7 +40,7 @@ def versions(selection: Selection) -> Iterator[Verdict]:
 
 
 def _kept(selection: Selection, join: AsOf) -> Verdict:
-    if selection.base.occurrence(join.alias).relation.kind is Kind.STATIC:
+    if selection.base.occurrence(join.alias).relation.kind is RelationKind.STATIC:
         return _bounded(f"{join.alias} is known beforehand")
     keys = (Join(a, Op.EQ, b, join.place) for a, b in join.keys)
     for case in cases(filtered(selection, (*keys, join.where))):

@@ -18,7 +18,7 @@ from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
 from streambound.errors import Location
 from streambound.query.column_types import Family
-from streambound.query.model import Attribute, Join, Kind, Occurrence, Op, Output, Query
+from streambound.query.model import Attribute, Join, Occurrence, Op, Output, Query, RelationKind
 
 # Widths of a window, in microseconds with their names; the first that holds the query's offsets is taken.
 WINDOWS = ((3_600_000_000, "1 HOUR"), (86_400_000_000, "1 DAY"), (30 * 86_400_000_000, "30 DAYS"))
@@ -80,7 +80,9 @@ def _tried(query: Query, chosen: tuple[_Remedy, ...], verdict: Verdict) -> tuple
 
 def _declared(query: Query, reread: Reread) -> tuple[Query, Cause] | None:
     """As if the streams that have a column of moments, and no timestamp, had it for one."""
-    timeless = [o for o in query.streams if o.relation.kind is Kind.STREAM and o.relation.timestamp is None]
+    timeless = [
+        o for o in query.streams if o.relation.kind is RelationKind.STREAM and o.relation.timestamp is None
+    ]
     dated = [(occurrence, column) for occurrence in timeless if (column := _moment(occurrence)) is not None]
     stamps = {occurrence.relation.name: column for occurrence, column in dated}
     made = reread(stamps) if stamps else None

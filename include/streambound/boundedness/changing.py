@@ -23,12 +23,12 @@ from streambound.query.model import (
     Column,
     Constant,
     Join,
-    Kind,
     Occurrence,
     Op,
     Output,
     Query,
     Relation,
+    RelationKind,
 )
 from streambound.query.renaming import mapped_atom
 
@@ -41,13 +41,13 @@ def takes_back(query: Query, looked_up: Collection[str] = ()) -> bool:
     What is looked up as of a time stays as it was.
     """
     return any(
-        o.relation == CLOCK or (o.relation.kind is Kind.VERSIONED and o.alias not in looked_up)
+        o.relation == CLOCK or (o.relation.kind is RelationKind.VERSIONED and o.alias not in looked_up)
         for o in query.occurrences
     )
 
 
 def _changing(query: Query) -> tuple[Occurrence, ...]:
-    return tuple(o for o in query.occurrences if o.relation.kind is Kind.VERSIONED)
+    return tuple(o for o in query.occurrences if o.relation.kind is RelationKind.VERSIONED)
 
 
 def unbounded_keys(query: Query) -> Reason | None:
@@ -92,12 +92,14 @@ def as_streams(query: Query) -> Query:
         return replace(shown, term=Constant(None, "NULL", query.type_of(shown.term)))
 
     occurrences = [o for o in query.occurrences if o.alias not in names]
-    alone = not any(o.relation.kind is Kind.STREAM for o in occurrences)
+    alone = not any(o.relation.kind is RelationKind.STREAM for o in occurrences)
     for table in tables:
         relation = table.relation
-        keys_relation = replace(relation, name=f"{relation.name}, keys", kind=Kind.FINITE, timestamp=None)
+        keys_relation = replace(
+            relation, name=f"{relation.name}, keys", kind=RelationKind.FINITE, timestamp=None
+        )
         occurrences.append(Occurrence(names[table.alias], keys_relation, table.place))
-        kind = Kind.FINITE if alone else Kind.STREAM
+        kind = RelationKind.FINITE if alone else RelationKind.STREAM
         occurrences.append(replace(table, relation=_stamped(relation, kind, len(tables) > 1)))
     together = (
         Join(Attribute(a.alias, _VERSION), Op.EQ, Attribute(b.alias, _VERSION)) for a, b in pairwise(tables)
@@ -122,7 +124,7 @@ def _finite(query: Query, attribute: Attribute) -> bool:
     return facts.closure is None or finite(Space(facts.query), facts.closure, attribute)
 
 
-def _stamped(relation: Relation, kind: Kind, timed: bool) -> Relation:
+def _stamped(relation: Relation, kind: RelationKind, timed: bool) -> Relation:
     if not timed:
         return replace(relation, kind=kind, timestamp=None)
     columns = (*relation.columns, Column(_VERSION, parse_type("timestamp"), None, False))

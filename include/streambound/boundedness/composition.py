@@ -20,9 +20,8 @@ from streambound.boundedness.questions import distinct, keyed
 from streambound.boundedness.unfolding import flattened, unfolded, without_partners
 from streambound.boundedness.verdict import Outcome, Verdict
 from streambound.query.formula import ALWAYS, AnyOf, all_of, conjunction, conjuncts
-from streambound.query.model import Attribute, Filter, Join, Kind, NullTest, Op, Query, Relation
-from streambound.query.operators import Framing, Grouping, Ranking
-from streambound.query.operators import Kind as Aggregated
+from streambound.query.model import Attribute, Filter, Join, NullTest, Op, Query, Relation, RelationKind
+from streambound.query.operators import AggregateKind, Framing, Grouping, Ranking
 from streambound.query.parse.derived_tables import HIDDEN
 from streambound.query.statement import Selection, Statement
 
@@ -163,8 +162,8 @@ def _climbing(statement: Statement, relation: Relation) -> Statement | None:
     if shown is None or not shown.plain or len(shown.values) != 1:
         return None
     aggregate = inner.aggregates[shown.values[0]]
-    summed = aggregate.kind is Aggregated.SUM and not aggregate.distinct
-    counted = aggregate.kind is Aggregated.COUNT and not aggregate.distinct and descends
+    summed = aggregate.kind is AggregateKind.SUM and not aggregate.distinct
+    counted = aggregate.kind is AggregateKind.COUNT and not aggregate.distinct and descends
     if not counted and not (summed and all(free(selection, aggregate, inner.keys) for selection in filters)):
         return None
     return replace(made, blocks=(replace(made.blocks[0], selections=filters),))
@@ -320,7 +319,7 @@ def _shown_by_the_last(statement: Statement, relation: Relation) -> bool:
 
 def _over_keys(statement: Statement, relation: Relation) -> Statement:
     """The statement over a stream in the place of a relation."""
-    plain = replace(relation, kind=Kind.STREAM, timestamp=None, fed=None, primary_key=())
+    plain = replace(relation, kind=RelationKind.STREAM, timestamp=None, fed=None, primary_key=())
 
     def of(query: Query) -> Query:
         occurrences = (

@@ -20,14 +20,13 @@ from streambound.query.model import (
     Column,
     Constant,
     Join,
-    Kind,
     Occurrence,
     Op,
     Query,
     Relation,
+    RelationKind,
 )
-from streambound.query.operators import Aggregate
-from streambound.query.operators import Kind as Kept
+from streambound.query.operators import Aggregate, AggregateKind
 from streambound.query.statement import Selection
 
 _STAMP = "time"
@@ -67,7 +66,7 @@ def pending(
         joins.append(Join(low, Op.LE, high) if place is None else Join(low, Op.LE, high, place))
     if not columns:
         return selection
-    relation = Relation(text, Kind.STREAM, tuple(columns), description=BETTER)
+    relation = Relation(text, RelationKind.STREAM, tuple(columns), description=BETTER)
     stamp = next((o for o in base.occurrences if o.alias in timely and o.relation.timestamp), None)
     if stamp is not None:
         theirs = Attribute(stamp.alias, str(stamp.relation.timestamp))
@@ -101,7 +100,7 @@ def argument(selection: Selection, aggregate: Aggregate, keys: int) -> Waiting:
     A sum of several columns of one tuple is a column; of several tuples the parts wait for one number,
     if they have one sign. Whether nothing less waits is known of one column alone.
     """
-    greatest = aggregate.kind is Kept.GREATEST
+    greatest = aggregate.kind is AggregateKind.GREATEST
     terms = aggregate.polynomial or tuple((Fraction(1), (p,)) for p in aggregate.arguments)
     positions = tuple(dict.fromkeys(p for _, factors in terms for p in factors))
     select = selection.base.select
@@ -141,7 +140,7 @@ def _computed(
     used |= {o.term for o in base.select[:keys] if isinstance(o.term, Attribute)}
     free = not any(base.select[p].term in used for p in positions)
     wider = replace(selection, base=replace(widened(base), select=select), guards=guards)
-    return Waiting(wider, ((len(select) - 1, aggregate.kind is Kept.GREATEST),), free)
+    return Waiting(wider, ((len(select) - 1, aggregate.kind is AggregateKind.GREATEST),), free)
 
 
 def _with_clones(selection: Selection, positions: Iterable[int]) -> Selection:

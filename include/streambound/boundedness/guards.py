@@ -37,7 +37,7 @@ from streambound.constraints.search import SearchLimit
 from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
 from streambound.query.formula import atoms_of
-from streambound.query.model import Kind
+from streambound.query.model import RelationKind
 from streambound.query.statement import Block, Guard, Selection, Statement
 
 _OPEN_ANTI = "there is no criterion for DISTINCT over NOT EXISTS yet"
@@ -148,7 +148,9 @@ def _local(selection: Selection, guard: Guard) -> bool:
     inner = {o.alias for o in guard.base.occurrences}
     read = {a.occurrence for atom in atoms_of(guard.formula) for a in atom.attributes}
     streams = {o.alias for o in (*selection.base.streams, *guard.base.streams)}
-    if any(selection.base.occurrence(alias).relation.kind is Kind.VERSIONED for alias in read - inner):
+    if any(
+        selection.base.occurrence(alias).relation.kind is RelationKind.VERSIONED for alias in read - inner
+    ):
         # It changes, and then the same streams are asked again.
         return False
     for case in cases(joined(selection, [guard])):

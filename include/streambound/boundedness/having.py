@@ -16,10 +16,10 @@ from streambound.constraints.system import system
 from streambound.query.column_types import Family
 from streambound.query.formula import atoms_of
 from streambound.query.model import Attribute, Op, Output
-from streambound.query.operators import Aggregate, Grouping, Kind, Test, Tests
+from streambound.query.operators import Aggregate, AggregateKind, Grouping, Test, Tests
 from streambound.query.statement import Selection
 
-_EXTREMA = (Kind.LEAST, Kind.GREATEST)
+_EXTREMA = (AggregateKind.LEAST, AggregateKind.GREATEST)
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def _alone(aggregate: Aggregate) -> bool:
 
 def _above(aggregate: Aggregate, test: Test) -> Op | None:
     """The comparison of one row that decides the test; None where one row does not."""
-    if aggregate.kind is Kind.GREATEST:
+    if aggregate.kind is AggregateKind.GREATEST:
         return {Op.GT: Op.GT, Op.GE: Op.GE, Op.LE: Op.GT, Op.LT: Op.GE}.get(test.op)
     return {Op.LT: Op.LT, Op.LE: Op.LE, Op.GE: Op.LT, Op.GT: Op.LE}.get(test.op)
 
@@ -118,7 +118,7 @@ def _truncated(aggregate: Aggregate, test: Test, selections: tuple[Selection, ..
 
     Then so many rows decide it, as a number of rows does.
     """
-    if aggregate.kind is not Kind.SUM or aggregate.distinct or test.op not in (Op.GT, Op.GE):
+    if aggregate.kind is not AggregateKind.SUM or aggregate.distinct or test.op not in (Op.GT, Op.GE):
         return False
     if aggregate.polynomial is None or len(aggregate.polynomial) != 1:
         return False
@@ -154,7 +154,7 @@ def _reachable(tests: Test | Tests, then: Grouping, selections: tuple[Selection,
     if sum(t.aggregate in valued for t in listed) != 1 or any(t.op in (Op.EQ, Op.NE) for t in listed):
         return False
     aggregate = then.aggregates[valued.pop()]
-    if aggregate.kind is Kind.COUNT or aggregate.distinct:
+    if aggregate.kind is AggregateKind.COUNT or aggregate.distinct:
         return False
     return all(free(selection, aggregate, then.keys) for selection in selections)
 

@@ -11,18 +11,17 @@ from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.constraints.cases import cases
 from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
-from streambound.query.model import Attribute, Kind
-from streambound.query.operators import Aggregate, Framing, Grouping
-from streambound.query.operators import Kind as Kept
+from streambound.query.model import Attribute, RelationKind
+from streambound.query.operators import Aggregate, AggregateKind, Framing, Grouping
 from streambound.query.statement import Block, Guard, Selection, Statement
 
-_EXTREMA = (Kept.LEAST, Kept.GREATEST)
+_EXTREMA = (AggregateKind.LEAST, AggregateKind.GREATEST)
 
 
 def within_limits(statement: Statement, verdict: Verdict) -> Verdict:
     """The verdict; unknown in place of bounded where a part of the statement is an open question."""
     guards = [g for s in statement.selections for g in s.guards]
-    if any(o.relation.kind is Kind.VERSIONED for g in guards for o in g.base.occurrences):
+    if any(o.relation.kind is RelationKind.VERSIONED for g in guards for o in g.base.occurrences):
         # Rows may be taken back, and which stay is not settled.
         verdict = replace(verdict, final=None)
     elif verdict.final is not None and any(map(_leaving, guards)):
@@ -42,7 +41,7 @@ def _leaving(guard: Guard) -> bool:
 def _open(block: Block) -> Iterator[Reason]:
     for selection in block.selections:
         for guard in () if _of_tables(selection) else selection.guards:
-            if any(o.relation.kind is Kind.VERSIONED for o in guard.base.occurrences):
+            if any(o.relation.kind is RelationKind.VERSIONED for o in guard.base.occurrences):
                 message = "what is looked for is in a table that changes: rows come and go with it"
                 yield Reason("open-question", message, (), guard.place)
     if isinstance(block.then, Grouping):
@@ -63,7 +62,8 @@ def _open(block: Block) -> Iterator[Reason]:
 def _of_tables(selection: Selection) -> bool:
     """Whether all that is read are tables of boundedly many rows: what is asked of them is asked again."""
     return all(
-        o.relation.kind is Kind.STATIC or (o.relation.kind is Kind.VERSIONED and o.relation.primary_key)
+        o.relation.kind is RelationKind.STATIC
+        or (o.relation.kind is RelationKind.VERSIONED and o.relation.primary_key)
         for o in selection.occurrences
     )
 
@@ -72,7 +72,12 @@ def _computed(selection: Selection, aggregate: Aggregate) -> bool:
     """Whether an aggregate is of what compares or computes something of several streams."""
     terms = [selection.base.select[p].term for p in aggregate.arguments]
     owners = {t.occurrence for t in terms if isinstance(t, Attribute)}
-    if len(owners) < 2 or aggregate.by is not None or aggregate.distinct or aggregate.kind is Kept.LIST:
+    if (
+        len(owners) < 2
+        or aggregate.by is not None
+        or aggregate.distinct
+        or aggregate.kind is AggregateKind.LIST
+    ):
         return False
     linear = aggregate.polynomial is not None and all(
         len(factors) <= 1 for _, factors in aggregate.polynomial

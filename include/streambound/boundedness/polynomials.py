@@ -17,7 +17,7 @@ from streambound.constraints.system import system
 from streambound.query.column_types import Family
 from streambound.query.formula import atoms_of
 from streambound.query.model import Attribute, Constant, Output, Query, Term
-from streambound.query.operators import Aggregate, Kind
+from streambound.query.operators import Aggregate, AggregateKind
 from streambound.query.statement import Selection
 
 
@@ -34,7 +34,7 @@ _Reduced = dict[tuple[Attribute, ...], Fraction]
 
 def nature(selection: Selection, aggregate: Aggregate, keys: int) -> Nature:
     """What a COUNT, SUM or AVG over a selection shows."""
-    if aggregate.kind is Kind.COUNT:
+    if aggregate.kind is AggregateKind.COUNT:
         return Nature.NUMBER if _free(selection, aggregate, keys) else Nature.OPEN
     natures = set[Nature]()
     for case in cases(selection):
@@ -67,7 +67,7 @@ def _shown(part: Query, selection: Selection, aggregate: Aggregate, keys: int) -
         monomial = tuple(sorted(rest))
         sums[monomial] = sums.get(monomial, Fraction(0)) + value
     left = {monomial: value for monomial, value in sums.items() if value}
-    if aggregate.kind is Kind.SUM:
+    if aggregate.kind is AggregateKind.SUM:
         return Nature.NUMBER if left else Nature.EXISTENCE
     key_values = {_value(facts.space, facts.closure, term) for term in group}
     constant = all(attribute in key_values for monomial in left for attribute in monomial)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from streambound.query.formula import ALWAYS, NOWHERE, AllOf, AnyOf, Formula, all_of, any_of, atoms_of, untrue
-from streambound.query.model import Attribute, Join, Kind, NullTest, Occurrence, Op
+from streambound.query.model import Attribute, Join, NullTest, Occurrence, Op, RelationKind
 from streambound.query.renaming import renamed_formula
 from streambound.query.statement import Guard, Selection, Statement
 
@@ -47,7 +47,10 @@ def _fails(selection: Selection, guards: list[Guard], of: list[Occurrence]) -> l
         read = {a.column for atom in atoms_of(guard.formula) for a in atom.attributes if _is(a, inner)}
         for occurrence in of:
             columns = {column.name for column in occurrence.relation.columns}
-            if occurrence.relation.name != inner.relation.name or occurrence.relation.kind is Kind.VERSIONED:
+            if (
+                occurrence.relation.name != inner.relation.name
+                or occurrence.relation.kind is RelationKind.VERSIONED
+            ):
                 continue
             if read <= columns:
                 own = renamed_formula(guard.formula, {inner.alias: occurrence.alias})

@@ -15,7 +15,7 @@ from streambound.boundedness.exact import NAME, exact, projected_reasons
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
-from streambound.query.model import Attribute, Join, Kind, Query
+from streambound.query.model import Attribute, Join, Query, RelationKind
 from streambound.query.ring import BOOLEANS
 
 _OPEN = "whether (D1) to (D3) of Theorem S suffice is open, and (D) fails"
@@ -26,7 +26,7 @@ def semijoin(query: Query, outer: frozenset[str]) -> Verdict:
 
     Rows of tables that change are looked for again at each change, and so they are asked as a join is.
     """
-    tables = {o.alias for o in query.occurrences if o.relation.kind is Kind.VERSIONED}
+    tables = {o.alias for o in query.occurrences if o.relation.kind is RelationKind.VERSIONED}
     if not tables & outer:
         return _of_streams(query, outer)
     again = exact(replace(query, ring=BOOLEANS, select=()))

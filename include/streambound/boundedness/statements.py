@@ -32,7 +32,7 @@ from streambound.constraints.search import SearchLimit
 from streambound.query.clock import CLOCK
 from streambound.query.column_types import NULL, Family
 from streambound.query.formula import atoms_of, conjuncts
-from streambound.query.model import Attribute, Join, Kind, NullTest, Relation
+from streambound.query.model import Attribute, Join, NullTest, Relation, RelationKind
 from streambound.query.operators import Framing, Grouping, Ranking
 from streambound.query.parse.derived_tables import mixed, untimed
 from streambound.query.statement import Block, Selection, Statement
@@ -100,12 +100,12 @@ def _awaits(statement: Statement, verdict: Verdict) -> bool:
 def _passing(relation: Relation) -> bool:
     """Whether rows of a sub-query leave with time, and are no table that changes."""
     made = relation.fed
-    return made is not None and relation.kind is Kind.STREAM and leaves(made)
+    return made is not None and relation.kind is RelationKind.STREAM and leaves(made)
 
 
 def _reads_twice(selection: Selection) -> bool:
     """Whether a stream is read beside a sub-query of it, whose rows are then none of any."""
-    arriving = [o.relation for o in selection.occurrences if o.relation.kind is not Kind.STATIC]
+    arriving = [o.relation for o in selection.occurrences if o.relation.kind is not RelationKind.STATIC]
     read = [
         {r.name for r in ((relation,) if relation.fed is None else relation.fed.scanned)}
         for relation in arriving

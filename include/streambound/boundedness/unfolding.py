@@ -32,7 +32,7 @@ from streambound.query.model import (
     Relation,
     Term,
 )
-from streambound.query.operators import Aggregate, Framing, Grouping, Kind, Ranking, Shown
+from streambound.query.operators import Aggregate, AggregateKind, Framing, Grouping, Ranking, Shown
 from streambound.query.renaming import renamed, renamed_formula
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import Block, Selection, Statement
@@ -40,7 +40,15 @@ from streambound.query.statement import Block, Selection, Statement
 # Selections that a statement is written out into; of unions of unions there would be too many.
 MOST = 64
 # Of one row an aggregate of these is the value in it.
-_OF_SINGLE_ROW = (Kind.SUM, Kind.MEAN, Kind.LEAST, Kind.GREATEST, Kind.FIRST, Kind.LAST, Kind.ANY)
+_OF_SINGLE_ROW = (
+    AggregateKind.SUM,
+    AggregateKind.MEAN,
+    AggregateKind.LEAST,
+    AggregateKind.GREATEST,
+    AggregateKind.FIRST,
+    AggregateKind.LAST,
+    AggregateKind.ANY,
+)
 _UNITY = Constant(1, "1", parse_type("bigint"))
 
 
@@ -140,9 +148,9 @@ def _shown(selection: Selection, then: Grouping | Ranking, shown: Shown) -> Term
 
 def _of_single_row(selection: Selection, aggregate: Aggregate, often: bool) -> Term | None:
     """What an aggregate of one row is; ``often``: of some equal rows, as many as HAVING asks for."""
-    if aggregate.kind in (Kind.COUNT, Kind.SUM) and often:
+    if aggregate.kind in (AggregateKind.COUNT, AggregateKind.SUM) and often:
         return None
-    if aggregate.kind is Kind.COUNT:
+    if aggregate.kind is AggregateKind.COUNT:
         return _UNITY
     if aggregate.kind not in _OF_SINGLE_ROW or len(aggregate.arguments) != 1:
         return None

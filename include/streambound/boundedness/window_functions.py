@@ -26,7 +26,7 @@ from streambound.boundedness.questions import (
 from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.query.expressions.patterns import NAME as PATTERN
 from streambound.query.model import Attribute
-from streambound.query.operators import Frame, Framing, Kind, Over
+from streambound.query.operators import AggregateKind, Frame, Framing, Over
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import Selection, Statement
 
@@ -86,7 +86,9 @@ class _Frames(Operated):
             plainly = [p for s in self.then.shown if s.plain for p in s.outputs]
             plain = plain and not self._counts(over, plainly)
             positions = (*positions, *self.shown, *(p for p, _ in over.order))
-            if over.aggregate is not None and (over.aggregate.distinct or over.aggregate.kind is Kind.LIST):
+            if over.aggregate is not None and (
+                over.aggregate.distinct or over.aggregate.kind is AggregateKind.LIST
+            ):
                 positions = (*positions, *over.aggregate.arguments)
             for asked in lasting(self.statement, self.selections, dict.fromkeys(positions)):
                 yield Question(asked, reason, plain)
@@ -94,9 +96,12 @@ class _Frames(Operated):
         if not frame.rows and frame.before is not None:
             return
         if over.aggregate is not None and frame.before is None:
-            if over.aggregate.distinct and over.aggregate.kind not in (Kind.LEAST, Kind.GREATEST):
+            if over.aggregate.distinct and over.aggregate.kind not in (
+                AggregateKind.LEAST,
+                AggregateKind.GREATEST,
+            ):
                 positions = (*positions, *over.aggregate.arguments)
-            if over.aggregate.kind is Kind.LIST:
+            if over.aggregate.kind is AggregateKind.LIST:
                 message = "a list of all rows before grows without end"
                 unbounded = Reason("unbounded-list", message, (), over.place)
                 yield Question(Verdict(Outcome.UNBOUNDED, NAME, (unbounded,)), reason, plain)

@@ -22,7 +22,7 @@ from streambound.boundedness.verdict import Reason
 from streambound.certificate.drafts import Draft
 from streambound.certificate.ranges import Hints, Origin
 from streambound.query.column_types import Family, Type, Value
-from streambound.query.model import Attribute, Domain, Kind, Query, Relation
+from streambound.query.model import Attribute, Domain, Query, Relation, RelationKind
 
 PLACEHOLDER = "placeholder: put in your own"
 OBSERVED = "as observed: a promise only if you make it one"
@@ -158,7 +158,9 @@ def _windows(draft: Draft, hints: Hints, reasons: Iterable[Reason]) -> Iterator[
     """A window between two streams that a reason names; between any two if it names fewer."""
     query = hints.query
     named = {a.occurrence for reason in reasons for a in reason.attributes}
-    stamped = [o for o in query.occurrences if o.relation.kind is Kind.STREAM and o.relation.timestamp]
+    stamped = [
+        o for o in query.occurrences if o.relation.kind is RelationKind.STREAM and o.relation.timestamp
+    ]
     chosen = [o for o in stamped if o.alias in named]
     for left, right in combinations(chosen if len(chosen) > 1 else stamped, 2):
         first, second = (Attribute(o.alias, o.relation.timestamp or "") for o in (left, right))
@@ -202,7 +204,7 @@ def _group_keys(draft: Draft, hints: Hints) -> Iterator[Edit]:
     """A window of time among the keys of GROUP BY: a group ends, and is forgotten then."""
     for occurrence in hints.query.occurrences:
         relation = occurrence.relation
-        if relation.kind is not Kind.STREAM or relation.timestamp is None:
+        if relation.kind is not RelationKind.STREAM or relation.timestamp is None:
             continue
         stamp = Attribute(occurrence.alias, relation.timestamp)
         ticks = hints.query.type_of(stamp).family is Family.NUMBER
@@ -216,7 +218,7 @@ def _partition_keys(draft: Draft, hints: Hints) -> Iterator[Edit]:
     """The day among the keys of PARTITION BY: ranks begin anew, and a key is forgotten then."""
     for occurrence in hints.query.occurrences if draft.ranked else ():
         relation = occurrence.relation
-        if relation.kind is not Kind.STREAM or relation.timestamp is None:
+        if relation.kind is not RelationKind.STREAM or relation.timestamp is None:
             continue
         stamp = Attribute(occurrence.alias, relation.timestamp)
         if hints.query.type_of(stamp).family is Family.TIMESTAMP:

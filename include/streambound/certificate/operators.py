@@ -36,7 +36,7 @@ from streambound.constraints.time import TimeOrder
 from streambound.errors import DataError, UnsupportedError
 from streambound.evaluation.events import timed
 from streambound.query.formula import Formula
-from streambound.query.model import Attribute, Join, Kind, Op, Output, Query, Relation
+from streambound.query.model import Attribute, Join, Op, Output, Query, Relation, RelationKind
 from streambound.query.operators import Framing, Grouping, Ranking, Test, Tests
 from streambound.query.ring import BOOLEANS, INTEGERS
 from streambound.query.statement import Selection, Statement
@@ -184,7 +184,9 @@ class _Maker:
             )
 
         slots = tuple(Slot(of(s.fixed), of(s.optional), of(s.suffix)) for s in witness.slots)
-        static: dict[str, list[Event]] = {n: [] for n, r in relations.items() if r.kind is Kind.STATIC}
+        static: dict[str, list[Event]] = {
+            n: [] for n, r in relations.items() if r.kind is RelationKind.STATIC
+        }
         static.update(
             {
                 n: [_own(relations[n], row) for row in rows]

@@ -17,7 +17,7 @@ from streambound.certificate.layout import Copy, Layout
 from streambound.certificate.obstructions import Obstruction, Suffix
 from streambound.evaluation.corpus import plain
 from streambound.query.column_types import Family, Value
-from streambound.query.model import Attribute, Column, Domain, Kind, Occurrence
+from streambound.query.model import Attribute, Column, Domain, Occurrence, RelationKind
 
 Event = dict[str, Any]
 
@@ -66,7 +66,9 @@ class Builder:
         """The finite streams."""
         kinds = {o.alias: o.relation.kind for o in self.obstruction.query.occurrences}
         return [
-            a for a, kind in kinds.items() if kind is not Kind.STATIC and a not in self.layout.time.infinite
+            a
+            for a, kind in kinds.items()
+            if kind is not RelationKind.STATIC and a not in self.layout.time.infinite
         ]
 
     def static(self) -> dict[str, list[Event]]:

@@ -15,7 +15,7 @@ from streambound.certificate.slots import Event, Slot
 from streambound.errors import WitnessError
 from streambound.evaluation.events import Answer, Batch, batches, encode_static, in_time
 from streambound.evaluation.reference import reference
-from streambound.query.model import Kind
+from streambound.query.model import RelationKind
 from streambound.query.statement import Statement
 
 # Slots that are replayed: 2^10 prefixes, each with ten suffixes.
@@ -153,7 +153,9 @@ def refuse_size(size: int, what: str, limit: int = REPLAY_LIMIT) -> None:
 
 def definition(query: Statement) -> Evaluator:
     """The definition: what comes before the last batches is one, unless it asks when something arrived."""
-    dated = query.plain or all(r.timestamp is not None for r in query.scanned if r.kind is not Kind.STATIC)
+    dated = query.plain or all(
+        r.timestamp is not None for r in query.scanned if r.kind is not RelationKind.STATIC
+    )
 
     def answered(arriving: Sequence[Batch], static: Encoded, last: int) -> list[list[Answer]]:
         before = arriving[: len(arriving) - last]

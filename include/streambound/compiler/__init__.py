@@ -23,7 +23,7 @@ from streambound.errors import PlanError, QueryError, UnsupportedError, meant
 from streambound.query.catalog import Catalog
 from streambound.query.column_types import Family, Value, shown
 from streambound.query.expressions.independence import derives, independent
-from streambound.query.model import Attribute, Kind, NullTest, Query
+from streambound.query.model import Attribute, NullTest, Query, RelationKind
 from streambound.query.parse import read
 from streambound.query.statement import Statement
 from streambound.synopsis.flow import Node, formula_of, units_of
@@ -112,7 +112,7 @@ def parsed(
     text = read(sql, catalog, name, dialect, query)
     statement = text.statement
     for selection in statement.selections:
-        if all(o.relation.kind is Kind.STATIC for o in selection.occurrences):
+        if all(o.relation.kind is RelationKind.STATIC for o in selection.occurrences):
             raise UnsupportedError(
                 "only static relations are queried, so the answer never changes",
                 subject=name,

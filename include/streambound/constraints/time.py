@@ -14,7 +14,7 @@ from functools import cached_property
 
 from streambound.constraints.closure import Closure
 from streambound.constraints.system import System
-from streambound.query.model import Attribute, Kind
+from streambound.query.model import Attribute, RelationKind
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class TimeOrder:
     @cached_property
     def finite(self) -> frozenset[str]:
         """The finite streams: declared so, or with a timestamp bounded above by a constant or by theirs."""
-        declared = {o.alias for o in self.facts.query.occurrences if o.relation.kind is Kind.FINITE}
+        declared = {o.alias for o in self.facts.query.occurrences if o.relation.kind is RelationKind.FINITE}
         ends = [None, *(self.stamps[alias] for alias in declared if alias in self.stamps)]
         ended = {
             alias

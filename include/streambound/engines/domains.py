@@ -20,12 +20,12 @@ from streambound.query.model import (
     Attribute,
     Filter,
     Join,
-    Kind,
     Membership,
     NullTest,
     Op,
     Output,
     Query,
+    RelationKind,
 )
 from streambound.query.operators import Grouping
 from streambound.query.statement import Block, Selection, Statement
@@ -89,7 +89,9 @@ class Domains:
 
     def _finite(self, attribute: Attribute) -> bool:
         occurrence = self.base.occurrence(attribute.occurrence)
-        if occurrence.relation.kind in (Kind.STATIC, Kind.FINITE) or self.base.numbered(attribute):
+        if occurrence.relation.kind in (RelationKind.STATIC, RelationKind.FINITE) or self.base.numbered(
+            attribute
+        ):
             return True
         if self._inner(attribute):
             return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streambound.engines.model import DOCUMENTED, INFERRED, Engine, Fact, Keeps, Kind, Rule, Source
+from streambound.engines.model import DOCUMENTED, INFERRED, Engine, Fact, Keeps, OperatorKind, Rule, Source
 
 _SERIES = Source(DOCUMENTED, "docs.feldera.com/tutorials/time-series")
 _SETS = Source(INFERRED, "a Z-set has a weight a row: equal rows are one")
@@ -11,7 +11,7 @@ _of = Rule.of
 
 RULES = (
     _of(
-        Kind.JOIN,
+        OperatorKind.JOIN,
         Keeps.SPAN,
         _SERIES,
         Fact.TIME_EQUALITY,
@@ -20,16 +20,16 @@ RULES = (
         watermarks=True,
     ),
     _of(
-        Kind.JOIN,
+        OperatorKind.JOIN,
         Keeps.DISTINCT_ROWS,
         _SERIES,
         Fact.RANGE,
         note="a join is cleaned where columns with LATENESS are equal; no page says so of a range of them",
     ),
-    _of(Kind.JOIN, Keeps.DISTINCT_ROWS, _SERIES),
+    _of(OperatorKind.JOIN, Keeps.DISTINCT_ROWS, _SERIES),
     *(
         rule
-        for kind in (Kind.SEMI, Kind.ANTI)
+        for kind in (OperatorKind.SEMI, OperatorKind.ANTI)
         for rule in (
             _of(
                 kind,
@@ -43,11 +43,13 @@ RULES = (
             _of(kind, Keeps.DISTINCT_ROWS, _SETS),
         )
     ),
-    _of(Kind.AS_OF, Keeps.VERSIONS, _SERIES, unless={Fact.UNTIMED}, cleans=_WATERLINE, watermarks=True),
-    _of(Kind.CLOCK, Keeps.SPAN, _SERIES, cleans="NOW() passes"),
+    _of(
+        OperatorKind.AS_OF, Keeps.VERSIONS, _SERIES, unless={Fact.UNTIMED}, cleans=_WATERLINE, watermarks=True
+    ),
+    _of(OperatorKind.CLOCK, Keeps.SPAN, _SERIES, cleans="NOW() passes"),
     *(
         _of(
-            Kind.GROUP,
+            OperatorKind.GROUP,
             Keeps.WINDOWS,
             _SERIES,
             fact,
@@ -57,20 +59,20 @@ RULES = (
         )
         for fact in (Fact.WINDOW, Fact.EVENT_TIME, Fact.TIME_FUNCTION)
     ),
-    _of(Kind.GROUP, Keeps.VALUES, _SETS, Fact.VALUES),
-    _of(Kind.GROUP, Keeps.INPUT, _SETS, Fact.LIST),
+    _of(OperatorKind.GROUP, Keeps.VALUES, _SETS, Fact.VALUES),
+    _of(OperatorKind.GROUP, Keeps.INPUT, _SETS, Fact.LIST),
     _of(
-        Kind.GROUP,
+        OperatorKind.GROUP,
         Keeps.INPUT,
         _SERIES,
         Fact.EXTREMUM,
         note="MIN and MAX keep the whole input, but one value a group of a table with 'append_only' = 'true'",
     ),
-    _of(Kind.GROUP, Keeps.ACCUMULATORS, _SERIES),
-    _of(Kind.DISTINCT, Keeps.DIFFERENT, _SETS),
-    _of(Kind.TOP, Keeps.INPUT, _SETS),
+    _of(OperatorKind.GROUP, Keeps.ACCUMULATORS, _SERIES),
+    _of(OperatorKind.DISTINCT, Keeps.DIFFERENT, _SETS),
+    _of(OperatorKind.TOP, Keeps.INPUT, _SETS),
     _of(
-        Kind.OVER,
+        OperatorKind.OVER,
         Keeps.SPAN,
         _SERIES,
         Fact.TIME_ORDER,
@@ -80,7 +82,12 @@ RULES = (
         cleans=_WATERLINE,
         watermarks=True,
     ),
-    _of(Kind.OVER, Keeps.INPUT, _SERIES, note="LAG, LEAD and ranks are not cleaned: a rolling aggregate is"),
+    _of(
+        OperatorKind.OVER,
+        Keeps.INPUT,
+        _SERIES,
+        note="LAG, LEAD and ranks are not cleaned: a rolling aggregate is",
+    ),
 )
 
 ENGINE = Engine(

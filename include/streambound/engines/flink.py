@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from streambound.engines.model import DOCUMENTED, INFERRED, MEASURED, Engine, Fact, Keeps, Kind, Rule, Source
+from streambound.engines.model import (
+    DOCUMENTED,
+    INFERRED,
+    MEASURED,
+    Engine,
+    Fact,
+    Keeps,
+    OperatorKind,
+    Rule,
+    Source,
+)
 
 _MEASURED = Source(MEASURED, "apache-flink 2.3.0, size of full checkpoints; docs/engines.md")
 _JOINS = Source(DOCUMENTED, "Flink documentation, Table API & SQL, Queries, Joins")
@@ -19,11 +29,11 @@ _UNTIMED = (
 _of = Rule.of
 
 RULES = (
-    _of(Kind.LOOKUP, Keeps.NOTHING, _JOINS),
+    _of(OperatorKind.LOOKUP, Keeps.NOTHING, _JOINS),
     # Joins. An interval is one equality of time attributes, or one lower and one upper bound
     # (IntervalJoinUtil.extractWindowBoundsFromPredicate); any other is a regular join.
     _of(
-        Kind.JOIN,
+        OperatorKind.JOIN,
         Keeps.WINDOWS,
         Source(DOCUMENTED, "Flink documentation, Window Join"),
         Fact.WINDOWS,
@@ -32,7 +42,7 @@ RULES = (
         watermarks=True,
     ),
     _of(
-        Kind.JOIN,
+        OperatorKind.JOIN,
         Keeps.SPAN,
         _MEASURED,
         Fact.RANGE,
@@ -42,7 +52,7 @@ RULES = (
         watermarks=True,
     ),
     _of(
-        Kind.JOIN,
+        OperatorKind.JOIN,
         Keeps.DISTINCT_ROWS,
         _EXPLAINED,
         Fact.RANGE,
@@ -51,7 +61,7 @@ RULES = (
         note=_UNTIMED,
     ),
     _of(
-        Kind.JOIN,
+        OperatorKind.JOIN,
         Keeps.DISTINCT_ROWS,
         _MEASURED,
         Fact.PLAIN_RANGE,
@@ -60,7 +70,7 @@ RULES = (
         " attributes, so it is a regular join without a word",
     ),
     _of(
-        Kind.JOIN,
+        OperatorKind.JOIN,
         Keeps.DISTINCT_ROWS,
         Source(DOCUMENTED, "Flink source, IntervalJoinUtil.extractWindowBoundsFromPredicate"),
         Fact.RANGE,
@@ -69,18 +79,18 @@ RULES = (
         " attributes one equality or exactly two bounds; a window join takes both ends of equal windows",
     ),
     _of(
-        Kind.JOIN,
+        OperatorKind.JOIN,
         Keeps.DISTINCT_ROWS,
         _MEASURED,
         Fact.NO_EQUALITY,
         cleans=_TTL,
         note="without an equality the join runs as one task, and compares each row with all that are kept",
     ),
-    _of(Kind.JOIN, Keeps.DISTINCT_ROWS, _MEASURED, cleans=_TTL),
-    _of(Kind.SEMI, Keeps.DISTINCT_ROWS, _MEASURED, cleans=_TTL),
-    _of(Kind.ANTI, Keeps.DISTINCT_ROWS, _JOINS, cleans=_TTL),
+    _of(OperatorKind.JOIN, Keeps.DISTINCT_ROWS, _MEASURED, cleans=_TTL),
+    _of(OperatorKind.SEMI, Keeps.DISTINCT_ROWS, _MEASURED, cleans=_TTL),
+    _of(OperatorKind.ANTI, Keeps.DISTINCT_ROWS, _JOINS, cleans=_TTL),
     _of(
-        Kind.AS_OF,
+        OperatorKind.AS_OF,
         Keeps.VERSIONS,
         _MEASURED,
         cleans="older versions when the watermark passes",
@@ -88,16 +98,16 @@ RULES = (
         note="a filter on the left of a temporal join is not pushed below it: put it in a sub-query",
     ),
     _of(
-        Kind.CLOCK,
+        OperatorKind.CLOCK,
         Keeps.NOTHING,
         Source(DOCUMENTED, "Flink documentation, Determinism in Continuous Queries"),
         note="NOW() is read once a row, when it comes: nothing is taken back when the condition ends",
     ),
     # Groups.
-    _of(Kind.GROUP, Keeps.WINDOWS, _WINDOWS, Fact.SESSION, cleans=_WATERMARK, watermarks=True),
-    _of(Kind.GROUP, Keeps.WINDOWS, _MEASURED, Fact.GROUP_WINDOW, cleans=_WATERMARK, watermarks=True),
+    _of(OperatorKind.GROUP, Keeps.WINDOWS, _WINDOWS, Fact.SESSION, cleans=_WATERMARK, watermarks=True),
+    _of(OperatorKind.GROUP, Keeps.WINDOWS, _MEASURED, Fact.GROUP_WINDOW, cleans=_WATERMARK, watermarks=True),
     _of(
-        Kind.GROUP,
+        OperatorKind.GROUP,
         Keeps.WINDOWS,
         _MEASURED,
         Fact.WINDOW,
@@ -107,21 +117,21 @@ RULES = (
         watermarks=True,
     ),
     _of(
-        Kind.GROUP,
+        OperatorKind.GROUP,
         Keeps.VALUES,
         _MEASURED,
         Fact.VALUES,
         cleans=_TTL,
     ),
     _of(
-        Kind.GROUP,
+        OperatorKind.GROUP,
         Keeps.INPUT,
         Source(INFERRED, "the value itself is the accumulator"),
         Fact.LIST,
         cleans=_TTL,
     ),
     _of(
-        Kind.GROUP,
+        OperatorKind.GROUP,
         Keeps.INPUT,
         _EXPLAINED,
         Fact.EXTREMUM,
@@ -132,7 +142,7 @@ RULES = (
         " one",
     ),
     _of(
-        Kind.GROUP,
+        OperatorKind.GROUP,
         Keeps.ACCUMULATORS,
         _WINDOWS,
         Fact.WINDOW,
@@ -141,16 +151,16 @@ RULES = (
         " stands between",
     ),
     _of(
-        Kind.GROUP,
+        OperatorKind.GROUP,
         Keeps.ACCUMULATORS,
         Source(INFERRED, "a GROUP BY as any other"),
         Fact.TIME_FUNCTION,
         cleans=_TTL,
         note="a function of the event time is no window: its groups are never cleaned, those of TUMBLE are",
     ),
-    _of(Kind.GROUP, Keeps.ACCUMULATORS, _MEASURED, cleans=_TTL),
+    _of(OperatorKind.GROUP, Keeps.ACCUMULATORS, _MEASURED, cleans=_TTL),
     _of(
-        Kind.DISTINCT,
+        OperatorKind.DISTINCT,
         Keeps.WINDOWS,
         Source(MEASURED, "EXPLAIN of apache-flink 2.3.0: a window aggregate"),
         Fact.WINDOW,
@@ -158,24 +168,24 @@ RULES = (
         cleans=_WATERMARK,
         watermarks=True,
     ),
-    _of(Kind.DISTINCT, Keeps.DIFFERENT, _MEASURED, cleans=_TTL),
+    _of(OperatorKind.DISTINCT, Keeps.DIFFERENT, _MEASURED, cleans=_TTL),
     # Ranks and frames.
     _of(
-        Kind.TOP,
+        OperatorKind.TOP,
         Keeps.REFUSED,
         Source(DOCUMENTED, "Flink documentation, Top-N"),
         Fact.BEYOND,
         error="TableException: Rank end is not specified",
     ),
     _of(
-        Kind.TOP,
+        OperatorKind.TOP,
         Keeps.REFUSED,
         Source(DOCUMENTED, "Flink documentation, Top-N"),
         Fact.RANK,
         error="TableException: RANK() on streaming table is not supported currently",
     ),
     _of(
-        Kind.TOP,
+        OperatorKind.TOP,
         Keeps.WINDOWS,
         Source(DOCUMENTED, "Flink documentation, Window Top-N"),
         Fact.WINDOW,
@@ -184,7 +194,7 @@ RULES = (
         watermarks=True,
     ),
     _of(
-        Kind.TOP,
+        OperatorKind.TOP,
         Keeps.INPUT,
         _EXPLAINED,
         Fact.UPDATES,
@@ -193,16 +203,16 @@ RULES = (
         note="of rows that are taken back top-n keeps all of a partition: one that leaves lets the next in",
     ),
     _of(
-        Kind.TOP,
+        OperatorKind.TOP,
         Keeps.KEYED_ROWS,
         Source(DOCUMENTED, "Flink documentation, Window Top-N"),
         Fact.WINDOW,
         cleans=_TTL,
         note="top-n goes with its windows only where PARTITION BY has both window_start and window_end",
     ),
-    _of(Kind.TOP, Keeps.KEYED_ROWS, _MEASURED, cleans=_TTL),
+    _of(OperatorKind.TOP, Keeps.KEYED_ROWS, _MEASURED, cleans=_TTL),
     _of(
-        Kind.SORT,
+        OperatorKind.SORT,
         Keeps.SPAN,
         _SORTS,
         Fact.TIME_ORDER,
@@ -210,14 +220,14 @@ RULES = (
         watermarks=True,
     ),
     _of(
-        Kind.SORT,
+        OperatorKind.SORT,
         Keeps.REFUSED,
         _SORTS,
         error="TableException: Sort on a non-time-attribute field is not supported",
     ),
     *(
         _of(
-            Kind.OVER,
+            OperatorKind.OVER,
             Keeps.REFUSED,
             _EXPLAINED,
             Fact.BOUNDED,
@@ -229,7 +239,7 @@ RULES = (
     ),
     *(
         _of(
-            Kind.OVER,
+            OperatorKind.OVER,
             Keeps.INPUT,
             Source(DOCUMENTED, "FLINK-19059, non-time OVER aggregates"),
             *when,
@@ -239,7 +249,7 @@ RULES = (
         for when, unless in (((), (Fact.TIME_ORDER,)), ((Fact.UNTIMED,), ()))
     ),
     _of(
-        Kind.OVER,
+        OperatorKind.OVER,
         Keeps.REFUSED,
         _EXPLAINED,
         Fact.UPDATES,
@@ -249,7 +259,7 @@ RULES = (
         " changes",
     ),
     _of(
-        Kind.OVER,
+        OperatorKind.OVER,
         Keeps.SPAN,
         Source(DOCUMENTED, "Flink documentation, Over Aggregation"),
         Fact.BOUNDED,
@@ -258,14 +268,14 @@ RULES = (
         watermarks=True,
     ),
     _of(
-        Kind.OVER,
+        OperatorKind.OVER,
         Keeps.KEYED_ROWS,
         Source(DOCUMENTED, "Flink documentation, Over Aggregation"),
         Fact.BOUNDED,
         cleans=_TTL,
         watermarks=True,
     ),
-    _of(Kind.OVER, Keeps.ACCUMULATORS, _MEASURED, cleans=_TTL, watermarks=True),
+    _of(OperatorKind.OVER, Keeps.ACCUMULATORS, _MEASURED, cleans=_TTL, watermarks=True),
 )
 
 ENGINE = Engine(

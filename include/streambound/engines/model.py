@@ -14,7 +14,7 @@ from typing import Any
 from streambound.errors import Location
 
 
-class Kind(Enum):
+class OperatorKind(Enum):
     """The operators of a logical plan that may keep rows."""
 
     JOIN = "join"
@@ -173,7 +173,7 @@ class Operator:
     it, by their places among all operators.
     """
 
-    kind: Kind
+    kind: OperatorKind
     text: str
     inputs: tuple[Input, ...]
     facts: frozenset[Fact] = frozenset()
@@ -200,7 +200,7 @@ class Rule:
     what people run into.
     """
 
-    kind: Kind
+    kind: OperatorKind
     keeps: Keeps
     source: Source
     when: frozenset[Fact] = frozenset()
@@ -212,7 +212,7 @@ class Rule:
     watermarks: bool = False
 
     @classmethod
-    def of(cls, kind: Kind, keeps: Keeps, source: Source, *when: Fact, **further: Any) -> Rule:
+    def of(cls, kind: OperatorKind, keeps: Keeps, source: Source, *when: Fact, **further: Any) -> Rule:
         """A rule that asks for some facts."""
         unless = frozenset(further.pop("unless", ()))
         return cls(kind, keeps, source, frozenset(when), unless, **further)

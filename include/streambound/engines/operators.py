@@ -13,24 +13,32 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from streambound.engines.domains import Domains, aliases, finite_keys, mains
-from streambound.engines.model import Fact, Input, Kind, Operator
+from streambound.engines.model import Fact, Input, Operator, OperatorKind
 from streambound.errors import Location
 from streambound.query.clock import CLOCK
 from streambound.query.column_types import Family
 from streambound.query.formula import Formula, all_of, atoms_of, conjuncts
-from streambound.query.model import Attribute, Filter, Join, Membership, NullTest, Occurrence, Op, Query
-from streambound.query.model import Kind as Relations
-from streambound.query.operators import Framing, Grouping, Over, Ranking
-from streambound.query.operators import Kind as Aggregates
+from streambound.query.model import (
+    Attribute,
+    Filter,
+    Join,
+    Membership,
+    NullTest,
+    Occurrence,
+    Op,
+    Query,
+    RelationKind,
+)
+from streambound.query.operators import AggregateKind, Framing, Grouping, Over, Ranking
 from streambound.query.statement import AsOf, Block, Guard, Selection, Statement
 
 _LOOKED_UP = re.compile(r"[^\s]+\s+(?:AS\s+\w+\s+)?FOR\s+SYSTEM_TIME\s+AS\s+OF\b", re.IGNORECASE)
 _AS_JOIN = re.compile(r"\b(SEMI|ANTI)\s+JOIN\b", re.IGNORECASE)
 # What an aggregate of all rows, or of each key, hands on: rows that change.
-_CHANGING = (Kind.GROUP, Kind.TOP, Kind.ANTI, Kind.CLOCK)
+_CHANGING = (OperatorKind.GROUP, OperatorKind.TOP, OperatorKind.ANTI, OperatorKind.CLOCK)
 _TIME_KEYS = {Fact.EVENT_TIME, Fact.WINDOW, Fact.BOTH_ENDS, Fact.WHOLE_WINDOW}
 _END = re.compile(r"\.\s*(?:start|end)\W*$", re.IGNORECASE)
-_ABOVE = {Kind.GROUP: Fact.ABOVE_AGGREGATE, Kind.DISTINCT: Fact.ABOVE_DISTINCT}
+_ABOVE = {OperatorKind.GROUP: Fact.ABOVE_AGGREGATE, OperatorKind.DISTINCT: Fact.ABOVE_DISTINCT}
 _UPPER, _LOWER = (Op.LT, Op.LE), (Op.GT, Op.GE)
 
 
@@ -55,7 +63,11 @@ class Rows:
         if (operator.kind in _CHANGING or Fact.OUTER in operator.facts) and not windowed:
             facts.add(Fact.UPDATES)
         # The answer stands before all that are found.
-        place = {len(plan)} if operator.kind in (Kind.JOIN, Kind.SEMI, Kind.ANTI) else set()
+        place = (
+            {len(plan)}
+            if operator.kind in (OperatorKind.JOIN, OperatorKind.SEMI, OperatorKind.ANTI)
+            else set()
+        )
         return Rows(frozenset(facts), self.joins | place)
 
 
@@ -67,7 +79,7 @@ def operators(statement: Statement, infers: bool = True) -> tuple[Operator, ...]
     """
     plan: list[Operator] = []
     rows = _statement(statement, infers, None, plan)
-    return (Operator(Kind.ANSWER, "", (), rows.facts), *plan)
+    return (Operator(OperatorKind.ANSWER, "", (), rows.facts), *plan)
 
 
 def _statement(statement: Statement, infers: bool, used: frozenset[str] | None, plan: list[Operator]) -> Rows:
@@ -189,7 +201,9 @@ class _Selection:
         keys = tuple(dict.fromkeys(keys))
         columns = tuple(dict.fromkeys((*keys, *needed)))
         relations = [self.base.occurrence(name).relation for name in names]
-        endless = any(relation.kind in (Relations.STREAM, Relations.VERSIONED) for relation in relations)
+        endless = any(
+            relation.kind in (RelationKind.STREAM, RelationKind.VERSIONED) for relation in relations
+        )
         return Input(
             " and ".join(names),
             tuple(map(self.named, columns)),
@@ -238,7 +252,9 @@ class _Selection:
         made = {o.alias: self.source(o, plan) for o in self.base.occurrences}
         for alias, (condition, ends) in self.clocked.items():
             waits = frozenset(() if ends else (Fact.WAITS,))
-            clock = Operator(Kind.CLOCK, str(condition), (self.input([alias]),), waits, condition.place)
+            clock = Operator(
+                OperatorKind.CLOCK, str(condition), (self.input([alias]),), waits, condition.place
+            )
             made[alias] = made[alias].put(clock, plan)
         first, *later = self.joined
         names, rows = [first.alias], made[first.alias]
@@ -259,7 +275,7 @@ class _Selection:
         """What an occurrence brings; of a sub-query its operators come first."""
         relation = occurrence.relation
         if relation.fed is None:
-            changing = relation.kind is Relations.VERSIONED
+            changing = relation.kind is RelationKind.VERSIONED
             return Rows(facts=frozenset({Fact.UPDATES} if changing else ()))
         mentioned = {
             a for condition in self.conditions for atom in atoms_of(condition) for a in atom.attributes
@@ -297,18 +313,20 @@ class _Selection:
         made |= {Fact.NO_EQUALITY} if all(op is not Op.EQ for _, op, _, _ in compared) else set()
         made |= {Fact.OUTER} if self.outer & {alias, *(names if len(names) == 1 else ())} else set()
         kinds = {self.base.occurrence(name).relation.kind for name in (*names, alias)}
-        made |= {Fact.TABLE} if Relations.VERSIONED in kinds else set()
-        static = self.base.occurrence(alias).relation.kind is Relations.STATIC
-        static |= all(self.base.occurrence(name).relation.kind is Relations.STATIC for name in names)
+        made |= {Fact.TABLE} if RelationKind.VERSIONED in kinds else set()
+        static = self.base.occurrence(alias).relation.kind is RelationKind.STATIC
+        static |= all(self.base.occurrence(name).relation.kind is RelationKind.STATIC for name in names)
         made |= {Fact.STATIC} if static else set()
-        statics = {o.alias for o in self.base.occurrences if o.relation.kind is Relations.STATIC}
+        statics = {o.alias for o in self.base.occurrences if o.relation.kind is RelationKind.STATIC}
         kept = Fact.OUTER in made and bool(statics & {*names, alias} - self.outer)
         made |= {Fact.STATIC_KEPT} if static and kept else set()
         made |= {Fact.SCALAR} if any(self._single_row(name) for name in (*names, alias)) else set()
         looked_up = static and self._looked_up(occurrence)
         text = " AND ".join(_said(self.base, item) for item in on) or f"of {' and '.join((*names, alias))}"
         place = on[0].place if on and not hasattr(on[0], "parts") else occurrence.place
-        return Operator(Kind.LOOKUP if looked_up else Kind.JOIN, text, sides, frozenset(made), place)
+        return Operator(
+            OperatorKind.LOOKUP if looked_up else OperatorKind.JOIN, text, sides, frozenset(made), place
+        )
 
     def _single_row(self, alias: str) -> bool:
         fed = self.base.occurrence(alias).relation.fed
@@ -367,7 +385,7 @@ class _Selection:
         )
         text = " AND ".join(f"{a} = {b}" for a, b in of.keys) or f"of {of.alias}"
         made = facts | ({Fact.OUTER} if of.outer else set())
-        return Operator(Kind.AS_OF, text, sides, made, of.place)
+        return Operator(OperatorKind.AS_OF, text, sides, made, of.place)
 
     def guard(self, names: Sequence[str], guard: Guard, facts: frozenset[Fact]) -> Operator:
         """EXISTS, IN and their negations: the rows with a match, or with none."""
@@ -395,14 +413,16 @@ class _Selection:
             tuple(named(base, a) for a in columns if not domains.finite(a)),
             tuple(named(base, a) for a in mine),
             frozenset(named(base, a) for a in columns if guard.base.is_time(a)),
-            endless=any(o.relation.kind in (Relations.STREAM, Relations.VERSIONED) for o in inner.values()),
+            endless=any(
+                o.relation.kind in (RelationKind.STREAM, RelationKind.VERSIONED) for o in inner.values()
+            ),
         )
         made = set(facts) | replace(self, selection=replace(self.selection, base=base))._times(compared)
         made |= {Fact.NO_EQUALITY} if all(op is not Op.EQ for _, op, _, _ in compared) else set()
         made |= {Fact.NOT_IN} if any(map(_not_in, conjuncts(guard.formula))) else set()
         made |= {Fact.STATIC} if not right.endless else set()
         made |= {Fact.AS_JOIN} if _AS_JOIN.search(self.sql) else set()
-        kind = Kind.ANTI if guard.negated else Kind.SEMI
+        kind = OperatorKind.ANTI if guard.negated else OperatorKind.SEMI
         left = mine_too.input(names, theirs)
         text = (
             " AND ".join(_said(base, conjunct) for conjunct in conjuncts(guard.formula))
@@ -418,7 +438,7 @@ class _Selection:
         )
         chosen = tuple(dict.fromkeys(t for n in keys if isinstance(t := given[n], Attribute)))
         endless = any(
-            o.relation.kind in (Relations.STREAM, Relations.VERSIONED) for o in self.base.occurrences
+            o.relation.kind in (RelationKind.STREAM, RelationKind.VERSIONED) for o in self.base.occurrences
         )
         return Input(
             " and ".join(o.alias for o in self.joined),
@@ -563,7 +583,7 @@ def _above(block: Block, selections: Sequence[_Selection], facts: frozenset[Fact
             place = block.selections[0].base.select[0].place if every else Location(1, 1)
             text = ", ".join(name for name, _ in block.outputs)
             keys = _of_keys(selections[0].base, every) & _TIME_KEYS
-            yield Operator(Kind.DISTINCT, text, inputs, facts | keys, place)
+            yield Operator(OperatorKind.DISTINCT, text, inputs, facts | keys, place)
     elif isinstance(then, Grouping):
         yield _group(then, selections, used, facts)
     elif isinstance(then, Ranking):
@@ -618,13 +638,15 @@ def _group(
     made = set(facts) | _of_keys(base, keys)
     made |= {Fact.SESSION} if then.session is not None else set()
     made |= {Fact.VALUES} if any(aggregate.distinct for aggregate in read) else set()
-    made |= {Fact.LIST} if any(aggregate.kind is Aggregates.LIST for aggregate in read) else set()
+    made |= {Fact.LIST} if any(aggregate.kind is AggregateKind.LIST for aggregate in read) else set()
     made |= (
         {Fact.EXTREMUM}
-        if any(aggregate.kind in (Aggregates.LEAST, Aggregates.GREATEST) for aggregate in read)
+        if any(aggregate.kind in (AggregateKind.LEAST, AggregateKind.GREATEST) for aggregate in read)
         else set()
     )
-    ends = [aggregate for aggregate in read if aggregate.kind in (Aggregates.LEAST, Aggregates.GREATEST)]
+    ends = [
+        aggregate for aggregate in read if aggregate.kind in (AggregateKind.LEAST, AggregateKind.GREATEST)
+    ]
     rises = (
         selection.matched or _monotone(selection.base, aggregate.arguments, aggregate.kind)
         for selection in selections
@@ -638,7 +660,7 @@ def _group(
     place = (
         base.select[0].place if then.keys else then.aggregates[0].place if then.aggregates else Location(1, 1)
     )
-    return Operator(Kind.GROUP, text, inputs, frozenset(made), place)
+    return Operator(OperatorKind.GROUP, text, inputs, frozenset(made), place)
 
 
 def _top(
@@ -653,8 +675,8 @@ def _top(
     made |= {Fact.LIMIT} if not then.partition else set()
     made |= {Fact.TIME_ORDER} if _by_time(base, then.order) else set()
     if len(then.order) == 1:
-        (((first, descends),), end) = then.order, Aggregates.LEAST
-        end = Aggregates.GREATEST if descends else Aggregates.LEAST
+        (((first, descends),), end) = then.order, AggregateKind.LEAST
+        end = AggregateKind.GREATEST if descends else AggregateKind.LEAST
         made |= (
             {Fact.MONOTONE}
             if all(_monotone(selection.base, (first,), end) for selection in selections)
@@ -665,10 +687,10 @@ def _top(
     places = [base.select[n].place for n in (*then.partition, *(n for n, _ in then.order))]
     place = next((item for item in (then.shown[0].place, *places) if item != Location(1, 1)), Location(1, 1))
     text = f"{then.function} {then.op.value} {then.limit} of {_terms(base, then.partition) or 'all rows'}"
-    return Operator(Kind.TOP, text, inputs, frozenset(made), place)
+    return Operator(OperatorKind.TOP, text, inputs, frozenset(made), place)
 
 
-def _monotone(query: Query, positions: Sequence[int], end: Aggregates) -> bool:
+def _monotone(query: Query, positions: Sequence[int], end: AggregateKind) -> bool:
     """Whether an output is an aggregate of a stream's groups that only moves towards an end: a number of
     rows, or an extremum, towards its own.
     """
@@ -691,12 +713,12 @@ def _monotone(query: Query, positions: Sequence[int], end: Aggregates) -> bool:
     if not (plain and shown.plain and shown.values):
         return False
     kind = then.aggregates[shown.values[0]].kind
-    return kind is end or (kind is Aggregates.COUNT and end is Aggregates.GREATEST)
+    return kind is end or (kind is AggregateKind.COUNT and end is AggregateKind.GREATEST)
 
 
 def _of_streams(query: Query) -> bool:
     """Whether it reads streams alone, of which no row is taken back."""
-    return all(o.relation.fed is None and o.relation.kind is Relations.STREAM for o in query.occurrences)
+    return all(o.relation.fed is None and o.relation.kind is RelationKind.STREAM for o in query.occurrences)
 
 
 def _by_time(query: Query, order: Sequence[tuple[int, bool]]) -> bool:
@@ -721,4 +743,6 @@ def _over(
     partition = _terms(base, first.partition)
     names = ", ".join(dict.fromkeys(over.name for over in functions))
     text = f"{names} by {partition}" if partition else names
-    return Operator(Kind.PATTERN if pattern else Kind.OVER, text, inputs, frozenset(made), first.place)
+    return Operator(
+        OperatorKind.PATTERN if pattern else OperatorKind.OVER, text, inputs, frozenset(made), first.place
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streambound.engines.model import DOCUMENTED, INFERRED, Engine, Fact, Keeps, Kind, Rule, Source
+from streambound.engines.model import DOCUMENTED, INFERRED, Engine, Fact, Keeps, OperatorKind, Rule, Source
 
 
 def _docs(page: str) -> Source:
@@ -19,18 +19,18 @@ _NESTED = "Not supported: streaming nested-loop join"
 _of = Rule.of
 
 RULES = (
-    _of(Kind.LOOKUP, Keeps.NOTHING, _JOINS),
+    _of(OperatorKind.LOOKUP, Keeps.NOTHING, _JOINS),
     _of(
-        Kind.JOIN,
+        OperatorKind.JOIN,
         Keeps.ROWS,
         _docs("processing/sql/dynamic-filters"),
         Fact.NO_EQUALITY,
         Fact.SCALAR,
         note="a comparison with one aggregate of all rows is a dynamic filter, and keeps all its left input",
     ),
-    _of(Kind.JOIN, Keeps.REFUSED, _JOINS, Fact.NO_EQUALITY, error=_NESTED),
+    _of(OperatorKind.JOIN, Keeps.REFUSED, _JOINS, Fact.NO_EQUALITY, error=_NESTED),
     _of(
-        Kind.JOIN,
+        OperatorKind.JOIN,
         Keeps.SPAN,
         _JOINS,
         Fact.RANGE,
@@ -39,7 +39,7 @@ RULES = (
         watermarks=True,
     ),
     _of(
-        Kind.JOIN,
+        OperatorKind.JOIN,
         Keeps.WINDOWS,
         _JOINS,
         Fact.TIME_EQUALITY,
@@ -47,10 +47,10 @@ RULES = (
         cleans=_MESSAGES,
         watermarks=True,
     ),
-    _of(Kind.JOIN, Keeps.ROWS, _KEYS),
+    _of(OperatorKind.JOIN, Keeps.ROWS, _KEYS),
     *(
         rule
-        for kind in (Kind.SEMI, Kind.ANTI)
+        for kind in (OperatorKind.SEMI, OperatorKind.ANTI)
         for rule in (
             # NOT IN is planned as NOT EXISTS: LeftAnti on the equality.
             _of(kind, Keeps.ROWS, _NOT_IN, Fact.NOT_IN),
@@ -67,16 +67,16 @@ RULES = (
             _of(kind, Keeps.ROWS, _KEYS),
         )
     ),
-    _of(Kind.AS_OF, Keeps.ROWS, _JOINS),
+    _of(OperatorKind.AS_OF, Keeps.ROWS, _JOINS),
     _of(
-        Kind.CLOCK,
+        OperatorKind.CLOCK,
         Keeps.SPAN,
         _docs("processing/sql/temporal-filters"),
         cleans="the present time passes",
     ),
     *(
         _of(
-            Kind.GROUP,
+            OperatorKind.GROUP,
             Keeps.WINDOWS,
             _WATERMARKS,
             fact,
@@ -87,14 +87,14 @@ RULES = (
         for fact in (Fact.WINDOW, Fact.EVENT_TIME, Fact.SESSION)
     ),
     _of(
-        Kind.GROUP,
+        OperatorKind.GROUP,
         Keeps.VALUES,
         Source(DOCUMENTED, "risingwavelabs/risingwave #7797: a table of values a column"),
         Fact.VALUES,
     ),
-    _of(Kind.GROUP, Keeps.INPUT, Source(INFERRED, "the rows are the value"), Fact.LIST),
+    _of(OperatorKind.GROUP, Keeps.INPUT, Source(INFERRED, "the rows are the value"), Fact.LIST),
     _of(
-        Kind.GROUP,
+        OperatorKind.GROUP,
         Keeps.INPUT,
         Source(DOCUMENTED, "risingwavelabs/risingwave #22293"),
         Fact.EXTREMUM,
@@ -102,23 +102,23 @@ RULES = (
         note="MIN and MAX keep one value of append-only input, else all of it",
     ),
     _of(
-        Kind.GROUP,
+        OperatorKind.GROUP,
         Keeps.ACCUMULATORS,
         Source(INFERRED, "only date_trunc is documented to carry a watermark on"),
         Fact.TIME_FUNCTION,
         note="a group is cleaned where the function carries the watermark on, as date_trunc does, else never",
     ),
-    _of(Kind.GROUP, Keeps.ACCUMULATORS, Source(INFERRED, "one row of state a group")),
-    _of(Kind.DISTINCT, Keeps.DIFFERENT, Source(INFERRED, "a GROUP BY of all columns")),
+    _of(OperatorKind.GROUP, Keeps.ACCUMULATORS, Source(INFERRED, "one row of state a group")),
+    _of(OperatorKind.DISTINCT, Keeps.DIFFERENT, Source(INFERRED, "a GROUP BY of all columns")),
     _of(
-        Kind.TOP,
+        OperatorKind.TOP,
         Keeps.INPUT,
         Source(INFERRED, "a row that leaves lets the next in"),
         Fact.UPDATES,
     ),
-    _of(Kind.TOP, Keeps.KEYED_ROWS, _docs("processing/sql/top-n-by-group")),
+    _of(OperatorKind.TOP, Keeps.KEYED_ROWS, _docs("processing/sql/top-n-by-group")),
     _of(
-        Kind.OVER,
+        OperatorKind.OVER,
         Keeps.INPUT,
         _docs("processing/emit-on-window-close"),
         note="OVER keeps all rows of a partition; EMIT ON WINDOW CLOSE keeps those of open frames",

@@ -6,7 +6,7 @@ operator of its own; ``SELECT DISTINCT`` of SQL is a GROUP BY without aggregates
 
 from __future__ import annotations
 
-from streambound.engines.model import INFERRED, MEASURED, Engine, Fact, Keeps, Kind, Rule, Source
+from streambound.engines.model import INFERRED, MEASURED, Engine, Fact, Keeps, OperatorKind, Rule, Source
 
 _MEASURED = Source(MEASURED, "PySpark 4.3.0, local[2], Trigger.AvailableNow; docs/engines.md")
 _WATERMARK = "the watermark passes"
@@ -27,7 +27,7 @@ _of = Rule.of
 RULES = (
     # The mode itself.
     _of(
-        Kind.ANSWER,
+        OperatorKind.ANSWER,
         Keeps.REFUSED,
         _MEASURED,
         Fact.COMPLETE,
@@ -35,7 +35,7 @@ RULES = (
         error=_MODE + ": complete is not supported for no streaming aggregations",
     ),
     _of(
-        Kind.ANSWER,
+        OperatorKind.ANSWER,
         Keeps.REFUSED,
         _MEASURED,
         Fact.COMPLETE,
@@ -44,27 +44,27 @@ RULES = (
         error=_MODE + ": complete is not supported for no streaming aggregations",
     ),
     # Joins.
-    _of(Kind.LOOKUP, Keeps.NOTHING, _MEASURED),
+    _of(OperatorKind.LOOKUP, Keeps.NOTHING, _MEASURED),
     _of(
-        Kind.JOIN,
+        OperatorKind.JOIN,
         Keeps.REFUSED,
         _MEASURED,
         Fact.STATIC_KEPT,
         error=_LEGACY_ERROR + ": outer join with a streaming DataFrame/Dataset on the right and a static"
         " DataFrame/Dataset on the left is not supported",
     ),
-    _of(Kind.JOIN, Keeps.NOTHING, _MEASURED, Fact.STATIC),
+    _of(OperatorKind.JOIN, Keeps.NOTHING, _MEASURED, Fact.STATIC),
     _of(
-        Kind.JOIN,
+        OperatorKind.JOIN,
         Keeps.REFUSED,
         _MEASURED,
         Fact.COMPLETE,
         error=_LEGACY_ERROR
         + ": join between two streaming DataFrames/Datasets is not supported in Complete output mode",
     ),
-    _of(Kind.JOIN, Keeps.REFUSED, _MEASURED, Fact.ABOVE_AGGREGATE, Fact.UPDATE, error=_CORRECTNESS),
+    _of(OperatorKind.JOIN, Keeps.REFUSED, _MEASURED, Fact.ABOVE_AGGREGATE, Fact.UPDATE, error=_CORRECTNESS),
     _of(
-        Kind.JOIN,
+        OperatorKind.JOIN,
         Keeps.REFUSED,
         _MEASURED,
         Fact.ABOVE_DISTINCT,
@@ -73,7 +73,7 @@ RULES = (
         error=_CORRECTNESS,
     ),
     _of(
-        Kind.JOIN,
+        OperatorKind.JOIN,
         Keeps.REFUSED,
         _MEASURED,
         Fact.OUTER,
@@ -82,7 +82,7 @@ RULES = (
         + ": outer join is not supported in Update output mode, only in Append output mode",
     ),
     _of(
-        Kind.JOIN,
+        OperatorKind.JOIN,
         Keeps.REFUSED,
         _MEASURED,
         Fact.OUTER,
@@ -91,24 +91,24 @@ RULES = (
         + ": outer join is not supported without a watermark in the join keys, or a watermark on the"
         " nullable side and an appropriate range condition",
     ),
-    _of(Kind.JOIN, Keeps.REFUSED, _MEASURED, Fact.NO_EQUALITY, error=_NO_EQUALITY, note=_LATE),
-    _of(Kind.JOIN, Keeps.SPAN, _MEASURED, Fact.RANGE, cleans=_WATERMARK, watermarks=True),
+    _of(OperatorKind.JOIN, Keeps.REFUSED, _MEASURED, Fact.NO_EQUALITY, error=_NO_EQUALITY, note=_LATE),
+    _of(OperatorKind.JOIN, Keeps.SPAN, _MEASURED, Fact.RANGE, cleans=_WATERMARK, watermarks=True),
     _of(
-        Kind.JOIN,
+        OperatorKind.JOIN,
         Keeps.ROWS,
         _MEASURED,
         Fact.ONE_SIDED,
         note="a range with one end cleans one side of the join: all rows of the other stay",
     ),
     _of(
-        Kind.JOIN,
+        OperatorKind.JOIN,
         Keeps.ROWS,
         _MEASURED,
         Fact.PLAIN_RANGE,
         note="the range of times cleans nothing: its columns have no watermarks, withWatermark makes them",
     ),
-    _of(Kind.JOIN, Keeps.ROWS, _MEASURED),
-    *(_of(kind, Keeps.NOTHING, _MEASURED, Fact.STATIC) for kind in (Kind.SEMI, Kind.ANTI)),
+    _of(OperatorKind.JOIN, Keeps.ROWS, _MEASURED),
+    *(_of(kind, Keeps.NOTHING, _MEASURED, Fact.STATIC) for kind in (OperatorKind.SEMI, OperatorKind.ANTI)),
     *(
         _of(
             kind,
@@ -118,10 +118,10 @@ RULES = (
             error="AnalysisException INVALID_SUBQUERY_EXPRESSION.STREAMING_QUERY",
             note="a sub-query of a stream is refused: LEFT SEMI JOIN is not, within a range of event times",
         )
-        for kind in (Kind.SEMI, Kind.ANTI)
+        for kind in (OperatorKind.SEMI, OperatorKind.ANTI)
     ),
     _of(
-        Kind.SEMI,
+        OperatorKind.SEMI,
         Keeps.SPAN,
         Source(INFERRED, "as an inner join; that it starts was measured"),
         Fact.RANGE,
@@ -129,7 +129,7 @@ RULES = (
         watermarks=True,
     ),
     _of(
-        Kind.SEMI,
+        OperatorKind.SEMI,
         Keeps.REFUSED,
         _MEASURED,
         error=_LEGACY_ERROR
@@ -137,7 +137,7 @@ RULES = (
         " the nullable side and an appropriate range condition",
     ),
     _of(
-        Kind.ANTI,
+        OperatorKind.ANTI,
         Keeps.REFUSED,
         _MEASURED,
         error=_LEGACY_ERROR
@@ -145,7 +145,7 @@ RULES = (
     ),
     # Groups.
     _of(
-        Kind.GROUP,
+        OperatorKind.GROUP,
         Keeps.REFUSED,
         _MEASURED,
         Fact.APPEND,
@@ -153,7 +153,7 @@ RULES = (
         error=_MODE + ": append is not supported for streaming aggregations without watermark",
     ),
     _of(
-        Kind.GROUP,
+        OperatorKind.GROUP,
         Keeps.REFUSED,
         _MEASURED,
         Fact.VALUES,
@@ -161,12 +161,12 @@ RULES = (
         note="approx_count_distinct keeps a sketch of fixed size in place of all values",
     ),
     *(
-        _of(Kind.GROUP, Keeps.REFUSED, _MEASURED, Fact.ABOVE_AGGREGATE, mode, error=_CORRECTNESS)
+        _of(OperatorKind.GROUP, Keeps.REFUSED, _MEASURED, Fact.ABOVE_AGGREGATE, mode, error=_CORRECTNESS)
         for mode in (Fact.UPDATE, Fact.COMPLETE)
     ),
     *(
         _of(
-            Kind.GROUP,
+            OperatorKind.GROUP,
             Keeps.REFUSED,
             _MEASURED,
             Fact.ABOVE_DISTINCT,
@@ -177,33 +177,33 @@ RULES = (
         for mode in (Fact.UPDATE, Fact.COMPLETE)
     ),
     _of(
-        Kind.GROUP,
+        OperatorKind.GROUP,
         Keeps.REFUSED,
         _MEASURED,
         Fact.SESSION,
         Fact.UPDATE,
         error=_MODE + ": update is not supported for session window streaming aggregations",
     ),
-    _of(Kind.GROUP, Keeps.INPUT, _MEASURED, Fact.COMPLETE, Fact.SESSION, note=_COMPLETE),
-    _of(Kind.GROUP, Keeps.INPUT, _MEASURED, Fact.COMPLETE, Fact.LIST, note=_LISTS),
-    _of(Kind.GROUP, Keeps.ACCUMULATORS, _MEASURED, Fact.COMPLETE, Fact.WINDOW, note=_COMPLETE),
-    _of(Kind.GROUP, Keeps.ACCUMULATORS, _MEASURED, Fact.COMPLETE),
+    _of(OperatorKind.GROUP, Keeps.INPUT, _MEASURED, Fact.COMPLETE, Fact.SESSION, note=_COMPLETE),
+    _of(OperatorKind.GROUP, Keeps.INPUT, _MEASURED, Fact.COMPLETE, Fact.LIST, note=_LISTS),
+    _of(OperatorKind.GROUP, Keeps.ACCUMULATORS, _MEASURED, Fact.COMPLETE, Fact.WINDOW, note=_COMPLETE),
+    _of(OperatorKind.GROUP, Keeps.ACCUMULATORS, _MEASURED, Fact.COMPLETE),
     *(
-        _of(Kind.GROUP, Keeps.WINDOWS, _MEASURED, fact, cleans=_WATERMARK, watermarks=True)
+        _of(OperatorKind.GROUP, Keeps.WINDOWS, _MEASURED, fact, cleans=_WATERMARK, watermarks=True)
         for fact in (Fact.WINDOW, Fact.SESSION, Fact.EVENT_TIME)
     ),
-    _of(Kind.GROUP, Keeps.INPUT, _MEASURED, Fact.LIST, note=_LISTS),
+    _of(OperatorKind.GROUP, Keeps.INPUT, _MEASURED, Fact.LIST, note=_LISTS),
     _of(
-        Kind.GROUP,
+        OperatorKind.GROUP,
         Keeps.ACCUMULATORS,
         _MEASURED,
         Fact.TIME_FUNCTION,
         note="a function of the event time is no window: its groups are never cleaned, those of window() are",
     ),
-    _of(Kind.GROUP, Keeps.ACCUMULATORS, _MEASURED),
+    _of(OperatorKind.GROUP, Keeps.ACCUMULATORS, _MEASURED),
     # DISTINCT of SQL, and dropDuplicates.
     _of(
-        Kind.DISTINCT,
+        OperatorKind.DISTINCT,
         Keeps.SPAN,
         _MEASURED,
         Fact.DEDUPLICATION,
@@ -211,9 +211,9 @@ RULES = (
         cleans=_WATERMARK,
         watermarks=True,
     ),
-    _of(Kind.DISTINCT, Keeps.DIFFERENT, _MEASURED, Fact.DEDUPLICATION),
+    _of(OperatorKind.DISTINCT, Keeps.DIFFERENT, _MEASURED, Fact.DEDUPLICATION),
     _of(
-        Kind.DISTINCT,
+        OperatorKind.DISTINCT,
         Keeps.REFUSED,
         _MEASURED,
         Fact.APPEND,
@@ -222,20 +222,20 @@ RULES = (
         note="DISTINCT of the start or end of a window has no watermark; that of window() itself has one",
     ),
     *(
-        _of(Kind.DISTINCT, Keeps.REFUSED, _MEASURED, fact, mode, error=_CORRECTNESS)
+        _of(OperatorKind.DISTINCT, Keeps.REFUSED, _MEASURED, fact, mode, error=_CORRECTNESS)
         for fact in (Fact.ABOVE_AGGREGATE, Fact.ABOVE_DISTINCT)
         for mode in (Fact.UPDATE, Fact.COMPLETE)
     ),
-    _of(Kind.DISTINCT, Keeps.DIFFERENT, _MEASURED, Fact.COMPLETE),
+    _of(OperatorKind.DISTINCT, Keeps.DIFFERENT, _MEASURED, Fact.COMPLETE),
     *(
-        _of(Kind.DISTINCT, Keeps.WINDOWS, _MEASURED, fact, cleans=_WATERMARK, watermarks=True)
+        _of(OperatorKind.DISTINCT, Keeps.WINDOWS, _MEASURED, fact, cleans=_WATERMARK, watermarks=True)
         for fact in (Fact.EVENT_TIME, Fact.WHOLE_WINDOW)
     ),
-    _of(Kind.DISTINCT, Keeps.DIFFERENT, _MEASURED),
+    _of(OperatorKind.DISTINCT, Keeps.DIFFERENT, _MEASURED),
     # Order.
     *(
         _of(
-            Kind.TOP,
+            OperatorKind.TOP,
             Keeps.SPAN,
             _MEASURED,
             *(Fact.DEDUPLICATION, Fact.FIRST, Fact.UNORDERED, fact),
@@ -244,10 +244,10 @@ RULES = (
         )
         for fact in (Fact.EVENT_TIME, Fact.WINDOW)
     ),
-    _of(Kind.TOP, Keeps.KEYED_ROWS, _MEASURED, Fact.DEDUPLICATION, Fact.FIRST, Fact.UNORDERED),
-    _of(Kind.TOP, Keeps.KEYED_ROWS, _MEASURED, Fact.LIMIT, Fact.UNORDERED, Fact.APPEND),
+    _of(OperatorKind.TOP, Keeps.KEYED_ROWS, _MEASURED, Fact.DEDUPLICATION, Fact.FIRST, Fact.UNORDERED),
+    _of(OperatorKind.TOP, Keeps.KEYED_ROWS, _MEASURED, Fact.LIMIT, Fact.UNORDERED, Fact.APPEND),
     _of(
-        Kind.TOP,
+        OperatorKind.TOP,
         Keeps.REFUSED,
         _MEASURED,
         Fact.LIMIT,
@@ -256,7 +256,7 @@ RULES = (
         + ": Limits are not supported on streaming DataFrames/Datasets in Update output mode",
     ),
     _of(
-        Kind.TOP,
+        OperatorKind.TOP,
         Keeps.REFUSED,
         _MEASURED,
         Fact.LIMIT,
@@ -264,17 +264,17 @@ RULES = (
         + ": Sorting is not supported on streaming DataFrames/Datasets, unless it is on aggregated"
         " DataFrame/Dataset in Complete output mode",
     ),
-    _of(Kind.TOP, Keeps.REFUSED, _MEASURED, error=_ORDERED),
-    _of(Kind.SORT, Keeps.NOTHING, _MEASURED, Fact.COMPLETE),
+    _of(OperatorKind.TOP, Keeps.REFUSED, _MEASURED, error=_ORDERED),
+    _of(OperatorKind.SORT, Keeps.NOTHING, _MEASURED, Fact.COMPLETE),
     _of(
-        Kind.SORT,
+        OperatorKind.SORT,
         Keeps.REFUSED,
         _MEASURED,
         error=_LEGACY_ERROR
         + ": Sorting is not supported on streaming DataFrames/Datasets, unless it is on aggregated"
         " DataFrame/Dataset in Complete output mode",
     ),
-    _of(Kind.OVER, Keeps.REFUSED, _MEASURED, error=_ORDERED),
+    _of(OperatorKind.OVER, Keeps.REFUSED, _MEASURED, error=_ORDERED),
 )
 
 ENGINE = Engine(

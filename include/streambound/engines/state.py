@@ -14,8 +14,8 @@ from streambound.engines.model import (
     Growth,
     Input,
     Keeps,
-    Kind,
     Operator,
+    OperatorKind,
     Rule,
     growth,
     most,
@@ -29,7 +29,7 @@ from streambound.query.registry import metadata
 from streambound.query.statement import Statement
 
 # What only some engines look at.
-_PASSED_OVER = (Kind.ANSWER, Kind.SORT)
+_PASSED_OVER = (OperatorKind.ANSWER, OperatorKind.SORT)
 # A line of a file's first comments: -- for: flink
 SAID = "for"
 
@@ -259,7 +259,7 @@ def _another_engine(on_engine: OnEngine) -> str | None:
     """What another mode does, in a sentence; None where it is none for such a query at all."""
     refused = next((state for state in on_engine.operators if state.growth is Growth.REFUSED), None)
     if refused is not None:
-        answer = refused.operator.kind is Kind.ANSWER
+        answer = refused.operator.kind is OperatorKind.ANSWER
         return None if answer else f"{on_engine.mode}: {refused.what}"
     grown = max(on_engine.operators, key=lambda state: state.growth.rank, default=None)
     return f"{on_engine.mode}: {on_engine.growth.words}" + ("" if grown is None else f" ({grown.what})")

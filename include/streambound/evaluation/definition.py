@@ -35,13 +35,13 @@ from streambound.query.model import (
     Attribute,
     Filter,
     Join,
-    Kind,
     Membership,
     NullTest,
     Occurrence,
     Op,
     Output,
     Relation,
+    RelationKind,
     Term,
 )
 from streambound.query.operators import Framing, Grouping
@@ -141,7 +141,7 @@ def _moment(selection: Selection, match: Match) -> int | None:
 
 
 def _time(relation: Relation, row: Encoded) -> int | None:
-    if relation.kind is Kind.STATIC:
+    if relation.kind is RelationKind.STATIC:
         # It was there before everything.
         return -(10**30)
     stamp: Any = row.get(ARRIVAL) if relation.timestamp is None else row[relation.timestamp]
@@ -185,7 +185,7 @@ def tuples(
         ]
     else:
         rows = relations[relation.name]
-        if relation.kind is Kind.VERSIONED and not versions:
+        if relation.kind is RelationKind.VERSIONED and not versions:
             rows = _current(relation, rows)
     return computed(relation, columns, rows)
 

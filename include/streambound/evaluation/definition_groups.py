@@ -18,7 +18,16 @@ from typing import Any, TypeAlias
 from streambound.errors import UnsupportedError
 from streambound.evaluation.definition_rows import HOLDS, Pair, Row, over_values, row_key, shown
 from streambound.query.column_types import NAN, NotANumber, Type, parse_type
-from streambound.query.operators import Aggregate, Grouping, Having, Kind, Over, Polynomial, Test, Tests
+from streambound.query.operators import (
+    Aggregate,
+    AggregateKind,
+    Grouping,
+    Having,
+    Over,
+    Polynomial,
+    Test,
+    Tests,
+)
 from streambound.query.scope import BOOLEAN, DOUBLE, INTEGER, STRING
 from streambound.query.windows import SESSIONS
 
@@ -145,11 +154,11 @@ def value_type(function: Aggregate | Over, types: Sequence[Type]) -> Type:
         if function.aggregate is None:
             return INTEGER
         function = function.aggregate
-    if function.kind in (Kind.COUNT, Kind.SKETCH):
+    if function.kind in (AggregateKind.COUNT, AggregateKind.SKETCH):
         return INTEGER
-    if function.kind is Kind.MEAN:
+    if function.kind is AggregateKind.MEAN:
         return DOUBLE
-    if function.kind is Kind.LIST:
+    if function.kind is AggregateKind.LIST:
         return STRING
     if function.computed is not None:
         return function.computed
@@ -182,27 +191,30 @@ def aggregated(aggregate: Aggregate, types: Sequence[Type]) -> Aggregated:
         UnsupportedError: it is decided, and its value is not defined here.
     """
     argument = _argument(aggregate, types)
-    if aggregate.kind not in (Kind.SKETCH, Kind.ANY) and aggregate.function not in _COMPUTED[aggregate.kind]:
+    if (
+        aggregate.kind not in (AggregateKind.SKETCH, AggregateKind.ANY)
+        and aggregate.function not in _COMPUTED[aggregate.kind]
+    ):
         raise UnsupportedError(f"{aggregate.text} is decided, and cannot be computed", place=aggregate.place)
     if aggregate.by is not None:
         return lambda rows: _by_column(aggregate, rows, argument(rows) if aggregate.further else None)
-    if aggregate.kind is Kind.COUNT:
+    if aggregate.kind is AggregateKind.COUNT:
         return lambda rows: len(_present(aggregate, argument(rows)))
-    if aggregate.kind is Kind.SUM:
+    if aggregate.kind is AggregateKind.SUM:
         dense = value_type(aggregate, types).step is None
         return lambda rows: _sum(_present(aggregate, argument(rows)), dense)
-    if aggregate.kind is Kind.MEAN:
+    if aggregate.kind is AggregateKind.MEAN:
         return lambda rows: _mean(aggregate, _present(aggregate, argument(rows)))
-    if aggregate.kind in (Kind.LEAST, Kind.GREATEST):
+    if aggregate.kind in (AggregateKind.LEAST, AggregateKind.GREATEST):
         return lambda rows: _extremum(aggregate, _present(aggregate, argument(rows)))
-    if aggregate.kind in (Kind.FIRST, Kind.LAST):
+    if aggregate.kind in (AggregateKind.FIRST, AggregateKind.LAST):
         return lambda rows: _in_time(aggregate, argument(rows), rows)
-    if aggregate.kind is Kind.ANY and aggregate.function in ("ANY_VALUE", "ANY_VALUE IGNORE NULLS"):
+    if aggregate.kind is AggregateKind.ANY and aggregate.function in ("ANY_VALUE", "ANY_VALUE IGNORE NULLS"):
         return lambda rows: min(_present(aggregate, argument(rows)), default=None)
-    if aggregate.kind is Kind.LIST and (aggregate.computed or len(aggregate.arguments) == 1):
+    if aggregate.kind is AggregateKind.LIST and (aggregate.computed or len(aggregate.arguments) == 1):
         kind = aggregate.computed or types[aggregate.arguments[0]]
         return lambda rows: _list(sorted(_present(aggregate, argument(rows))), kind)
-    if aggregate.kind is Kind.SKETCH and aggregate.function == "APPROX_COUNT_DISTINCT":
+    if aggregate.kind is AggregateKind.SKETCH and aggregate.function == "APPROX_COUNT_DISTINCT":
         return lambda rows: len(set(_present(aggregate, argument(rows))))
     raise UnsupportedError(f"{aggregate.text} is decided, and cannot be computed", place=aggregate.place)
 
@@ -212,7 +224,7 @@ def _argument(aggregate: Aggregate, types: Sequence[Type]) -> Callable[[Sequence
     if aggregate.formula is not None:
         formula, kind = aggregate.formula, aggregate.computed or DOUBLE
         return lambda rows: over_values(formula, types, (), kind, [(row.values, ()) for row in rows])
-    if aggregate.polynomial is not None and aggregate.kind is not Kind.COUNT:
+    if aggregate.polynomial is not None and aggregate.kind is not AggregateKind.COUNT:
         return lambda rows: [_polynomial(aggregate, row.values) for row in rows]
     if len(aggregate.arguments) == 1:
         return lambda rows: [row.values[aggregate.arguments[0]] for row in rows]
@@ -293,7 +305,7 @@ def _extremum(aggregate: Aggregate, values: Sequence[Any]) -> Any:
         return reduce(
             (lambda a, b: a & b) if aggregate.function == "BIT_AND" else (lambda a, b: a | b), values
         )
-    return min(values) if aggregate.kind is Kind.LEAST else max(values)
+    return min(values) if aggregate.kind is AggregateKind.LEAST else max(values)
 
 
 def _by_column(aggregate: Aggregate, rows: Sequence[Row], values: Sequence[Any] | None) -> Any:
@@ -308,7 +320,7 @@ def _by_column(aggregate: Aggregate, rows: Sequence[Row], values: Sequence[Any] 
     values = values or [row.values[aggregate.value or 0] for row in rows]
     keys = [row.values[aggregate.by] for row in rows]
     pairs = [(key, value) for key, value in zip(keys, values, strict=True) if key is not None]
-    choose = min if aggregate.kind in (Kind.LEAST, Kind.FIRST) else max
+    choose = min if aggregate.kind in (AggregateKind.LEAST, AggregateKind.FIRST) else max
     return choose(pairs, key=row_key, default=(None, None))[1]
 
 
@@ -316,7 +328,9 @@ def _in_time(aggregate: Aggregate, values: Sequence[Any], rows: Sequence[Row]) -
     pairs = [(_moment(row), value) for row, value in zip(rows, values, strict=True)]
     if aggregate.function.endswith("IGNORE NULLS"):
         pairs = [pair for pair in pairs if pair[1] is not None]
-    return (min if aggregate.kind is Kind.FIRST else max)(pairs, key=row_key, default=(None, None))[1]
+    return (min if aggregate.kind is AggregateKind.FIRST else max)(pairs, key=row_key, default=(None, None))[
+        1
+    ]
 
 
 def _list(values: Sequence[Any], kind: Type) -> str:
@@ -381,13 +395,13 @@ _QUOTIENTS: dict[str, Callable[..., float | None]] = {
     "CORR": _correlation,
 }
 # The names of what is computed, of each kind.
-_COMPUTED: dict[Kind, Collection[str]] = {
-    Kind.COUNT: ("COUNT",),
-    Kind.SUM: ("SUM",),
-    Kind.MEAN: _QUOTIENTS,
-    Kind.LEAST: ("MIN", "BOOL_AND", "ARG_MIN", "BIT_AND"),
-    Kind.GREATEST: ("MAX", "BOOL_OR", "ARG_MAX", "BIT_OR"),
-    Kind.FIRST: ("FIRST", "FIRST IGNORE NULLS"),
-    Kind.LAST: ("LAST", "LAST IGNORE NULLS"),
-    Kind.LIST: ("ARRAY_AGG", "ARRAY_AGG FILTER"),
+_COMPUTED: dict[AggregateKind, Collection[str]] = {
+    AggregateKind.COUNT: ("COUNT",),
+    AggregateKind.SUM: ("SUM",),
+    AggregateKind.MEAN: _QUOTIENTS,
+    AggregateKind.LEAST: ("MIN", "BOOL_AND", "ARG_MIN", "BIT_AND"),
+    AggregateKind.GREATEST: ("MAX", "BOOL_OR", "ARG_MAX", "BIT_OR"),
+    AggregateKind.FIRST: ("FIRST", "FIRST IGNORE NULLS"),
+    AggregateKind.LAST: ("LAST", "LAST IGNORE NULLS"),
+    AggregateKind.LIST: ("ARRAY_AGG", "ARRAY_AGG FILTER"),
 }

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.order import Order
-from streambound.query.model import Atom, Join, Kind, Query
+from streambound.query.model import Atom, Join, Query, RelationKind
 from streambound.query.statement import Statement
 from streambound.synopsis.clock import time_conditions
 from streambound.synopsis.ending import EndingPlan, static_name, widened_row
@@ -65,7 +65,9 @@ class EndingPass:
         self.fixed = static_sources(plan.query, static)
         self.ended: dict[str, list[Encoded]] = {}
         self.buffered: list[Batch] = []
-        self.seen = {o.alias: Matches() for o in plan.query.occurrences if o.relation.kind is not Kind.STATIC}
+        self.seen = {
+            o.alias: Matches() for o in plan.query.occurrences if o.relation.kind is not RelationKind.STATIC
+        }
         self.join = RowJoin(plan.query.ring, _joins(plan.query), time_conditions(plan.query))
         # Asked for at every moment, so it is counted as tuples come.
         self._values = 0

@@ -15,7 +15,7 @@ from typing import Any
 from streambound.errors import CountOverflow, DataError, meant
 from streambound.evaluation.promises import Counts, fault
 from streambound.query.column_types import Value, shown
-from streambound.query.model import Column, Kind, Relation
+from streambound.query.model import Column, Relation, RelationKind
 from streambound.query.statement import Statement
 
 Encoded = dict[str, Any]
@@ -51,7 +51,9 @@ class Answer:
 def timed(query: Statement) -> bool:
     """Whether answers are due per timestamp; otherwise they are due after every event."""
     return any(
-        relation.timestamp is not None for relation in query.scanned if relation.kind is not Kind.STATIC
+        relation.timestamp is not None
+        for relation in query.scanned
+        if relation.kind is not RelationKind.STATIC
     )
 
 
@@ -119,7 +121,7 @@ def _relation(relations: Mapping[str, Relation], event: Mapping[str, Any], index
     if not isinstance(name, str):
         raise DataError(f"event {index} names no stream", accepted='{"stream": "S", ...}')
     relation = relations.get(name)
-    if relation is not None and relation.kind is Kind.STATIC:
+    if relation is not None and relation.kind is RelationKind.STATIC:
         raise DataError(f"event {index}: {name} is a static relation", fix='put its rows under "static"')
     return relation
 
@@ -186,7 +188,7 @@ def encode_static(
         DataError: a relation without rows given, or a value that does not fit.
     """
     encoded: dict[str, list[Encoded]] = {}
-    for relation in (item for item in query.scanned if item.kind is Kind.STATIC):
+    for relation in (item for item in query.scanned if item.kind is RelationKind.STATIC):
         if relation.name not in rows:
             raise DataError(f"no rows of the static relation {relation.name} are given", subject=query.name)
         encoded[relation.name] = [

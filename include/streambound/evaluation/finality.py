@@ -57,13 +57,13 @@ from streambound.query.model import (
     Constant,
     Filter,
     Join,
-    Kind,
     Membership,
     Never,
     Occurrence,
     Op,
     Query,
     Relation,
+    RelationKind,
     Term,
 )
 from streambound.query.operators import Frame, Framing, Grouping, Over, Ranking
@@ -160,7 +160,7 @@ def _selection(selection: Selection, seen: Relations, now: int) -> Flagged:
     joined = [o for o in selection.base.occurrences if o.alias not in sought]
     settled = {o.alias: _settled_rows(selection, o, seen, now) for o in joined if o.relation.fed is not None}
     guarding = [o for guard in selection.guards for o in guard.base.occurrences]
-    unsettled = any(o.relation.kind is Kind.VERSIONED for o in (*joined, *guarding)) or any(
+    unsettled = any(o.relation.kind is RelationKind.VERSIONED for o in (*joined, *guarding)) or any(
         o.relation.fed is not None for o in selection.base.occurrences if o.alias in sought
     )
 
@@ -232,7 +232,7 @@ def _stays_matched(selection: Selection, guard: Guard, match: Match, seen: Relat
 def _may_match(selection: Selection, guard: Guard, match: Match, seen: Relations, now: int) -> bool:
     """Whether a partner that a row must not have may still come."""
     occurrences = guard.base.occurrences
-    coming = [o for o in occurrences if o.relation.kind is not Kind.STATIC]
+    coming = [o for o in occurrences if o.relation.kind is not RelationKind.STATIC]
     read = columns_read(selection)
     there = {o.alias: tuples(o, seen, read, _all) for o in occurrences}
     by_alias = {o.alias: o for o in (*selection.base.occurrences, *occurrences)}
@@ -467,7 +467,9 @@ def _latest(
     there += [o for guard in selection.guards if not guard.negated for o in guard.base.occurrences]
     stamps = {Attribute(o.alias, o.relation.timestamp): o.alias for o in there if o.relation.timestamp}
     last: dict[str, float] = {
-        o.alias: math.inf for o in there if o.relation.kind is not Kind.STATIC and o.alias not in sought
+        o.alias: math.inf
+        for o in there
+        if o.relation.kind is not RelationKind.STATIC and o.alias not in sought
     }
     for position, value in limits:
         time = _time(selection.base, position)

@@ -17,7 +17,7 @@ import pyarrow as pa
 from streambound.errors import DataError
 from streambound.evaluation.events import Batch, Encoded, encode, timed
 from streambound.evaluation.promises import Counts, outside_day
-from streambound.query.model import Kind, Relation
+from streambound.query.model import Relation, RelationKind
 from streambound.query.statement import Statement
 from streambound.storage.files import footers, parquet_file
 from streambound.storage.partitions import (
@@ -49,7 +49,7 @@ def history_batches(
         DataError: a history is missing, a file is corrupt or does not fit the catalog.
     """
     refuse_uncounted(query)
-    relations = {r.name: _needed(query, r) for r in query.scanned if r.kind is not Kind.STATIC}
+    relations = {r.name: _needed(query, r) for r in query.scanned if r.kind is not RelationKind.STATIC}
     chosen = PartitionRange(first, last)
     by_stream = {
         name: {part.name: part for part in choose_partitions(relation, chosen)}
@@ -78,7 +78,7 @@ def static_history(query: Statement, listing: Listing | None = None) -> dict[str
 
     ``listing`` finds their files; by default the folders are looked at.
     """
-    relations = {r.name: r for r in query.scanned if r.kind is Kind.STATIC}
+    relations = {r.name: r for r in query.scanned if r.kind is RelationKind.STATIC}
     return {
         name: [row for part in (listing or find_partitions)(r) for row in rows_of(r, part)]
         for name, r in relations.items()

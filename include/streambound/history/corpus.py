@@ -20,7 +20,7 @@ from streambound.evaluation.events import Answer, Encoded, batches, encode_stati
 from streambound.history.evaluate import evaluate_history
 from streambound.history.executor import Executor
 from streambound.query.catalog import Catalog
-from streambound.query.model import History, Kind, Relation
+from streambound.query.model import History, Relation, RelationKind
 from streambound.query.parse import statement
 from streambound.query.parse.corpus import CorpusLine
 from streambound.query.registry import RegisteredQuery
@@ -69,7 +69,7 @@ def _placed(relation: Relation, folder: Path) -> Relation:
 
 
 def _write_streams(query: Statement, line: CorpusLine, folder: Path) -> list[Any]:
-    relations = {r.name: r for r in query.scanned if r.kind is not Kind.STATIC}
+    relations = {r.name: r for r in query.scanned if r.kind is not RelationKind.STATIC}
     markers = []
     for number, batch in enumerate(batches(query, line.events)):
         markers.append(batch.marker)
@@ -83,7 +83,7 @@ def _write_streams(query: Statement, line: CorpusLine, folder: Path) -> list[Any
 
 
 def _write_statics(query: Statement, line: CorpusLine, folder: Path) -> None:
-    relations = {r.name: r for r in query.scanned if r.kind is Kind.STATIC}
+    relations = {r.name: r for r in query.scanned if r.kind is RelationKind.STATIC}
     for name, rows in encode_static(query, line.static).items():
         _write(relations[name], rows, folder / name)
 

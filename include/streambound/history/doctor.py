@@ -24,7 +24,7 @@ from streambound.evaluation.promises import domain_text
 from streambound.history.prepare import Draft, Job, Registered, draft_of, prepare
 from streambound.query.catalog import Catalog
 from streambound.query.column_types import EPOCH, Family, shown
-from streambound.query.model import Kind, Relation
+from streambound.query.model import Relation, RelationKind
 from streambound.storage.files import footers, readable
 from streambound.storage.partitions import (
     DAYS,
@@ -346,7 +346,7 @@ def _diagnosis(
             job = prepare(outcome, PartitionRange(), {}) if all(item.parts for item in mine) else None
         except StreamboundError as error:
             findings.append(_finding("run", error))
-    arriving = {r.name for r in outcome.statement.scanned if r.kind is not Kind.STATIC}
+    arriving = {r.name for r in outcome.statement.scanned if r.kind is not RelationKind.STATIC}
     costs = [(item.stream, share) for item in mine if item.stream in arriving for share in item.parts]
     evaluated = _evaluated_inputs(name, job, checkpoints)
     anew = (share for stream, share in costs if (stream, share.partition, share.identity) not in evaluated)
@@ -369,7 +369,9 @@ def _undecided(draft: Draft) -> Finding:
 
 def _zones(draft: Draft, mine: Iterable[Examined]) -> Iterator[Finding]:
     """What is said where streams that are put in one order store time in different ways."""
-    kinds = {relation.name for relation in draft.statement.scanned if relation.kind is not Kind.STATIC}
+    kinds = {
+        relation.name for relation in draft.statement.scanned if relation.kind is not RelationKind.STATIC
+    }
     zones = {
         examined.stream: examined.zone
         for examined in mine

@@ -21,7 +21,7 @@ from streambound.evaluation.history import static_history
 from streambound.evaluation.onepass import static_values
 from streambound.history.k_memory import Memory
 from streambound.query.catalog import Catalog
-from streambound.query.model import Kind, Relation
+from streambound.query.model import Relation, RelationKind
 from streambound.query.statement import Statement
 from streambound.storage.files import footers
 from streambound.storage.partitions import (
@@ -330,7 +330,7 @@ def _faults(
 
 
 def _relations(query: Statement, static: bool) -> list[Relation]:
-    return [relation for relation in query.scanned if (relation.kind is Kind.STATIC) is static]
+    return [relation for relation in query.scanned if (relation.kind is RelationKind.STATIC) is static]
 
 
 def _static_files(query: Statement, listing: Listing | None) -> tuple[Static, ...]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from streambound.errors import CatalogError
 from streambound.imports.entry import NESTED, REFUSED, Entry, Field
 from streambound.query.catalog import Catalog
-from streambound.query.model import Kind, Relation
+from streambound.query.model import Relation, RelationKind
 from streambound.query.parse import read_script
 from streambound.query.registry import read_query
 from streambound.query.type_names import nested
@@ -37,7 +37,7 @@ def entry_of(relation: Relation) -> Entry:
     """A relation of a catalog as an entry."""
     plain = (Field(c.name, c.type.name, c.nullable or c.name == relation.timestamp) for c in relation.columns)
     further: dict[str, object] = {}
-    if relation.kind is not Kind.STREAM:
+    if relation.kind is not RelationKind.STREAM:
         further["kind"] = relation.kind.value
     if relation.timestamp is not None:
         further["timestamp"] = relation.timestamp

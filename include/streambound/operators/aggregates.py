@@ -28,7 +28,7 @@ from typing import Any, TypeAlias
 from streambound.errors import PlanError
 from streambound.operators.operator import Row, ordering
 from streambound.query.column_types import NAN, Type
-from streambound.query.operators import Aggregate, Kind, Polynomial
+from streambound.query.operators import Aggregate, AggregateKind, Polynomial
 from streambound.synopsis.serial import plain, value_of
 
 # The arguments of an aggregate in one row; None: it passes over the row.
@@ -105,14 +105,14 @@ def accumulators(
     if aggregate.function not in _COMPUTED.get(aggregate.kind, ()):
         raise _none(aggregate, f"{aggregate.function or 'it'} is not computed")
     shown = aggregate.type_of(lambda p: kinds[positions[p]])
-    if aggregate.kind in (Kind.COUNT, Kind.SUM, Kind.MEAN):
+    if aggregate.kind in (AggregateKind.COUNT, AggregateKind.SUM, AggregateKind.MEAN):
         read = _arguments(aggregate, positions, None)
         powers, finish = _moments(aggregate, shown)
         dense = any(kinds[positions[p]].step is None for p in aggregate.arguments)
-        sums = partial(Sums, read, powers, finish, dense and aggregate.kind is not Kind.COUNT)
+        sums = partial(Sums, read, powers, finish, dense and aggregate.kind is not AggregateKind.COUNT)
         return (lambda: Distinct(read, sums(), retracts)) if aggregate.distinct else sums
     read, combine = _choice(aggregate, positions, shown, time)
-    if aggregate.kind is Kind.LIST:
+    if aggregate.kind is AggregateKind.LIST:
         return partial(Bag, read, _of_list(aggregate, kinds[positions[aggregate.arguments[0]]]), "[]")
     return partial(Settling if retracts else Best, read, combine)
 
@@ -359,7 +359,7 @@ def _arguments(aggregate: Aggregate, positions: Mapping[int, int], shown: Type |
     places = tuple(positions[p] for p in aggregate.arguments)
     polynomial = aggregate.polynomial
     if (
-        aggregate.kind is Kind.COUNT
+        aggregate.kind is AggregateKind.COUNT
         or polynomial is None
         or polynomial in [((Fraction(1), (p,)),) for p in positions]
     ):
@@ -395,8 +395,11 @@ def _choice(
     aggregate: Aggregate, positions: Mapping[int, int], shown: Type, time: int | None
 ) -> tuple[Read, Pick]:
     """What an aggregate reads of a row, its last value what it shows; and which of several it chooses."""
-    kind, first = aggregate.kind, aggregate.kind in (Kind.FIRST, Kind.LEAST, Kind.ANY)
-    if kind in (Kind.FIRST, Kind.LAST) or aggregate.by is not None:
+    kind, first = (
+        aggregate.kind,
+        aggregate.kind in (AggregateKind.FIRST, AggregateKind.LEAST, AggregateKind.ANY),
+    )
+    if kind in (AggregateKind.FIRST, AggregateKind.LAST) or aggregate.by is not None:
         by = time if aggregate.by is None else positions[aggregate.by]
         if by is None:
             raise _none(aggregate, "its rows have no time")
@@ -440,9 +443,9 @@ def _moments(
     aggregate: Aggregate, shown: Type
 ) -> tuple[tuple[tuple[int, ...], ...], Callable[[list[Exact]], Any]]:
     """The powers whose sums an aggregate keeps, and what is shown of the sums."""
-    if aggregate.kind is Kind.COUNT:
+    if aggregate.kind is AggregateKind.COUNT:
         return ((),), lambda totals: totals[0]
-    if aggregate.kind is Kind.SUM:
+    if aggregate.kind is AggregateKind.SUM:
         return _FIRST, lambda totals: _as(totals[1], shown) if totals[0] else None
     powers, finish = _MEANS[aggregate.function]
 
@@ -490,16 +493,16 @@ _MEANS: dict[str, tuple[tuple[tuple[int, ...], ...], Callable[..., Exact | None]
     "CORR": (_PAIRS, _correlation),
 }
 # The names of what is computed, of each kind.
-_COMPUTED: dict[Kind, Collection[str]] = {
-    Kind.COUNT: ("COUNT",),
-    Kind.SUM: ("SUM",),
-    Kind.MEAN: _MEANS,
-    Kind.LEAST: ("MIN", "BOOL_AND", "ARG_MIN", "BIT_AND"),
-    Kind.GREATEST: ("MAX", "BOOL_OR", "ARG_MAX", "BIT_OR"),
-    Kind.FIRST: ("FIRST", "FIRST IGNORE NULLS"),
-    Kind.LAST: ("LAST", "LAST IGNORE NULLS"),
-    Kind.ANY: ("ANY_VALUE", "ANY_VALUE IGNORE NULLS"),
-    Kind.LIST: ("ARRAY_AGG", "ARRAY_AGG FILTER"),
+_COMPUTED: dict[AggregateKind, Collection[str]] = {
+    AggregateKind.COUNT: ("COUNT",),
+    AggregateKind.SUM: ("SUM",),
+    AggregateKind.MEAN: _MEANS,
+    AggregateKind.LEAST: ("MIN", "BOOL_AND", "ARG_MIN", "BIT_AND"),
+    AggregateKind.GREATEST: ("MAX", "BOOL_OR", "ARG_MAX", "BIT_OR"),
+    AggregateKind.FIRST: ("FIRST", "FIRST IGNORE NULLS"),
+    AggregateKind.LAST: ("LAST", "LAST IGNORE NULLS"),
+    AggregateKind.ANY: ("ANY_VALUE", "ANY_VALUE IGNORE NULLS"),
+    AggregateKind.LIST: ("ARRAY_AGG", "ARRAY_AGG FILTER"),
 }
 
 

@@ -9,7 +9,7 @@ from streambound.operators.aggregates import Accumulator
 from streambound.operators.aggregates import _as as rounded
 from streambound.operators.operator import Row
 from streambound.query.column_types import Type
-from streambound.query.operators import Aggregate, Kind
+from streambound.query.operators import Aggregate, AggregateKind
 from streambound.synopsis.serial import plain, value_of
 
 
@@ -23,7 +23,7 @@ class WeightedSums(Accumulator):
 
     @property
     def units(self) -> int:
-        return 2 - (self._kind is Kind.COUNT)
+        return 2 - (self._kind is AggregateKind.COUNT)
 
     def add(self, row: Row, count: int) -> None:
         self._rows += count
@@ -37,11 +37,11 @@ class WeightedSums(Accumulator):
         self._sum += weighed._sum
 
     def value(self) -> Any:
-        if self._kind is Kind.COUNT:
+        if self._kind is AggregateKind.COUNT:
             return self._rows
         if not self._rows:
             return None
-        mean = self._kind is Kind.MEAN
+        mean = self._kind is AggregateKind.MEAN
         return rounded(Fraction(self._sum) / self._rows if mean else self._sum, self._shown)
 
     def dump(self) -> Any:

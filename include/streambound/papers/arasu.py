@@ -25,7 +25,7 @@ from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.constraints.search import SEARCH_LIMIT, SearchLimit
 from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
-from streambound.query.model import Kind, Op, Query
+from streambound.query.model import Op, Query, RelationKind
 
 NAME = "arasu"
 
@@ -33,7 +33,7 @@ NAME = "arasu"
 def applies(query: Query) -> bool:
     """Whether the query is in the class that the theorems speak of."""
     crossing = any(atom.op is Op.NE and atom.left.occurrence != atom.right.occurrence for atom in query.joins)
-    infinite = all(o.relation.kind is Kind.STREAM for o in query.occurrences)
+    infinite = all(o.relation.kind is RelationKind.STREAM for o in query.occurrences)
     return infinite and not crossing and not query.timed
 
 

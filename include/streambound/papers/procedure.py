@@ -18,7 +18,7 @@ from streambound.papers.lto import branches, broken, split_comparisons
 from streambound.papers.references import References
 from streambound.papers.schiff_ozcep import applies, misshapen, schiff_ozcep, theorem
 from streambound.papers.splits import SPLIT_LIMIT, Split, time_splits
-from streambound.query.model import Attribute, Kind, Op, Query
+from streambound.query.model import Attribute, Op, Query, RelationKind
 
 # What is shown in full; a query can have thousands of each.
 SPLITS_SHOWN, BRANCHES_SHOWN = 4, 3
@@ -56,9 +56,9 @@ def _normal_form(query: Query) -> Iterator[str]:
     yield "0. Normal form (Definition 4)"
     yield f"   project ({sign}): {', '.join(str(output.term) for output in query.select)}"
     for kind, what in (
-        (Kind.STREAM, "infinite streams"),
-        (Kind.FINITE, "finite streams"),
-        (Kind.STATIC, "static relations"),
+        (RelationKind.STREAM, "infinite streams"),
+        (RelationKind.FINITE, "finite streams"),
+        (RelationKind.STATIC, "static relations"),
     ):
         names = [o.alias for o in query.occurrences if o.relation.kind is kind]
         if names:

@@ -44,7 +44,7 @@ from streambound.constraints.time import TimeOrder
 from streambound.papers.branches import BRANCH_LIMIT, BranchLimit
 from streambound.papers.lto import violated_in_a_branch
 from streambound.papers.splits import SPLIT_LIMIT, Forest, Split, time_splits
-from streambound.query.model import Attribute, Kind, Op, Query
+from streambound.query.model import Attribute, Op, Query, RelationKind
 
 NAME = "schiff_ozcep"
 
@@ -55,7 +55,7 @@ def applies(query: Query) -> bool:
     Timestamps have no offsets and are not projected, and no stream occurs twice. For bags the theorem is
     applied to the occurrences of a stream all the same, as if they were streams (its proofs carry over).
     """
-    names = [o.relation.name for o in query.occurrences if o.relation.kind is not Kind.STATIC]
+    names = [o.relation.name for o in query.occurrences if o.relation.kind is not RelationKind.STATIC]
     offsets = any(atom.offset for atom in query.joins)
     stamps = any(query.is_timestamp(a) for a in query.projected)
     repeated = query.ring.idempotent and len(set(names)) < len(names)

@@ -39,7 +39,7 @@ import yaml
 from streambound.errors import CatalogError, DataError, Location, meant
 from streambound.query.column_types import Family, NotANumber, Type, Value, parse_type, shown
 from streambound.query.histories import history_of
-from streambound.query.model import TABLE, TICKS, Column, Domain, History, Kind, Rate, Relation
+from streambound.query.model import TABLE, TICKS, Column, Domain, History, Rate, Relation, RelationKind
 from streambound.query.sources import live_of
 from streambound.query.type_names import nested
 
@@ -350,7 +350,7 @@ def _relation(name: str, body: Any) -> Relation:
             fix=meant(unknown[0], RELATION_KEYS),
         )
     types, opaque = _types(name, described.get("columns"))
-    kind = _choice(name, "kind", described.get("kind", "stream"), [k.value for k in Kind])
+    kind = _choice(name, "kind", described.get("kind", "stream"), [k.value for k in RelationKind])
     timestamp = _timestamp(name, types, described.get("timestamp"), short)
     nullable = set(types) - _not_null(name, types, described.get("not_null")) - {timestamp}
     domains = _domains(name, types, described.get("domains"))
@@ -360,7 +360,7 @@ def _relation(name: str, body: Any) -> Relation:
     observed = _observed(name, types, [c for c, _ in opaque], described.get("observed"))
     return Relation(
         name=name,
-        kind=Kind(kind),
+        kind=RelationKind(kind),
         columns=tuple(
             Column(
                 c,
@@ -388,7 +388,7 @@ def _relation(name: str, body: Any) -> Relation:
 
 def _primary_key(name: str, types: dict[str, Type], kind: str, columns: Any) -> tuple[str, ...]:
     if columns is None:
-        if kind == Kind.VERSIONED.value:
+        if kind == RelationKind.VERSIONED.value:
             raise CatalogError(
                 f"stream {name}: it is versioned, and has no primary_key",
                 accepted="primary_key: [columns], of which the latest row is kept",

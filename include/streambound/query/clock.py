@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from sqlglot import expressions as exp
 
 from streambound.query.column_types import parse_type
-from streambound.query.model import Column, Kind, Relation
+from streambound.query.model import Column, Relation, RelationKind
 
 # A name that no stream has, and as the user writes it.
 CLOCK = Relation(
     "NOW()",
-    Kind.STREAM,
+    RelationKind.STREAM,
     (Column("time", parse_type("timestamp"), nullable=False),),
     timestamp="time",
     max_rows_per_timestamp=1,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from streambound.query.statement import Statement
 
 
-class Kind(Enum):
+class RelationKind(Enum):
     """How much of a relation there will ever be (Schiff & Özçep, Definitions 2 and 3)."""
 
     STREAM = "stream"
@@ -204,7 +204,7 @@ class Relation:
     """A relation of the catalog: a stream, a finite stream, a static or a versioned relation."""
 
     name: str
-    kind: Kind
+    kind: RelationKind
     columns: tuple[Column, ...]
     timestamp: str | None = None
     granularity: str | None = None
@@ -547,17 +547,17 @@ class Query:
     @property
     def streams(self) -> tuple[Occurrence, ...]:
         """The occurrences of infinite streams, in FROM order."""
-        return tuple(o for o in self.occurrences if o.relation.kind is Kind.STREAM)
+        return tuple(o for o in self.occurrences if o.relation.kind is RelationKind.STREAM)
 
     @property
     def arriving(self) -> tuple[Occurrence, ...]:
         """The occurrences of infinite and finite streams, in FROM order."""
-        return tuple(o for o in self.occurrences if o.relation.kind is not Kind.STATIC)
+        return tuple(o for o in self.occurrences if o.relation.kind is not RelationKind.STATIC)
 
     @property
     def statics(self) -> tuple[Occurrence, ...]:
         """The occurrences of static relations, in FROM order."""
-        return tuple(o for o in self.occurrences if o.relation.kind is Kind.STATIC)
+        return tuple(o for o in self.occurrences if o.relation.kind is RelationKind.STATIC)
 
     def occurrence(self, alias: str) -> Occurrence:
         """The occurrence under that alias; KeyError if there is none."""
@@ -581,7 +581,7 @@ class Query:
 
     def is_static(self, attribute: Attribute) -> bool:
         """Whether the attribute belongs to a static relation."""
-        return self.occurrence(attribute.occurrence).relation.kind is Kind.STATIC
+        return self.occurrence(attribute.occurrence).relation.kind is RelationKind.STATIC
 
     def is_timestamp(self, attribute: Attribute) -> bool:
         """Whether the attribute is the application timestamp of its stream."""

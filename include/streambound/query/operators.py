@@ -18,7 +18,7 @@ from streambound.query.column_types import Family, Type, parse_type
 from streambound.query.model import Op
 
 
-class Kind(Enum):
+class AggregateKind(Enum):
     """What an aggregate keeps of the rows of its group."""
 
     # Numbers of rows, and sums of polynomials in their columns (one for each monomial).
@@ -53,7 +53,7 @@ class Aggregate:
     and ``computed`` its type; of a row that is chosen it reads the positions ``further``.
     """
 
-    kind: Kind
+    kind: AggregateKind
     text: str
     arguments: tuple[int, ...] = ()
     polynomial: Polynomial | None = None
@@ -69,25 +69,25 @@ class Aggregate:
     @property
     def idempotent(self) -> bool:
         """Whether a row counts once, however often it comes."""
-        return self.kind in (Kind.LEAST, Kind.GREATEST)
+        return self.kind in (AggregateKind.LEAST, AggregateKind.GREATEST)
 
     @property
     def counts_rows(self) -> bool:
         """Whether it is ``COUNT(*)`` or as good: the number of all rows."""
-        return self.kind is Kind.COUNT and not self.arguments
+        return self.kind is AggregateKind.COUNT and not self.arguments
 
     def type_of(self, kind: Callable[[int], Type]) -> Type:
         """The type of what it shows, by those of the positions that it reads."""
         kinds = [kind(p) for p in self.arguments] if self.computed is None else [self.computed]
-        if self.kind is Kind.SKETCH and self.function == "PERCENTILE_APPROX":
+        if self.kind is AggregateKind.SKETCH and self.function == "PERCENTILE_APPROX":
             return _DOUBLE
-        if self.kind in (Kind.COUNT, Kind.SKETCH):
+        if self.kind in (AggregateKind.COUNT, AggregateKind.SKETCH):
             return _WHOLE
-        if self.kind is Kind.SUM:
+        if self.kind is AggregateKind.SUM:
             return _of_sum(self.polynomial, kind, kinds)
-        if self.kind is Kind.LIST:
+        if self.kind is AggregateKind.LIST:
             return _TEXT
-        if self.kind is Kind.MEAN or not kinds:
+        if self.kind is AggregateKind.MEAN or not kinds:
             return _DOUBLE
         if self.value is not None:
             return kind(self.value)

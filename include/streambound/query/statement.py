@@ -19,12 +19,12 @@ from streambound.query.model import (
     Atom,
     Attribute,
     Constant,
-    Kind,
     NullTest,
     Occurrence,
     Op,
     Query,
     Relation,
+    RelationKind,
 )
 from streambound.query.modes import FINAL
 from streambound.query.operators import Operator, Shown
@@ -251,17 +251,17 @@ class Statement:
     @property
     def streams(self) -> tuple[Occurrence, ...]:
         """The occurrences of infinite streams."""
-        return tuple(o for o in self.occurrences if o.relation.kind is Kind.STREAM)
+        return tuple(o for o in self.occurrences if o.relation.kind is RelationKind.STREAM)
 
     @property
     def arriving(self) -> tuple[Occurrence, ...]:
         """The occurrences of infinite and finite streams."""
-        return tuple(o for o in self.occurrences if o.relation.kind is not Kind.STATIC)
+        return tuple(o for o in self.occurrences if o.relation.kind is not RelationKind.STATIC)
 
     @property
     def statics(self) -> tuple[Occurrence, ...]:
         """The occurrences of static relations."""
-        return tuple(o for o in self.occurrences if o.relation.kind is Kind.STATIC)
+        return tuple(o for o in self.occurrences if o.relation.kind is RelationKind.STATIC)
 
     @cached_property
     def simple(self) -> Query | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from streambound.query.column_types import Family
 from streambound.query.model import Op
-from streambound.query.operators import Aggregate, Framing, Kind, Ranking
+from streambound.query.operators import Aggregate, AggregateKind, Framing, Ranking
 from streambound.query.windows import SESSIONS
 from streambound.report.sizes import units_text
 from streambound.synopsis.flow import (
@@ -30,16 +30,16 @@ from streambound.synopsis.flow import (
 )
 
 _KEPT = {
-    Kind.COUNT: "a number",
-    Kind.SUM: "a sum",
-    Kind.MEAN: "sums",
-    Kind.LEAST: "the least value",
-    Kind.GREATEST: "the greatest value",
-    Kind.FIRST: "the first value",
-    Kind.LAST: "the last value",
-    Kind.ANY: "one value",
-    Kind.LIST: "every value",
-    Kind.SKETCH: "a sketch",
+    AggregateKind.COUNT: "a number",
+    AggregateKind.SUM: "a sum",
+    AggregateKind.MEAN: "sums",
+    AggregateKind.LEAST: "the least value",
+    AggregateKind.GREATEST: "the greatest value",
+    AggregateKind.FIRST: "the first value",
+    AggregateKind.LAST: "the last value",
+    AggregateKind.ANY: "one value",
+    AggregateKind.LIST: "every value",
+    AggregateKind.SKETCH: "a sketch",
 }
 
 
@@ -88,7 +88,7 @@ def _kept(aggregate: Aggregate) -> str:
     if aggregate.distinct:
         return "each different value"
     chosen = (
-        f", and the value of {'least' if aggregate.kind is Kind.LEAST else 'greatest'} order"
+        f", and the value of {'least' if aggregate.kind is AggregateKind.LEAST else 'greatest'} order"
         if aggregate.by
         else ""
     )

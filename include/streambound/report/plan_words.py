@@ -9,7 +9,7 @@ from enum import Enum
 
 from streambound.compiler import Planned
 from streambound.query.column_types import Family
-from streambound.query.model import TICKS, Kind, Query
+from streambound.query.model import TICKS, Query, RelationKind
 from streambound.report.layouts import all_text, end_text, extremum_text, filters_text, key_text
 from streambound.report.operations import operations, said_of, size_text
 from streambound.report.sizes import units_text
@@ -345,6 +345,6 @@ def _ending(plan: EndingPlan) -> PlanWords:
     after = f"Then the tuples of {ending} are rows of a static relation"
     last = f"{after}, and what is kept of {', '.join(rest)} is planned with them." if rest else f"{after}."
     until = f"Until {ending} ends, every tuple is held as it came, since any may still match."
-    buffered = tuple(o.alias for o in plan.query.occurrences if o.relation.kind is not Kind.STATIC)
+    buffered = tuple(o.alias for o in plan.query.occurrences if o.relation.kind is not RelationKind.STATIC)
     kept = Kept(What.BUFFERED, buffered, f"every tuple, until {ending} ends", plan.formula, notes=(last,))
     return PlanWords(_read(plan.query), (kept,), sentence=f"{until} {last}", timed=True)

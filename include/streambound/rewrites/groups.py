@@ -17,7 +17,7 @@ from sqlglot import exp
 from streambound.errors import PlanError
 from streambound.query.column_types import Type
 from streambound.query.model import Attribute, Constant, Query
-from streambound.query.operators import Aggregate, Kind, Shown
+from streambound.query.operators import Aggregate, AggregateKind, Shown
 from streambound.rewrites.branch import Branch, Kept
 from streambound.rewrites.clauses import Clauses, Names, formula_of, interval
 from streambound.rewrites.intervals import window_table
@@ -45,7 +45,13 @@ from streambound.synopsis.plan import Plan
 # Units of date_trunc whose windows begin at whole multiples of their length, whatever the time zone.
 _FIXED = ("SECOND", "MINUTE", "HOUR")
 # Aggregates of one value a group, where rows come one by one.
-_PLAIN = (Kind.COUNT, Kind.SUM, Kind.MEAN, Kind.LEAST, Kind.GREATEST)
+_PLAIN = (
+    AggregateKind.COUNT,
+    AggregateKind.SUM,
+    AggregateKind.MEAN,
+    AggregateKind.LEAST,
+    AggregateKind.GREATEST,
+)
 
 
 def leaves_of(node: Applied) -> tuple[Grouped, list[Leaf]]:
@@ -376,19 +382,19 @@ def _value(
     ):
         raise refused
     argument = _sum_of(aggregate.polynomial or (), of) if summed else of[aggregate.arguments[0]]
-    if aggregate.kind in (Kind.LEAST, Kind.GREATEST):
-        pick = exp.Min if aggregate.kind is Kind.LEAST else exp.Max
+    if aggregate.kind in (AggregateKind.LEAST, AggregateKind.GREATEST):
+        pick = exp.Min if aggregate.kind is AggregateKind.LEAST else exp.Max
         return argument.copy() if once else pick(this=argument.copy())
     if aggregate.distinct:
-        if once or aggregate.kind is not Kind.COUNT:
+        if once or aggregate.kind is not AggregateKind.COUNT:
             raise refused
         return exp.Count(this=exp.Distinct(expressions=[argument.copy()]))
     there = exp.Is(this=argument.copy(), expression=exp.Not(this=exp.null()))
     present = exp.Case().when(there, number.copy()).else_(exp.Literal.number(0))
-    if aggregate.kind is Kind.COUNT:
+    if aggregate.kind is AggregateKind.COUNT:
         return count(present)
     product = exp.Mul(this=argument.copy(), expression=number.copy())
-    if aggregate.kind is Kind.SUM and aggregate.function == "SUM":
+    if aggregate.kind is AggregateKind.SUM and aggregate.function == "SUM":
         return total(product)
     if aggregate.function == "AVG":
         return exp.cast(argument.copy(), "DOUBLE") if once else mean(total(product), total(present))

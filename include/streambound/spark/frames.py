@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from streambound.checkpoint.inputs import identified
 from streambound.errors import DataError, StorageError
-from streambound.query.model import TABLE, History, Kind, Relation
+from streambound.query.model import TABLE, History, Relation, RelationKind
 from streambound.spark.failures import first_lines, translated_errors
 from streambound.storage.partitions import (
     WHOLE,
@@ -57,7 +57,7 @@ def listing(
     def listed(relation: Relation) -> tuple[Partition, ...]:
         if relation.history is None or relation.history.direct:
             return identified(find_partitions(relation))
-        if relation.kind is Kind.STATIC:
+        if relation.kind is RelationKind.STATIC:
             return (Partition(WHOLE, (_staged(session, relation, staging()),)),)
         if relation.history.format == TABLE:
             return _in_table(session, relation)

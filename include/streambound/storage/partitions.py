@@ -12,7 +12,7 @@ from pathlib import Path
 from streambound import settings
 from streambound.errors import DataError, meant
 from streambound.query.column_types import Family
-from streambound.query.model import TABLE, TICKS, Kind, Relation
+from streambound.query.model import TABLE, TICKS, Relation, RelationKind
 from streambound.query.statement import Statement
 
 # The one partition of a history whose files lie directly in its folder.
@@ -214,7 +214,7 @@ def shared_partition_key(statement: Statement) -> str | None:
             declared whose intervals may lie in several partitions, each of which is counted by itself.
     """
     refuse_uncounted(statement)
-    arriving = (r for r in statement.scanned if r.kind is not Kind.STATIC)
+    arriving = (r for r in statement.scanned if r.kind is not RelationKind.STATIC)
     keys = {relation.name: relation.history.partition_by for relation in arriving if relation.history}
     if len(set(keys.values())) > 1:
         listed = ", ".join(f"{name} by {key or 'nothing'}" for name, key in sorted(keys.items()))
@@ -233,7 +233,7 @@ def refuse_uncounted(statement: Statement) -> None:
     Raises:
         DataError: naming the stream.
     """
-    for relation in (r for r in statement.scanned if r.kind is not Kind.STATIC):
+    for relation in (r for r in statement.scanned if r.kind is not RelationKind.STATIC):
         history, rate = relation.history, relation.rate
         if history is not None:
             refuse_promises(statement, relation)

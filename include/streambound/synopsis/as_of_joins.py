@@ -12,7 +12,7 @@ from math import prod
 
 from streambound.errors import PlanError
 from streambound.query.formula import ALWAYS, Formula, all_of, atoms_of, conjuncts
-from streambound.query.model import Attribute, Kind, Op, Output, Query
+from streambound.query.model import Attribute, Op, Output, Query, RelationKind
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import AsOf, Block, Selection, Statement
 from streambound.synopsis.conditions import condition
@@ -113,11 +113,11 @@ def _joined(
     if left is None or join.right is None:
         raise PlanError("an as-of join by arrival cannot be evaluated yet", subject=name)
     occurrence = selection.base.occurrence(join.alias)
-    if occurrence.relation.kind not in (Kind.STREAM, Kind.VERSIONED):
+    if occurrence.relation.kind not in (RelationKind.STREAM, RelationKind.VERSIONED):
         raise PlanError(
             f"an as-of join with {join.alias}, which is no stream, cannot be evaluated yet", subject=name
         )
-    stream = replace(occurrence, relation=replace(occurrence.relation, kind=Kind.STREAM))
+    stream = replace(occurrence, relation=replace(occurrence.relation, kind=RelationKind.STREAM))
     parts = conjuncts(join.where)
     own = [part for part in parts if _aliases(part) == {join.alias}]
     where = all_of(part for part in parts if part not in own)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from streambound.boundedness.folding import folded
 from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
-from streambound.query.model import Attribute, Column, Join, Kind, Occurrence, Query
+from streambound.query.model import Attribute, Column, Join, Occurrence, Query, RelationKind
 from streambound.synopsis.clock import Clock, time_conditions
 from streambound.synopsis.plan import StreamSynopsis
 
@@ -97,7 +97,7 @@ def _all_tuples(query: Query, first: Occurrence) -> StreamSynopsis:
 
 
 def _static(occurrence: Occurrence) -> bool:
-    return occurrence.relation.kind is Kind.STATIC
+    return occurrence.relation.kind is RelationKind.STATIC
 
 
 def ends(query: Query) -> dict[str, int]:
@@ -118,7 +118,7 @@ def ending_plan(query: Query, linger: int = 0) -> EndingPlan | None:
     """The plan of a query with streams that end; None if none does, or a finite one may still come."""
     query = folded(query)
     last = ends(query)
-    declared = {o.alias for o in query.occurrences if o.relation.kind is Kind.FINITE}
+    declared = {o.alias for o in query.occurrences if o.relation.kind is RelationKind.FINITE}
     if not last or not declared <= set(last):
         return None
     finite = tuple(o.alias for o in query.occurrences if o.alias in last)
@@ -183,7 +183,7 @@ def _later(occurrence: Occurrence, finite: tuple[str, ...], shadows: Shadows) ->
     ]
     wider = replace(relation, columns=(*relation.columns, *more))
     if occurrence.alias in finite:
-        wider = replace(wider, name=static_name(occurrence), kind=Kind.STATIC, timestamp=None)
+        wider = replace(wider, name=static_name(occurrence), kind=RelationKind.STATIC, timestamp=None)
     return replace(occurrence, relation=wider)
 
 

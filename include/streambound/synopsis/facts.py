@@ -17,7 +17,7 @@ from streambound.constraints.closure import Closure, Difference, at_least, at_mo
 from streambound.constraints.space import domain_of
 from streambound.constraints.system import System, constraints_of, differences, forced, system, unconstrained
 from streambound.query.column_types import Value
-from streambound.query.model import Atom, Attribute, Join, Kind, Membership, Op, Query
+from streambound.query.model import Atom, Attribute, Join, Membership, Op, Query, RelationKind
 from streambound.synopsis.plan import Condition, Pair
 
 # Where a dense column meets a discrete one, the values of the latter are listed, up to this many.
@@ -245,7 +245,9 @@ def _unary(closure: Closure, attribute: Attribute) -> list[Difference]:
 
 
 def _bounds(closure: Closure, query: Query) -> list[Difference]:
-    infinite = [a for a in query.mentioned if query.occurrence(a.occurrence).relation.kind is Kind.STREAM]
+    infinite = [
+        a for a in query.mentioned if query.occurrence(a.occurrence).relation.kind is RelationKind.STREAM
+    ]
     return list(chain.from_iterable(_unary(closure, a) for a in infinite))
 
 

@@ -25,7 +25,7 @@ from typing import TypeAlias
 from streambound.boundedness.ranks import always_finite
 from streambound.errors import PlanError
 from streambound.query.formula import Formula, all_of, atoms_of, conjuncts
-from streambound.query.model import Attribute, Join, Kind, NullTest, Occurrence, Op, Output
+from streambound.query.model import Attribute, Join, NullTest, Occurrence, Op, Output, RelationKind
 from streambound.query.operators import Grouping, Ranking, Shown, Test, Tests
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import Block, Selection, Statement
@@ -141,7 +141,7 @@ def _sides(block: Block) -> list[tuple[Occurrence, ...]]:
     streams = selection.base.occurrences
     if further or selection.guards or selection.as_of or selection.computes or changes(selection):
         return []
-    if any(o.relation.kind is not Kind.STREAM or o.relation.fed is not None for o in streams):
+    if any(o.relation.kind is not RelationKind.STREAM or o.relation.fed is not None for o in streams):
         return []
     sides = [{o.alias} for o in streams]
     for part in conjuncts(selection.formula):

@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 from streambound.query.column_types import Type, Value
 from streambound.query.formula import Formula
 from streambound.query.model import Attribute, Filter, Join, Op, Term
-from streambound.query.operators import Framing, Grouping, Kind, Ranking, Shown
+from streambound.query.operators import AggregateKind, Framing, Grouping, Ranking, Shown
 from streambound.query.statement import Statement
 from streambound.synopsis.plan import sum_of
 from streambound.synopsis.statement import PlannedPart
@@ -174,7 +174,7 @@ class Measure:
     All are positions in the rows.
     """
 
-    kind: Kind
+    kind: AggregateKind
     columns: tuple[int, ...] = ()
     present: tuple[int, ...] = ()
 

@@ -17,9 +17,8 @@ from streambound.errors import PlanError
 from streambound.query.clock import CLOCK
 from streambound.query.column_types import Type, exact_sum, parse_type
 from streambound.query.formula import all_of, conjunction
-from streambound.query.model import Attribute, Constant, NullTest, Output, Query, Term, is_null
-from streambound.query.model import Kind as RelationKind
-from streambound.query.operators import KEYS, Aggregate, Grouping, Kind, Shown
+from streambound.query.model import Attribute, Constant, NullTest, Output, Query, RelationKind, Term, is_null
+from streambound.query.operators import KEYS, Aggregate, AggregateKind, Grouping, Shown
 from streambound.query.ring import BOOLEANS, INTEGERS, Ring
 from streambound.query.statement import Block, Selection, Statement
 from streambound.query.windows import SESSIONS
@@ -239,7 +238,7 @@ def _plainly(aggregate: Aggregate, node: Node, reads: Reads) -> Aggregate:
 
 def _passing(aggregate: Aggregate) -> tuple[int, ...]:
     """The positions of which an aggregate passes over rows that have NULL at any."""
-    if aggregate.formula is not None or aggregate.kind in (Kind.FIRST, Kind.LAST):
+    if aggregate.formula is not None or aggregate.kind in (AggregateKind.FIRST, AggregateKind.LAST):
         return ()
     return aggregate.arguments if aggregate.by is None else (aggregate.by,)
 
@@ -287,7 +286,7 @@ def _with_time(block: Block, then: Grouping) -> tuple[Block, int | None]:
     """A block whose rows have their time as one more output, where that says which is first or last; in
     sessions it is what tells them.
     """
-    ordered = (Kind.FIRST, Kind.LAST)
+    ordered = (AggregateKind.FIRST, AggregateKind.LAST)
     if not any(aggregate.kind in ordered and aggregate.by is None for aggregate in then.aggregates):
         return block, then.moment
     stamps = []
@@ -481,18 +480,20 @@ def _measured(
     nullable = sorted(p for p in set(aggregate.arguments) if _nullable(block, p) and not aggregate.idempotent)
     present = tuple(at[p] for p in nullable)
 
-    def term(factor: Fraction, kind: Kind, columns: tuple[int, ...]) -> tuple[Fraction, int]:
+    def term(factor: Fraction, kind: AggregateKind, columns: tuple[int, ...]) -> tuple[Fraction, int]:
         measure = Measure(kind, tuple(at[p] for p in columns), present)
-        plain = kind is Kind.COUNT and not present
+        plain = kind is AggregateKind.COUNT and not present
         return factor, 0 if plain else 1 + measures.setdefault(measure, len(measures))
 
     if aggregate.idempotent:
         return ((term(Fraction(1), aggregate.kind, aggregate.arguments),),)
-    number = (term(Fraction(1), Kind.COUNT, ()),)
-    if aggregate.kind is Kind.COUNT:
+    number = (term(Fraction(1), AggregateKind.COUNT, ()),)
+    if aggregate.kind is AggregateKind.COUNT:
         return (number,)
     sums = ((factor, tuple(sorted(places))) for factor, places in aggregate.polynomial or ())
-    return number, tuple(term(f, Kind.SUM if places else Kind.COUNT, places) for f, places in sums)
+    return number, tuple(
+        term(f, AggregateKind.SUM if places else AggregateKind.COUNT, places) for f, places in sums
+    )
 
 
 @dataclass
@@ -513,7 +514,7 @@ class _Inputs:
             return self._different(aggregate, tuple(positions))
         if (
             aggregate.formula is None
-            and aggregate.kind in (Kind.COUNT, Kind.SUM, Kind.MEAN)
+            and aggregate.kind in (AggregateKind.COUNT, AggregateKind.SUM, AggregateKind.MEAN)
             and aggregate.function in WEIGHED
         ):
             return self._weighed(aggregate)
@@ -533,7 +534,7 @@ class _Inputs:
             return self.plain_extremum(aggregate)
         if aggregate.function not in WEIGHED or aggregate.distinct:
             return False
-        products = () if aggregate.kind is Kind.COUNT else aggregate.polynomial
+        products = () if aggregate.kind is AggregateKind.COUNT else aggregate.polynomial
         bases = [s.base for s in self.block.selections]
         return products is not None and all(
             exact_sum([base.type_of(base.select[p].term) for p in factors])
@@ -549,7 +550,7 @@ class _Inputs:
 
     def _shows_existence(self, aggregate: Aggregate) -> bool:
         """Whether every match of a group adds the same to a mean, or nothing to a sum (Theorem L)."""
-        if aggregate.kind not in (Kind.SUM, Kind.MEAN) or aggregate.function not in WEIGHED:
+        if aggregate.kind not in (AggregateKind.SUM, AggregateKind.MEAN) or aggregate.function not in WEIGHED:
             return False
         keys = len(self.keys)
         return all(nature(s, aggregate, keys) is Nature.EXISTENCE for s in self.block.selections)
@@ -652,7 +653,7 @@ class _Inputs:
                 f"{aggregate.text} over a join cannot be evaluated yet", subject=self.statement.name
             )
         counted = self._product((), aggregate.arguments)
-        terms = () if aggregate.kind is Kind.COUNT else aggregate.polynomial or ()
+        terms = () if aggregate.kind is AggregateKind.COUNT else aggregate.polynomial or ()
         products = tuple((f, self._product(places, aggregate.arguments)) for f, places in terms)
         return Reads(counted, weighed=True, terms=products)
 

@@ -12,7 +12,7 @@ from streambound.boundedness.folding import folded
 from streambound.errors import PlanError
 from streambound.query.column_types import Value
 from streambound.query.formula import ALWAYS
-from streambound.query.model import Attribute, Filter, Join, Kind, Occurrence, Output, Query, Relation
+from streambound.query.model import Attribute, Filter, Join, Occurrence, Output, Query, Relation, RelationKind
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import Selection, Statement
 from streambound.synopsis.as_of_joins import single_select
@@ -93,7 +93,7 @@ def tuples_kept(statement: Statement, query: Query, planning: Planning) -> Appli
 def _refused(query: Query, relations: list[Relation]) -> Iterator[str]:
     """What the operation does not evaluate."""
     for relation in relations:
-        if relation.kind is not Kind.STREAM or relation.fed is not None:
+        if relation.kind is not RelationKind.STREAM or relation.fed is not None:
             yield f"{relation.name} is no stream, and tuples that no other serves are kept"
     timed = [atom for atom in query.joins if query.is_time(atom.left) or query.is_time(atom.right)]
     if timed and (len(relations) > 1 or not all(map(query.is_timestamp, _both(timed)))):

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from streambound.errors import PlanError
 from streambound.query.formula import Formula, all_of, atoms_of, conjunction
-from streambound.query.model import Atom, Attribute, Join, Kind, Occurrence, Op, Output
+from streambound.query.model import Atom, Attribute, Join, Occurrence, Op, Output, RelationKind
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import Selection
 from streambound.synopsis.flow import Applied, Joined, Node, Side, Size, Times, together
@@ -26,7 +26,7 @@ Sized = Callable[[Node, Times], Size]
 
 def changing(occurrences: Iterable[Occurrence]) -> list[Occurrence]:
     """The occurrences whose rows change, or come late."""
-    return [o for o in occurrences if o.relation.kind is Kind.VERSIONED or o.relation.fed is not None]
+    return [o for o in occurrences if o.relation.kind is RelationKind.VERSIONED or o.relation.fed is not None]
 
 
 def joined_rows(selection: Selection, rows: Rows, sized: Sized) -> Applied:

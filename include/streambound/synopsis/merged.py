@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
-from streambound.query.model import Attribute, Column, Join, Kind, Occurrence, Query, Relation
+from streambound.query.model import Attribute, Column, Join, Occurrence, Query, Relation, RelationKind
 from streambound.synopsis.plan import Cell
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ def widened(query: Query, joins: Iterable[Join], groups: Iterable[frozenset[str]
         mine = [a for a in query.mentioned if a.occurrence in group and a not in stamps]
         merged_columns.update((a, Attribute(alias, str(a))) for a in mine)
         columns = tuple(_column(query, a) for a in mine)
-        occurrences.append(Occurrence(alias, Relation(alias, Kind.STREAM, columns)))
+        occurrences.append(Occurrence(alias, Relation(alias, RelationKind.STREAM, columns)))
     conditions = [a for a in query.where if not stamps & set(a.attributes)]
     local = [a for a in conditions if len({x.occurrence for x in a.attributes}) < 2]
     merged_query = replace(

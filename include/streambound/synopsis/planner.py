@@ -11,7 +11,7 @@ from dataclasses import replace
 from streambound.boundedness.exact import exact
 from streambound.boundedness.folding import folded
 from streambound.errors import PlanError
-from streambound.query.model import Join, Kind, Op, Query
+from streambound.query.model import Join, Op, Query, RelationKind
 from streambound.synopsis.cells import CellPlanner
 from streambound.synopsis.clock import Clock, time_conditions
 from streambound.synopsis.ending import EndingPlan, ending_plan, ends
@@ -78,7 +78,7 @@ def needs_time(query: Query) -> bool:
 
 def not_planned(query: Query) -> str | None:
     """Why a query that is decided has no plan yet; None if it has one."""
-    finite = [o for o in query.occurrences if o.relation.kind is Kind.FINITE]
+    finite = [o for o in query.occurrences if o.relation.kind is RelationKind.FINITE]
     if finite:
         ended = ends(query)
         names = dict.fromkeys(o.relation.name for o in finite if o.alias not in ended)

@@ -13,8 +13,7 @@ from streambound.boundedness.current_time import reads_present
 from streambound.boundedness.questions import of_rows
 from streambound.errors import PlanError
 from streambound.query.column_types import Family
-from streambound.query.model import Attribute, Column, Output, Query, Relation, is_null
-from streambound.query.model import Kind as RelationKind
+from streambound.query.model import Attribute, Column, Output, Query, Relation, RelationKind, is_null
 from streambound.query.operators import Shown
 from streambound.query.ring import INTEGERS, Ring
 from streambound.query.statement import Selection, Statement

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from streambound.errors import PlanError
 from streambound.query.formula import ALWAYS
-from streambound.query.model import Attribute, Kind, Occurrence, Output, Query, Relation
+from streambound.query.model import Attribute, Occurrence, Output, Query, Relation, RelationKind
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import Block, Selection, Statement
 from streambound.synopsis.flow import (
@@ -45,7 +45,7 @@ def settled(node: Node, statement: Statement, planning: Planning) -> Node:
             subject=statement.name,
             fix="use --mode changes",
         )
-    timed = [r for r in statement.scanned if r.kind is not Kind.STATIC and r.timestamp is not None]
+    timed = [r for r in statement.scanned if r.kind is not RelationKind.STATIC and r.timestamp is not None]
     clocks = (_clock(statement, relation, planning) for relation in timed)
     return Applied(Settled(), (node, *clocks), node.outputs, Times(), False, 1)
 
@@ -53,7 +53,7 @@ def settled(node: Node, statement: Statement, planning: Planning) -> Node:
 def _clock(statement: Statement, relation: Relation, planning: Planning) -> Leaf:
     """The times of a stream, of which the greatest matters alone."""
     name, time = relation.name, str(relation.timestamp)
-    occurrence = Occurrence(name, replace(relation, kind=Kind.STREAM))
+    occurrence = Occurrence(name, replace(relation, kind=RelationKind.STREAM))
     query = Query(
         name=statement.name,
         sql=statement.sql,

@@ -12,7 +12,7 @@ from streambound.boundedness.folding import folded
 from streambound.constraints.system import system
 from streambound.errors import PlanError
 from streambound.query.column_types import Value
-from streambound.query.model import Attribute, Kind, Query
+from streambound.query.model import Attribute, Query, RelationKind
 from streambound.synopsis.cells import CellPlanner
 from streambound.synopsis.clock import Clock, time_conditions
 from streambound.synopsis.ending import ends
@@ -271,7 +271,7 @@ def _remembered(facts: Facts, clock: Clock, static_values: StaticValues, linger:
 def _values(facts: Facts, static_values: StaticValues, attribute: Attribute) -> int | None:
     """The number of values of a projected column; None if there is none."""
     query = facts.query
-    if query.occurrence(attribute.occurrence).relation.kind is Kind.STATIC:
+    if query.occurrence(attribute.occurrence).relation.kind is RelationKind.STATIC:
         return len(static_values.get(attribute, ())) + query.column(attribute).nullable
     key = exact_key(facts, facts.alone, attribute)
     return None if key is None else key.size

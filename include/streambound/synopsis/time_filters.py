@@ -16,7 +16,7 @@ from streambound.errors import PlanError
 from streambound.query.clock import CLOCK
 from streambound.query.column_types import Family
 from streambound.query.formula import ALWAYS, NOWHERE, all_of
-from streambound.query.model import Attribute, Kind, Occurrence, Op, Output, Query, Relation
+from streambound.query.model import Attribute, Occurrence, Op, Output, Query, Relation, RelationKind
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import Selection, Statement
 from streambound.synopsis.as_of_joins import Leaves, showing, single_select
@@ -92,12 +92,12 @@ def present_of(statement: Statement, relations: Iterable[Relation], leaf: Leaves
     """
     nodes_: list[Node] = []
     for relation in relations:
-        if relation.kind is Kind.STATIC:
+        if relation.kind is RelationKind.STATIC:
             continue
         if relation.timestamp is None:
             raise PlanError(f"the present time is not told by {relation.name}, whose tuples have no time")
         time = Output(CLOCK.name, Attribute(relation.name, relation.timestamp))
-        occurrence = Occurrence(relation.name, replace(relation, kind=Kind.STREAM))
+        occurrence = Occurrence(relation.name, replace(relation, kind=RelationKind.STREAM))
         query = Query(statement.name, statement.sql, INTEGERS, (time,), (occurrence,), ())
         node = leaf(single_select(statement, Selection(query, ALWAYS)))
         assert isinstance(node, Leaf)

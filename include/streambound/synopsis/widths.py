@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from streambound.query.column_types import Type
-from streambound.query.operators import Aggregate, Kind, Over, Ranking
+from streambound.query.operators import Aggregate, AggregateKind, Over, Ranking
 from streambound.synopsis.frame_reach import ENDS, RANKS, endless
 
 # Sums that a quotient of sums is made of: of powers of one column, or of two.
@@ -31,25 +31,34 @@ def width(aggregate: Aggregate, kinds: Callable[[int], Type], retracts: bool) ->
         retracts: whether rows are taken back.
     """
     read = max(1, len(aggregate.arguments))
-    numeric = aggregate.kind in (Kind.COUNT, Kind.SUM, Kind.MEAN)
+    numeric = aggregate.kind in (AggregateKind.COUNT, AggregateKind.SUM, AggregateKind.MEAN)
     if numeric and aggregate.distinct:
         return 0, read + retracts
-    if aggregate.kind is Kind.COUNT:
+    if aggregate.kind is AggregateKind.COUNT:
         return 1, 0
     if numeric:
-        sums = 2 if aggregate.kind is Kind.SUM else _SUMS.get(aggregate.function, 6 if read > 1 else 3)
+        sums = (
+            2 if aggregate.kind is AggregateKind.SUM else _SUMS.get(aggregate.function, 6 if read > 1 else 3)
+        )
         read_kinds = (
             [kinds(p) for p in aggregate.arguments] if aggregate.computed is None else [aggregate.computed]
         )
         return sums + _ENDLESS * any(kind.step is None for kind in read_kinds), 0
-    chosen = 2 if aggregate.by is not None or aggregate.kind in (Kind.FIRST, Kind.LAST) else 1
-    lasting = retracts or aggregate.kind is Kind.LIST
+    chosen = (
+        2 if aggregate.by is not None or aggregate.kind in (AggregateKind.FIRST, AggregateKind.LAST) else 1
+    )
+    lasting = retracts or aggregate.kind is AggregateKind.LIST
     return (0, chosen + 1) if lasting else (chosen, 0)
 
 
 def chooses(aggregate: Aggregate) -> bool:
     """Whether an aggregate shows one of the values that it reads."""
-    return aggregate.kind not in (Kind.COUNT, Kind.SUM, Kind.MEAN, Kind.LIST)
+    return aggregate.kind not in (
+        AggregateKind.COUNT,
+        AggregateKind.SUM,
+        AggregateKind.MEAN,
+        AggregateKind.LIST,
+    )
 
 
 def ranked(then: Ranking, columns: int, retracts: bool) -> tuple[int, int]:

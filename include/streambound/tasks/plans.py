@@ -17,7 +17,7 @@ from typing import Any
 from streambound.approximate.plan import MemoryPlan
 from streambound.checkpoint.fingerprint import described, fingerprint, statement_fingerprint
 from streambound.evaluation.events import Encoded
-from streambound.query.model import Kind, Query, Relation
+from streambound.query.model import Query, Relation, RelationKind
 from streambound.query.statement import Statement
 from streambound.synopsis.flow import Applied, First, Leaf, Node, Partial, nodes, units_of
 from streambound.synopsis.planner import AnyPlan
@@ -102,7 +102,7 @@ class StatementPlan:
         They are read all the same: that they need not be may rest on the catalog's promises about them.
         """
         read = {relation.name for part in self.parts for relation in part.inputs.values()}
-        relations = {r.name: r for r in self.statement.scanned if r.kind is not Kind.STATIC}
+        relations = {r.name: r for r in self.statement.scanned if r.kind is not RelationKind.STATIC}
         return {f"checked {name}": relation for name, relation in relations.items() if name not in read}
 
     @property
@@ -177,5 +177,5 @@ def timeless(plan: AnyPlan | MemoryPlan) -> Relation | None:
     """A stream without timestamps in a plan that puts tuples in order; None if there is none."""
     if not plan.timed:
         return None
-    streams = (o.relation for o in plan.query.occurrences if o.relation.kind is not Kind.STATIC)
+    streams = (o.relation for o in plan.query.occurrences if o.relation.kind is not RelationKind.STATIC)
     return next((relation for relation in streams if relation.timestamp is None), None)

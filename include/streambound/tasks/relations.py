@@ -21,7 +21,7 @@ from streambound.approximate.evaluation import Tuple
 from streambound.errors import DataError
 from streambound.query.column_types import Family, Type, parse_type
 from streambound.query.model import Attribute, Query
-from streambound.query.operators import Kind
+from streambound.query.operators import AggregateKind
 from streambound.synopsis.flow import Measure, Measured, Partial
 from streambound.synopsis.plan import Plan, StreamSynopsis
 from streambound.synopsis.row_join import Match, Row, weight_of
@@ -136,7 +136,7 @@ def _alike(query: Query, partial: Partial | None) -> tuple[Attribute, ...]:
 
 def _chosen(measure: Measure) -> int | None:
     """The position of which a measure is a value; None: it is a number that was computed."""
-    return measure.columns[0] if measure.kind in (Kind.LEAST, Kind.GREATEST) else None
+    return measure.columns[0] if measure.kind in (AggregateKind.LEAST, AggregateKind.GREATEST) else None
 
 
 def weighed(rows: Iterable[Sequence[Any]], parts: int, query: Query) -> list[bytes]:

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from streambound.query.column_types import INTEGERS, digits_of, exact_sum
 from streambound.query.model import Attribute, Term
-from streambound.query.operators import Kind
+from streambound.query.operators import AggregateKind
 from streambound.synopsis.flow import Measure
 from streambound.synopsis.row_join import weight_of
 from streambound.tasks import encoded_sql
@@ -60,9 +60,9 @@ def measuring(build: Clauses, terms: Sequence[Term], measure: Measure) -> exp.Ex
         [t for p in places if isinstance(t := terms[p], Attribute)]
         for places in (measure.columns, measure.present)
     )
-    if measure.kind in (Kind.LEAST, Kind.GREATEST):
+    if measure.kind in (AggregateKind.LEAST, AggregateKind.GREATEST):
         value = build.outward(columns[0])
-        return exp.Min(this=value) if measure.kind is Kind.LEAST else exp.Max(this=value)
+        return exp.Min(this=value) if measure.kind is AggregateKind.LEAST else exp.Max(this=value)
     tests = [build.present(a) for a in dict.fromkeys(present)]
     measured_sum = _sum(build, columns)
     assert measured_sum is not None

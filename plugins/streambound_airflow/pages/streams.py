@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from streambound.query.column_types import Family
-from streambound.query.model import Column, Kind, Relation
+from streambound.query.model import Column, Relation, RelationKind
 from streambound.results import QualityOutcome, Results
 from streambound_airflow.pages import made_of, overview
 from streambound_airflow.pages.catalog import declared, domain_words
@@ -237,7 +237,11 @@ def _rates(relation: Relation, parts: Sequence[Seen]) -> list[RateBody]:
         says = f"rows per {relation.rate.per} (counted where the stream is evaluated)"
         found.append(RateBody(says=says, declared=relation.rate.rows, observed=None))
     most = max(_of(parts, "rows"), default=None)
-    if relation.kind is not Kind.STATIC and relation.history is not None and relation.history.partition_by:
+    if (
+        relation.kind is not RelationKind.STATIC
+        and relation.history is not None
+        and relation.history.partition_by
+    ):
         unit = "day" if relation.history.partition_by == "date" else relation.history.partition_by
         found.append(RateBody(says=f"rows per {unit}", declared=None, observed=most))
     return found

@@ -9,30 +9,32 @@ from fractions import Fraction
 from sqlglot import expressions as exp
 
 from streambound.query.expressions.linear import linear
-from streambound.query.operators import Kind
+from streambound.query.operators import AggregateKind
 from streambound.query.scope import is_word
 
-_KINDS: dict[Kind, tuple[str, ...]] = {
-    Kind.COUNT: ("COUNT", "COUNT_IF", "COUNT_BIG", "COUNTIF", "COUNT_DISTINCT", "REGR_COUNT"),
-    Kind.SUM: ("SUM", "SUM_IF", "SUMIF", "SUM0", "TOTAL"),
-    Kind.MEAN: (
+_KINDS: dict[AggregateKind, tuple[str, ...]] = {
+    AggregateKind.COUNT: ("COUNT", "COUNT_IF", "COUNT_BIG", "COUNTIF", "COUNT_DISTINCT", "REGR_COUNT"),
+    AggregateKind.SUM: ("SUM", "SUM_IF", "SUMIF", "SUM0", "TOTAL"),
+    AggregateKind.MEAN: (
         *("AVG", "AVG_IF", "MEAN", "STDDEV", "STDDEV_POP", "STDDEV_SAMP", "STDEV", "STDEVP", "VAR", "VARP"),
         *("VARIANCE", "VARIANCE_POP", "VAR_POP", "VAR_SAMP", "CORR", "COVAR_POP", "COVAR_SAMP", "SKEWNESS"),
         *("KURTOSIS", "REGR_SLOPE", "REGR_INTERCEPT", "REGR_R2", "REGR_AVGX", "REGR_AVGY"),
     ),
-    Kind.LEAST: ("MIN", "LOGICAL_AND", "BOOL_AND", "EVERY", "ARG_MIN", "MIN_BY", "ARGMIN"),
-    Kind.GREATEST: (*("MAX", "LOGICAL_OR", "BOOL_OR", "ANY", "SOME", "ARG_MAX", "MAX_BY", "ARGMAX"),),
-    Kind.FIRST: ("FIRST", "FIRST_VALUE", "EARLIEST", "EARLIEST_BY_OFFSET"),
-    Kind.LAST: ("LAST", "LAST_VALUE", "LATEST", "LATEST_BY_OFFSET"),
-    Kind.ANY: ("ANY_VALUE", "TOPONE"),
-    Kind.LIST: (
+    AggregateKind.LEAST: ("MIN", "LOGICAL_AND", "BOOL_AND", "EVERY", "ARG_MIN", "MIN_BY", "ARGMIN"),
+    AggregateKind.GREATEST: (
+        *("MAX", "LOGICAL_OR", "BOOL_OR", "ANY", "SOME", "ARG_MAX", "MAX_BY", "ARGMAX"),
+    ),
+    AggregateKind.FIRST: ("FIRST", "FIRST_VALUE", "EARLIEST", "EARLIEST_BY_OFFSET"),
+    AggregateKind.LAST: ("LAST", "LAST_VALUE", "LATEST", "LATEST_BY_OFFSET"),
+    AggregateKind.ANY: ("ANY_VALUE", "TOPONE"),
+    AggregateKind.LIST: (
         *("ARRAY_AGG", "COLLECT_LIST", "GROUP_ARRAY", "GROUP_CONCAT", "LISTAGG", "STRING_AGG", "COLLECT"),
         *("ARRAY_CONCAT_AGG", "JSONB_AGG", "JSON_AGG", "COLLECTTOP", "QUANTILE", "MEDIAN", "MODE"),
         *("PERCENTILE", "PERCENTILE_CONT", "PERCENTILE_DISC", "JSONB_OBJECT_AGG", "MAP_AGG", "JSON_ARRAYAGG"),
         *("LIST_AGG", "JSON_OBJECTAGG", "MULTISET_AGG"),
         *("COLLECT_SET", "ARRAY_UNIQUE_AGG", "GROUP_UNIQ_ARRAY", "HISTOGRAM", "TOPK", "TOPKDISTINCT"),
     ),
-    Kind.SKETCH: (
+    AggregateKind.SKETCH: (
         *("APPROX_DISTINCT", "APPROX_COUNT_DISTINCT", "HLL", "APPROX_QUANTILE", "APPROX_PERCENTILE"),
         *("PERCENTILE_APPROX", "UNIQ", "UNIQUE", "APPROX_TOP_K", "COUNT_MIN_SKETCH", "P90", "P95", "P99"),
         *("BIT_AND", "BIT_OR", "BIT_XOR", "BITWISE_AND_AGG", "BITWISE_OR_AGG", "BITWISE_XOR_AGG"),
@@ -67,7 +69,7 @@ _CHOOSING = ("FIRST", "LAST", "ANY_VALUE")
 _OVER_NULLS = ("EARLIEST_BY_OFFSET", "LATEST_BY_OFFSET")
 _BY_NAME = {name: kind for kind, names in _KINDS.items() for name in names}
 # What there is nothing of without a column.
-SUMMING = (Kind.SUM, Kind.MEAN)
+SUMMING = (AggregateKind.SUM, AggregateKind.MEAN)
 # Of their values only the different ones count: an exact number of them needs every one.
 _DISTINCT = frozenset(("COUNT_DISTINCT", "UNIQ_EXACT", "UNIQUE_EXACT", "COLLECT_SET")) | frozenset(
     ("ARRAY_UNIQUE_AGG", "GROUP_UNIQ_ARRAY", "TOPKDISTINCT")
@@ -83,7 +85,7 @@ class Called:
     ``function`` is its canonical name, with what else changes its meaning.
     """
 
-    kind: Kind
+    kind: AggregateKind
     arguments: tuple[exp.Expr, ...]
     distinct: bool
     by: exp.Expr | None
@@ -122,7 +124,7 @@ def aggregate(node: exp.Expr) -> Called | None:
         passes_over = passes_over or isinstance(inner, exp.IgnoreNulls)
         inner = inner.this
     name = name_of(inner)
-    kind = Kind.COUNT if name in ("UNIQ_EXACT", "UNIQUE_EXACT") else _BY_NAME.get(name)
+    kind = AggregateKind.COUNT if name in ("UNIQ_EXACT", "UNIQUE_EXACT") else _BY_NAME.get(name)
     if kind is None:
         return None
     given = list(_arguments(inner))
@@ -143,7 +145,7 @@ def aggregate(node: exp.Expr) -> Called | None:
         return None
     if distinct:
         given = [item for item in given if not isinstance(item, constant)] or given[:1]
-    elif kind is Kind.COUNT and given and isinstance(given[0], constant):
+    elif kind is AggregateKind.COUNT and given and isinstance(given[0], constant):
         given = []
     by = given[1] if name in _BY and len(given) > 1 else None
     if name in _BY:
@@ -151,13 +153,20 @@ def aggregate(node: exp.Expr) -> Called | None:
     if name == "TOPONE":
         # Its row is the first in an order that stands in its OVER.
         given = []
-    if kind in (Kind.LEAST, Kind.GREATEST, Kind.FIRST, Kind.LAST, Kind.SKETCH, Kind.ANY):
+    if kind in (
+        AggregateKind.LEAST,
+        AggregateKind.GREATEST,
+        AggregateKind.FIRST,
+        AggregateKind.LAST,
+        AggregateKind.SKETCH,
+        AggregateKind.ANY,
+    ):
         given = given[:1]
     if condition is not None:
         if function in _WITH_NULLS:
             function += " FILTER"
         given = [_where(item, condition) for item in given or [exp.Literal.number(1)]]
-    distinct = distinct and kind not in (Kind.LEAST, Kind.GREATEST)
+    distinct = distinct and kind not in (AggregateKind.LEAST, AggregateKind.GREATEST)
     return Called(kind, tuple(given), distinct, by, node, function)
 
 

@@ -22,7 +22,7 @@ from streambound.query.dialects.grammar import WATERMARK
 from streambound.query.dialects.languages import Language
 from streambound.query.dialects.statements import DeclaredColumn, DeclaredTable, Written
 from streambound.query.differences import microseconds
-from streambound.query.model import Column, Kind, Relation
+from streambound.query.model import Column, Relation, RelationKind
 from streambound.query.type_names import canonical, type_named
 
 # The pseudo-columns that every stream of a processor has.
@@ -189,7 +189,7 @@ def _body(table: DeclaredTable, language: Language, like: Mapping[str, Any]) -> 
             # What can be told apart is a value, whatever its type.
             columns[key] = "string"
     if keys and _changes(table, language):
-        body.update(kind=Kind.VERSIONED.value, primary_key=[_spelt(columns, key) for key in keys])
+        body.update(kind=RelationKind.VERSIONED.value, primary_key=[_spelt(columns, key) for key in keys])
     if not_null:
         body["not_null"] = [name for name in not_null if canonical(columns[name])]
     return body
@@ -313,7 +313,7 @@ def _completed(script: Relation, catalog: Relation) -> Relation:
     return replace(
         catalog,
         name=script.name,
-        kind=script.kind if catalog.kind is Kind.STREAM else catalog.kind,
+        kind=script.kind if catalog.kind is RelationKind.STREAM else catalog.kind,
         columns=(*columns, *in_catalog.values()),
         timestamp=None if stamp is None else here.get(stamp.lower(), stamp),
         allowed_lateness=catalog.allowed_lateness or script.allowed_lateness,

@@ -10,9 +10,8 @@ from sqlglot import expressions as exp
 
 from streambound.query.catalog import Catalog
 from streambound.query.expressions.derived import aligned
-from streambound.query.model import Attribute, Column, Domain, Kind, Query, Relation, Term
-from streambound.query.operators import Grouping, Ranking, Shown
-from streambound.query.operators import Kind as Aggregated
+from streambound.query.model import Attribute, Column, Domain, Query, Relation, RelationKind, Term
+from streambound.query.operators import AggregateKind, Grouping, Ranking, Shown
 from streambound.query.parse.parts import Item, Rows, column_of
 from streambound.query.parse.union import blocks_of_rows, outputs
 from streambound.query.statement import Block, Statement
@@ -72,7 +71,7 @@ def fed_relation(
     table = stamp is None and all(map(_lasts, made))
     relation = Relation(
         _free(name, catalog),
-        Kind.VERSIONED if table else Kind.STREAM,
+        RelationKind.VERSIONED if table else RelationKind.STREAM,
         tuple(columns),
         None if stamp is None else columns[stamp].name,
         primary_key=tuple(columns[n].name for n in _keys(made)) if table else (),
@@ -90,7 +89,7 @@ def _counted(statement: Statement, number: int) -> Domain | None:
     if not shown.plain or len(shown.values) != 1:
         return None
     aggregate = block.then.aggregates[shown.values[0]]
-    if aggregate.kind is not Aggregated.COUNT:
+    if aggregate.kind is not AggregateKind.COUNT:
         return None
     return Domain(int(aggregate.counts_rows and block.then.keys > 0), _most(block))
 
@@ -146,7 +145,7 @@ def _times_among(block: Block, positions: Iterable[int]) -> list[int]:
 
 def untimed(relation: Relation) -> bool:
     """Whether rows of a sub-query may be taken back, and their time is not known: no table, and no stream."""
-    if relation.fed is None or relation.kind is not Kind.STREAM or relation.timestamp is not None:
+    if relation.fed is None or relation.kind is not RelationKind.STREAM or relation.timestamp is not None:
         return False
     return any(map(_changes, relation.fed.blocks))
 

@@ -18,9 +18,9 @@ from streambound.query.expressions.aggregates import (
 from streambound.query.operators import (
     KEYS,
     Aggregate,
+    AggregateKind,
     Grouping,
     Having,
-    Kind,
 )
 from streambound.query.parse.having import having_of
 from streambound.query.parse.names import Items, Names
@@ -277,7 +277,7 @@ class _Group:
             return value(
                 self._aggregate_number(
                     Aggregate(
-                        Kind.ANY,
+                        AggregateKind.ANY,
                         text,
                         place=place_of(node, self._names.inliner.text),
                         function=SESSIONS[1] if end else SESSIONS[0],

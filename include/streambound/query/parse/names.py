@@ -14,7 +14,7 @@ from streambound.query.clock import is_clock, reads_clock, with_clock
 from streambound.query.dialects.grammar import WITHIN, is_system_time, span_of
 from streambound.query.differences import band, microseconds, plain
 from streambound.query.expressions import blockers
-from streambound.query.model import Kind
+from streambound.query.model import RelationKind
 from streambound.query.parse.ddl import STAMPS
 from streambound.query.parse.joins import alternatives, sought_after, without_missing, without_nulls
 from streambound.query.parse.parts import (
@@ -163,8 +163,8 @@ class Names:
 
     def _alone(self, tables: Sequence[exp.Table]) -> bool:
         """Whether a row is made when a tuple arrives: that of the one stream that is no static relation."""
-        arriving = [r for r in map(self.inliner.relation_of, tables) if r.kind is not Kind.STATIC]
-        return len(arriving) == 1 and arriving[0].kind is Kind.STREAM and arriving[0].fed is None
+        arriving = [r for r in map(self.inliner.relation_of, tables) if r.kind is not RelationKind.STATIC]
+        return len(arriving) == 1 and arriving[0].kind is RelationKind.STREAM and arriving[0].fed is None
 
     def _at_once(self, node: exp.Expr, arrival: exp.Expr | None, alone: bool) -> exp.Expr:
         """What is shown, where the time at which a row is made says nothing: it is shown once, with that.

@@ -12,7 +12,7 @@ from streambound.query.clock import (
 from streambound.query.dialects.grammar import WITHIN
 from streambound.query.differences import plain
 from streambound.query.expressions.aggregates import is_aggregate
-from streambound.query.model import Kind
+from streambound.query.model import RelationKind
 from streambound.query.parse.parts import (
     conditions_of,
 )
@@ -75,4 +75,4 @@ def _is_stream(inliner: Inliner, table: exp.Expr) -> bool:
     relation = inliner.catalog.find(table.name)
     if relation is None:
         return inliner.catalog.query(table.name) is None
-    return relation.kind is not Kind.VERSIONED and not relation.opaque
+    return relation.kind is not RelationKind.VERSIONED and not relation.opaque

@@ -19,7 +19,7 @@ from streambound.query.expressions.aggregates import (
 from streambound.query.operators import (
     KEYS,
     Aggregate,
-    Kind,
+    AggregateKind,
     Polynomial,
 )
 from streambound.query.parse.names import Names
@@ -115,7 +115,14 @@ class Asked:
         arguments: tuple[int, ...] = ()
         summed: Polynomial | None = None
         if (
-            called.kind in (Kind.COUNT, Kind.SUM, Kind.MEAN, Kind.LEAST, Kind.GREATEST)
+            called.kind
+            in (
+                AggregateKind.COUNT,
+                AggregateKind.SUM,
+                AggregateKind.MEAN,
+                AggregateKind.LEAST,
+                AggregateKind.GREATEST,
+            )
             and len(called.arguments) == 1
             and called.by is None
         ):
@@ -127,13 +134,17 @@ class Asked:
             arguments = tuple(
                 dict.fromkeys(n for a in called.arguments for n in self.spread(a, called.distinct))
             )
-        if called.kind in (Kind.LEAST, Kind.GREATEST) and not arguments and called.by is None:
+        if (
+            called.kind in (AggregateKind.LEAST, AggregateKind.GREATEST)
+            and not arguments
+            and called.by is None
+        ):
             # Of a constant: the same in every group.
             said = blockers.words(called.node, sql)
-            return Aggregate(Kind.ANY, said, place=place_of(called.node, sql), function="a constant")
+            return Aggregate(AggregateKind.ANY, said, place=place_of(called.node, sql), function="a constant")
         by, read = None if called.by is None else self.output(called.by), arguments
         chosen = arguments[0] if by is not None and len(arguments) == 1 else None
-        if by is not None and called.kind in (Kind.LEAST, Kind.GREATEST):
+        if by is not None and called.kind in (AggregateKind.LEAST, AggregateKind.GREATEST):
             # The row with the least or greatest value: the other columns of it are free.
             arguments, summed = (by,), None
         made = Aggregate(

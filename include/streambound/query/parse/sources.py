@@ -13,7 +13,7 @@ from streambound.query.catalog import Catalog, NamedQuery
 from streambound.query.column_types import Family, parse_type
 from streambound.query.dialects.grammar import span_of
 from streambound.query.expressions import blockers
-from streambound.query.model import Column, Kind, Relation
+from streambound.query.model import Column, Relation, RelationKind
 from streambound.query.parse.ddl import COMPUTED
 from streambound.query.parse.idioms import (
     elements_of,
@@ -141,12 +141,14 @@ class Sources:
     def is_looked_up(self, source: Source) -> bool:
         """ksqlDB: whether a join looks a row up in a table as it is when the row comes."""
         kinds = {self._inliner.relation_of(table).kind for part in source.parts for table in part.tables}
-        return self._inliner.language.name == "ksql" and kinds == {Kind.VERSIONED}
+        return self._inliner.language.name == "ksql" and kinds == {RelationKind.VERSIONED}
 
     def is_static(self, source: Source) -> bool:
         """Whether a source is of relations that never change."""
         return all(
-            self._inliner.relation_of(t).kind is Kind.STATIC for part in source.parts for t in part.tables
+            self._inliner.relation_of(t).kind is RelationKind.STATIC
+            for part in source.parts
+            for t in part.tables
         )
 
     def _view(self, table: exp.Table, around: Mapping[str, View]) -> View | None:
@@ -177,7 +179,7 @@ class Sources:
             return blocks
         relation = self._inliner.relation_of(part.tables[0])
         asked = [item for item in part.columns if item.name.lower() == stamp.lower()]
-        if relation.timestamp is not None or relation.kind is not Kind.STREAM or len(asked) != 1:
+        if relation.timestamp is not None or relation.kind is not RelationKind.STREAM or len(asked) != 1:
             return blocks
         value = asked[0].value.unnest()
         plain = [c for c in relation.columns if isinstance(value, exp.Column) and c.name == value.name]
@@ -269,7 +271,7 @@ class Sources:
         for node in (plain_table.this, plain_table.args["alias"].this):
             node.meta.update(table.this.meta if isinstance(table.this, exp.Identifier) else {})
         version = table.args.get("version")
-        if version is not None and relation.kind is not Kind.STATIC:
+        if version is not None and relation.kind is not RelationKind.STATIC:
             words = self._inliner.text[slice(*(span_of(version) or (0, 0)))]
             if "SYSTEM" not in words.upper():
                 self._inliner.refuse("VERSION AS OF", version)

@@ -19,8 +19,16 @@ from streambound.query.dialects.tokens import token_place, tokens
 from streambound.query.expressions.exactness import COMPARABLE, exactly
 from streambound.query.expressions.types import type_of_expression
 from streambound.query.model import Column, Constant, Output, Query
-from streambound.query.operators import KEYS, Aggregate, Framing, Grouping, Operator, Ranking, Shown
-from streambound.query.operators import Kind as OfGroup
+from streambound.query.operators import (
+    KEYS,
+    Aggregate,
+    AggregateKind,
+    Framing,
+    Grouping,
+    Operator,
+    Ranking,
+    Shown,
+)
 from streambound.query.parse.distinguishing import distinguishes
 from streambound.query.parse.having import outputs_in, values_in
 from streambound.query.parse.parts import Done, Rows, select_tree, stands_for
@@ -284,7 +292,7 @@ def _counts(operator: Operator, number: int) -> bool:
     if not isinstance(operator, Framing):
         return False
     aggregate = operator.functions[number].aggregate
-    return aggregate is None or aggregate.kind in (OfGroup.COUNT, OfGroup.SKETCH)
+    return aggregate is None or aggregate.kind in (AggregateKind.COUNT, AggregateKind.SKETCH)
 
 
 def _type(node: exp.Expr, done: Done, base: Query) -> Type:
@@ -335,13 +343,13 @@ def _of_value(number: int, done: Done, base: Query) -> Type:
     if number not in done.over or aggregate.kind in _OWN_TYPES:
         return aggregate.type_of(lambda p: base.type_of(base.select[p].term))
     kind = _formula(done.over[number], done, base, _type(done.over[number], done, base))[1]
-    if aggregate.kind is not OfGroup.SUM:
+    if aggregate.kind is not AggregateKind.SUM:
         return kind
     return INTEGER if kind.step == 1 else DOUBLE
 
 
 # Aggregates whose type is not that of what they read.
-_OWN_TYPES = (OfGroup.COUNT, OfGroup.MEAN, OfGroup.LIST, OfGroup.SKETCH)
+_OWN_TYPES = (AggregateKind.COUNT, AggregateKind.MEAN, AggregateKind.LIST, AggregateKind.SKETCH)
 
 
 def _over_several(read: Selection, sql: str) -> Iterator[UnsupportedError]:

@@ -19,10 +19,10 @@ from streambound.query.expressions.aggregates import (
 from streambound.query.model import Op
 from streambound.query.operators import (
     Aggregate,
+    AggregateKind,
     Frame,
     Framing,
     Having,
-    Kind,
     Over,
     Ranking,
     Test,
@@ -103,7 +103,7 @@ def _over(node: exp.Window, asked: Asked, clauses: dict[str, exp.Window]) -> Ove
         arguments = tuple(n for term in read for n in asked.spread(term, different=False))
         if arguments:
             made = Aggregate(
-                Kind.ANY,
+                AggregateKind.ANY,
                 blockers.words(inner, sql),
                 arguments,
                 None,

@@ -9,7 +9,7 @@ from itertools import count
 from markupsafe import Markup
 
 from streambound.compiler import Planned
-from streambound.query.model import Kind, Occurrence
+from streambound.query.model import Occurrence, RelationKind
 from streambound.report.pages.cards import (
     Card,
     Line,
@@ -35,10 +35,10 @@ HEADING = 26.0
 # What is drawn of each before the number of the others is said.
 PARTS, CARDS, TABLES, COLUMNS = 6, 10, 4, 5
 KINDS = {
-    Kind.STREAM: "stream",
-    Kind.FINITE: "finite stream",
-    Kind.STATIC: "static relation",
-    Kind.VERSIONED: "versioned table",
+    RelationKind.STREAM: "stream",
+    RelationKind.FINITE: "finite stream",
+    RelationKind.STATIC: "static relation",
+    RelationKind.VERSIONED: "versioned table",
 }
 
 
@@ -195,7 +195,7 @@ def _role(occurrence: Occurrence, plan: PlanWords) -> _Role:
     alias = occurrence.alias
     if alias not in plan.read:
         return _Role("adds nothing", fate="left out: another occurrence has all that its tuples could add")
-    if occurrence.relation.kind is Kind.STATIC:
+    if occurrence.relation.kind is RelationKind.STATIC:
         return _Role("read once", fate="its rows are known, and are not counted")
     holding = [kept.what for kept in plan.kept if alias in kept.streams]
     if holding:

@@ -13,7 +13,7 @@ from streambound.engines.model import Fact
 from streambound.errors import CatalogError, StreamboundError, UnsupportedError, meant, named, together
 from streambound.query.catalog import Catalog
 from streambound.query.column_types import Family
-from streambound.query.model import Kind
+from streambound.query.model import RelationKind
 from streambound.query.parse import read
 from streambound.report.engine import kept_lines, rewritten
 from streambound.report.verdicts import verdict_text
@@ -119,7 +119,7 @@ def _report(report: Report, text: Written | None) -> Checked:
     bare = (
         relation
         for relation in text.catalog.relations
-        if relation.kind is Kind.STREAM and relation.timestamp is None
+        if relation.kind is RelationKind.STREAM and relation.timestamp is None
     )
     moments = (
         relation.name for relation in bare if any(c.type.family is Family.TIMESTAMP for c in relation.columns)
