@@ -25,10 +25,10 @@ from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
 from streambound.query.statement import Statement
 from streambound.synopsis.plan import Plan
-from streambound.synopsis.row_join import standing
+from streambound.synopsis.row_join import representatives
 from streambound.synopsis.segments import (
-    Segment,
     SegmentPlan,
+    TimeSegment,
     dump_segment,
     empty_segment,
     load_segment,
@@ -56,14 +56,14 @@ def planned(sql: str) -> SegmentPlan:
     return found
 
 
-def composed(plan: SegmentPlan, left: Segment, right: Segment) -> Segment:
+def composed(plan: SegmentPlan, left: TimeSegment, right: TimeSegment) -> TimeSegment:
     """The summary of two neighbouring segments without heads and tails, the earlier one first.
 
     Law: associative, and the summary of the two segments as one.
     """
     segment = empty_segment(plan)
-    before = {streams: standing(table, table.buckets) for streams, table in left.tables.items()}
-    after = {streams: standing(table, table.buckets) for streams, table in right.tables.items()}
+    before = {streams: representatives(table, table.buckets) for streams, table in left.tables.items()}
+    after = {streams: representatives(table, table.buckets) for streams, table in right.tables.items()}
     for streams, table in segment.tables.items():
         table.merge(left.tables[streams])
         for match in made(plan, plan.tables[streams].splits, before, after):
@@ -73,7 +73,7 @@ def composed(plan: SegmentPlan, left: Segment, right: Segment) -> Segment:
     return segment
 
 
-def summary(plan: SegmentPlan, arriving: list[Batch]) -> Segment:
+def summary(plan: SegmentPlan, arriving: list[Batch]) -> TimeSegment:
     """What a task makes of some batches."""
     found = {}
     for synopsis in plan.plan.streams:

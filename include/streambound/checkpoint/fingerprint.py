@@ -29,7 +29,7 @@ VERSION = 6
 # moved, in the tree.
 _LEFT_OUT = ("text", "offset_text", "observed", "cardinality", "within", "slide", "cumulative", "moved")
 # Classes and fields under the names that they had in the first checkpoints.
-_CLASSES = {AggregateKind: "Kind", RelationKind: "Kind"}
+_CLASSES: dict[type, str] = {AggregateKind: "Kind", RelationKind: "Kind"}
 _WRITTEN = {(Guarded, "static"): "known", (Sought, "static"): "known", (Shown, "distinguishable"): "told"}
 
 Rows = Iterable[Mapping[str, Any]]

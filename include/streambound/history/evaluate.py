@@ -43,7 +43,7 @@ from streambound.history.schedule import (
     SMALL_ROUND,
     SUMMARIES,
     WORTH,
-    Step,
+    PartitionWork,
     ahead,
     round_size,
     rounds,
@@ -245,7 +245,7 @@ def _evaluate(
     cut = list(rounds(waiting, size, SUMMARIES))
     in_rounds = len(cut) > 1
 
-    def summarised(steps: Iterable[Step], ended: Event) -> list[Summary]:
+    def summarised(steps: Iterable[PartitionWork], ended: Event) -> list[Summary]:
         tasks = tasks_of(steps)
         # Of a round a part is no number that anyone asked for: it is told when it is taken in.
         follow = silent if in_rounds else progress
@@ -274,7 +274,7 @@ def _evaluate(
 
 
 def _take_round(
-    folds: Mapping[str, Fold], steps: Iterable[Step], summaries: Iterable[Summary], damaged: set[str]
+    folds: Mapping[str, Fold], steps: Iterable[PartitionWork], summaries: Iterable[Summary], damaged: set[str]
 ) -> None:
     at: dict[tuple[str, str, str], list[Summary]] = {}
     for summary in summaries:

@@ -113,7 +113,7 @@ class Beginning:
 New = list[tuple[int | None, Mapping[Row, int]]]
 
 
-class Step:
+class LiveState:
     """The state of one query between two micro-batches."""
 
     def __init__(self, beginning: Beginning, entries: Mapping[str, str]) -> None:

@@ -182,7 +182,7 @@ def with_new(
             yield sources
 
 
-def standing(table: Table, buckets: Iterable[Bucket]) -> Matches:
+def representatives(table: Table, buckets: Iterable[Bucket]) -> Matches:
     """What stands for the entries of some buckets of a table without timestamps."""
     stamps: dict[str, int] = {}
     representatives = (

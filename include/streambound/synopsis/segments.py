@@ -258,7 +258,7 @@ def _small(profiles: tuple[TablePlan, ...]) -> bool:
 
 
 @dataclass
-class Segment:
+class TimeSegment:
     """The summary of a segment of time.
 
     ``first`` is its first timestamp with a tuple that counts and a stream that has one, ``until`` the last
@@ -272,9 +272,9 @@ class Segment:
     tail: Mapping[str, list[BufferedRow]] = field(default_factory=dict)
 
 
-def empty_segment(plan: SegmentPlan) -> Segment:
+def empty_segment(plan: SegmentPlan) -> TimeSegment:
     """The summary of nothing."""
-    return Segment({streams: Table(s.cells, plan.plan.query.ring) for streams, s in plan.tables.items()})
+    return TimeSegment({streams: Table(s.cells, plan.plan.query.ring) for streams, s in plan.tables.items()})
 
 
 def made(
@@ -296,7 +296,7 @@ def sources(
     return [*new, *((part, before[part]) for part in split.kept)]
 
 
-def dump_segment(segment: Segment) -> bytes:
+def dump_segment(segment: TimeSegment) -> bytes:
     """The canonical bytes of a summary: equal ones have equal bytes."""
     document: dict[str, Any] = {
         "first": segment.first,
@@ -312,7 +312,7 @@ def dump_segment(segment: Segment) -> bytes:
     return canonical(document)
 
 
-def load_segment(plan: SegmentPlan, data: bytes) -> Segment:
+def load_segment(plan: SegmentPlan, data: bytes) -> TimeSegment:
     """The summary in canonical bytes.
 
     Raises:
