@@ -314,7 +314,11 @@ class Relation:
         return replace(self, granularity=None, max_rows_per_timestamp=None, rate=None)
 
     def column(self, name: str) -> Column:
-        """The column of that exact name; KeyError if there is none."""
+        """The column of that exact name.
+
+        Raises:
+            KeyError: there is none.
+        """
         for column in self.columns:
             if column.name == name:
                 return column

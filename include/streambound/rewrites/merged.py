@@ -1,4 +1,4 @@
-"""R2 and R3: UNION ALL of the streams and one GROUP BY.
+"""R2 and R3 (docs/rewrites.md): UNION ALL of the streams and one GROUP BY.
 
 Engines that chain no aggregates can still join with one: the tuples of all streams are put under common keys,
 and what is kept of each stream is an aggregate over its own tuples (R2). A key that a stream does not have is

@@ -33,7 +33,7 @@ class Slices:
     representatives: Matches = field(default_factory=Matches)
 
     def add(self, match: Match, now: int) -> None:
-        """Take in a partial match at virtual time ``now``."""
+        """Take in a partial match at virtual time ``now`` (an encoded timestamp: ticks or microseconds)."""
         stamps = (match.stamps.get(alias) for alias, _, _ in self.synopsis.ages)
         ages = self._clipped(tuple(stamps), now)
         if ages not in self.tables:
@@ -222,7 +222,7 @@ class EngineState:
         return {streams: Table(s.synopsis.cells, s.ring) for streams, s in self.tables.items()}
 
     def advance(self, until: int) -> None:
-        """Let composites enter the tables up to a virtual time, itself included."""
+        """Let composites enter the tables up to a virtual time (ticks or microseconds), itself included."""
         # Where matches are complete within their windows no table is kept.
         if self.tables:
             for moment in sorted(self._moments(until)):

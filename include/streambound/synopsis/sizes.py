@@ -122,7 +122,11 @@ def nothing(node: Node) -> bool:
 
 
 def rows_within(node: Node, length: int) -> Size:
-    """How many rows of a node have times in the last ``length``, the end included."""
+    """How many rows of a node have times in the last ``length`` (encoded), the end included.
+
+    Raises:
+        PlanError: any number of rows finds the same next tuple.
+    """
     if length < 0:
         return Size(0)
     if isinstance(node, Sum):

@@ -47,7 +47,10 @@ def summarised(plan: SegmentPlan, encoded: Mapping[str, EncodedTuples]) -> TimeS
 
 @dataclass(frozen=True)
 class Arriving:
-    """The tuples of an occurrence that count: timestamps, and the carried columns in ordered form."""
+    """The tuples of an occurrence that count: timestamps, and the carried columns in ordered form.
+
+    Each array has the length n of the number of tuples.
+    """
 
     moments: Numbers
     columns: Sequence[pa.Array]

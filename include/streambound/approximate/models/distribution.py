@@ -85,6 +85,9 @@ def normal(deviation: float, width: int | None = None, mean: float = 0.0) -> Dis
     """A normal variable rounded to whole numbers; cut to -width .. width and rescaled if a width is given.
 
     Without a width it ends where both tails are below 1e-16.
+
+    Raises:
+        DataError: the deviation is not above 0, or the width is below 0.
     """
     from scipy.special import ndtr
 
