@@ -50,7 +50,7 @@ class Rows:
     joins: frozenset[int] = frozenset()
 
     def beside(self, rows: Rows) -> Rows:
-        """Of both together."""
+        """The rows of both together."""
         return Rows(self.facts | rows.facts, self.joins | rows.joins)
 
     def put(self, operator: Operator, plan: list[Operator]) -> Rows:
@@ -116,7 +116,7 @@ class _Selection:
 
     @cached_property
     def domains(self) -> dict[str, Domains]:
-        """Those of each occurrence, by its alias."""
+        """The domains of each occurrence, by its alias."""
         return {
             o.alias: Domains.of(self.selection, self.unmatched, self.infers, o.alias)
             for o in self.base.occurrences

@@ -60,14 +60,14 @@ def divided(left: float, right: float) -> float | None:
 
 
 def whole_quotient(left: int, right: int) -> int | None:
-    """Toward zero."""
+    """The quotient rounded toward zero; None by zero."""
     if not right:
         return None
     return abs(left) // abs(right) * (1 if (left < 0) is (right < 0) else -1)
 
 
 def remainder(left: int, right: int) -> int | None:
-    """With the sign of the dividend."""
+    """The remainder, with the sign of the dividend; None by zero."""
     return (abs(left) % abs(right)) * (-1 if left < 0 else 1) if right else None
 
 

@@ -46,7 +46,7 @@ class Matched:
     weights: NDArray[Any]
 
     def take(self, rows: Rows) -> Matched:
-        """Some of the rows."""
+        """Some of the matches, by their rows."""
         return Matched({slot: column[rows] for slot, column in self.columns.items()}, self.weights[rows])
 
 

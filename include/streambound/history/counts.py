@@ -101,7 +101,7 @@ class _Counts:
             self.parts[number] = grouped(Matched(columns, np.concatenate(both)), set(columns))
 
     def table(self, like: Table, values: _Dictionary) -> Table:
-        """The same as a table of a state."""
+        """The counts as a table of a state."""
         by_code = list(values.indices)
         for number, part in enumerate(self.parts):
             columns = [[by_code[code] for code in indices.tolist()] for indices in part.columns.values()]

@@ -52,7 +52,7 @@ class _Rows:
         return self.evaluation.units
 
     def initial(self) -> Changes:
-        """None."""
+        """No rows."""
         return {}
 
     def take(self, given: Given, fed: Mapping[str, Changes]) -> Changes:

@@ -304,5 +304,5 @@ class Functions:
 
 
 def apart(elements: Iterable[Element]) -> list[Element]:
-    """The same rows, each of equal ones an element of its own."""
+    """The rows, each of equal ones as an element of its own."""
     return [(key, row, 1) for key, row, count in elements for _ in range(count)]

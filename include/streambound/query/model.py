@@ -384,7 +384,7 @@ class Op(Enum):
 
     @property
     def compared(self) -> Callable[[Any, Any], Any]:
-        """The same of two values, or of arrays, element by element."""
+        """Whether it holds of two values, or of arrays element by element."""
         return _COMPARED[self]
 
 

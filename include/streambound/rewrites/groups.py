@@ -108,7 +108,7 @@ class _Read:
     width: int | None = None
 
     def columns(self, operation: Grouped, read: Reads) -> dict[int, exp.Expr]:
-        """Those of the outputs that an aggregate reads."""
+        """The columns of the outputs that an aggregate reads, by position."""
         width = len(self.keys)
         columns = dict(zip(operation.keys, self.keys, strict=True))
         for position, at in read.positions.items():

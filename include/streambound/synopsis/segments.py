@@ -79,7 +79,7 @@ class SegmentPlan:
 
     @cached_property
     def tables(self) -> dict[Streams, TablePlan]:
-        """By set of streams, small sets first."""
+        """The tables by set of streams, small sets first."""
         return {frozenset(s.streams): self._whole(s) for s in self.profiles}
 
     def _whole(self, profile: TablePlan) -> TablePlan:

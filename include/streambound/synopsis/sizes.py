@@ -60,7 +60,7 @@ class Values:
         return None if between is None else between + 1
 
     def or_(self, right: Values) -> Values:
-        """Those of either column."""
+        """The values of either column."""
         counts = (self.count, right.count)
         count = None if None in counts else sum(c or 0 for c in counts)
         # One that is never more than NULL says nothing of the other.
@@ -144,7 +144,7 @@ def rows_within(node: Node, length: int) -> Size:
 
 
 def each_of(rows: Size, tuples: Size) -> Size:
-    """So many for each of some rows, and at least one."""
+    """The number of tuples times that of rows; at least one for each row."""
     if rows.number is None or tuples.number is None:
         return Size(None, " x ".join(f"({size.formula or size.number})" for size in (rows, tuples)))
     return Size(rows.number * max(1, tuples.number))

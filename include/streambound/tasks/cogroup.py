@@ -110,7 +110,7 @@ class SharedScan:
     cogroups: Mapping[str, CoGroup]
 
     def by(self, task: Task) -> SharedScan:
-        """With those that a task is for."""
+        """The scan with the readers that a task is for."""
         cogroups = {name: cogroup for name, cogroup in self.cogroups.items() if name in task.queries}
         return SharedScan(
             {share.stream: self.scans[share.stream].by(share) for share in task.shares}, cogroups
@@ -318,7 +318,7 @@ class SegmentCoGroup:
 
     @cached_property
     def occurrences(self) -> Mapping[str, tuple[Relation, StreamSynopsis]]:
-        """By alias."""
+        """The occurrences by alias."""
         plan = self.segments.plan
         return {s.alias: (plan.query.occurrence(s.alias).relation, s) for s in plan.streams}
 
@@ -367,7 +367,7 @@ class WindowCoGroup:
 
     @cached_property
     def occurrences(self) -> Mapping[str, tuple[Relation, StreamSynopsis]]:
-        """By alias, behind the label of its part."""
+        """The occurrences by alias, behind the label of the part."""
         return {
             name: (part.plan.query.occurrence(alias).relation, part.synopses[alias])
             for name, (part, alias) in self._parts.items()

@@ -108,7 +108,7 @@ def member(node: exp.Expr, kind: Type, values: Iterable[Value]) -> exp.Expr:
 
 
 def representable(kind: Type, values: Iterable[Value]) -> list[Value]:
-    """Those of the values that the type has."""
+    """The values, out of some, that the type can hold."""
     if kind.family is not Family.NUMBER:
         return list(values)
     return [v for v in values if _own(kind, v)]

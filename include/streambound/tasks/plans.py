@@ -51,7 +51,7 @@ class PartPlan:
         return len(self.inputs) < len(self.plan.streams)
 
     def own(self, given: Mapping[str, bytes]) -> dict[str, bytes]:
-        """Of the shares of all parts those of this one, by alias."""
+        """The shares of this part, by alias, out of those of all parts."""
         return {key[len(self.label) :]: given[key] for key in self.inputs if key in given}
 
 

@@ -56,12 +56,12 @@ class Arriving:
     columns: Sequence[pa.Array]
 
     def some(self, chosen: NDArray[np.bool_]) -> Arriving:
-        """Some of them."""
+        """The tuples where ``chosen`` (of length n) is true."""
         mask = pa.array(chosen)
         return Arriving(self.moments[chosen], [column.filter(mask) for column in self.columns])
 
     def rows(self) -> list[BufferedRow]:
-        """Equal ones once, as states hold them."""
+        """The tuples as states hold them: equal ones once, with their number."""
         columns = [map(encoded, column.to_pylist()) for column in self.columns]
         counter = Counter(zip(*columns, self.moments.tolist(), strict=True))
         return [(*row, count) for row, count in counter.items()]

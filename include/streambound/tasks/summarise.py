@@ -55,7 +55,7 @@ class StreamScan:
         return set(self.relation.read(name for reader in self.readers for name in reader.columns))
 
     def by(self, task: Task) -> StreamScan:
-        """With the readers that a task is for."""
+        """The scan with the readers that a task is for."""
         readers = (r for r in self.readers if r.query.name in task.queries)
         return replace(self, readers=tuple(map(partial(_put, task.aside), readers)))
 
@@ -99,7 +99,7 @@ class Task:
         return (self.stream, self.queries, self.aside, *(share.kind for share in self.shares))
 
     def without(self, queries: frozenset[str]) -> Task:
-        """The same for fewer queries."""
+        """The task without some queries."""
         if not queries & self.queries:
             return self
         shares = (share.without(queries) for share in self.shares)

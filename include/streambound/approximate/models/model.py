@@ -55,7 +55,7 @@ class Independent(Model):
 
     @abstractmethod
     def at(self, step: int) -> Distribution:
-        """Of X_step."""
+        """The distribution of X_step."""
 
     def ahead(self, history: Integers, without: int | None = None) -> Iterator[Distribution]:
         """See ``Model``."""
@@ -82,7 +82,7 @@ class Markov(Model):
 
     @abstractmethod
     def after(self, now: Distribution, step: int) -> Distribution:
-        """Of X_step, X_{step-1} being distributed as ``now``."""
+        """The distribution of X_step, X_{step-1} being distributed as ``now``."""
 
     def ahead(self, history: Integers, without: int | None = None) -> Iterator[Distribution]:
         """See ``Model``."""
