@@ -121,7 +121,7 @@ def _null() -> exp.Expr:
 
 
 class _TimeComparison(NamedTuple):
-    """``left op right`` of an as-of join, with the tables that are looked up on the right; and where it stands.
+    """``left op right`` of an as-of join, with the tables that are looked up on the right; where it stands.
 
     ``condition`` is None where no condition says it: ``FOR SYSTEM_TIME AS OF``, or no time at all.
     """
