@@ -183,6 +183,26 @@ def test_each_module_of_a_mirrored_room_has_its_tests(path: Path) -> None:
     assert public <= named
 
 
+def test_the_definition_shares_nothing_with_what_evaluates_plans() -> None:
+    """Beside itself it has errors, the model, and events; expressions it computes by its own rules."""
+    shared = {"events", "promises"}
+    waiting, seen = [LIBRARY / "evaluation" / f"{name}.py" for name in ("reference", "finality")], set[Path]()
+    while waiting:
+        path = waiting.pop()
+        seen.add(path)
+        for name in imports(path):
+            if not name.startswith("streambound."):
+                assert name.split(".")[0] != "duckdb", path
+                continue
+            room, *rest = name.removeprefix("streambound.").split(".")
+            assert room in ("errors", "query", "evaluation"), f"{path.name} must not import {name}"
+            assert room != "query" or not {"computing", "expressions", "parse"} & set(rest), path
+            if room == "evaluation" and rest:
+                assert rest[0] in {*shared, "reference", "finality"} or rest[0].startswith("definition"), path
+                waiting += {LIBRARY / "evaluation" / f"{rest[0]}.py"} - seen
+    assert {path.stem for path in seen} >= {*shared, "definition_values", "definition_functions"}
+
+
 @of_module
 def test_what_stands_beside_the_runtime_is_loaded_only_when_it_is_shown(path: Path) -> None:
     room, name = home(path), path.relative_to(LIBRARY).as_posix()

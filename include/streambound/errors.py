@@ -168,23 +168,19 @@ class UnsupportedError(QueryError):
     def one_line(self) -> str:
         """The error as one line; of several constructs each."""
         further = (
-            f"{unsupported_error.place}: {unsupported_error.message}"
-            if unsupported_error.place
-            else unsupported_error.message
-            for unsupported_error in self.further
+            f"{blocker.place}: {blocker.message}" if blocker.place else blocker.message
+            for blocker in self.further
         )
         return "; ".join((super().one_line(), *further))
 
     def __str__(self) -> str:
         lines = [super().__str__()]
-        for unsupported_error in self.further:
+        for blocker in self.further:
             lines.append(
-                f"  and {unsupported_error.place}: {unsupported_error.message}"
-                if unsupported_error.place
-                else f"  and {unsupported_error.message}"
+                f"  and {blocker.place}: {blocker.message}" if blocker.place else f"  and {blocker.message}"
             )
-            if unsupported_error.place and (text := unsupported_error.text or self.text):
-                lines.extend(underlined(text, unsupported_error.place))
+            if blocker.place and (text := blocker.text or self.text):
+                lines.extend(underlined(text, blocker.place))
         return "\n".join(lines)
 
 
@@ -204,13 +200,9 @@ def named(construct: str, message: str, place: Location | None) -> UnsupportedEr
     return error
 
 
-def together(unsupported_errors: Iterable[UnsupportedError]) -> UnsupportedError:
+def together(errors: Iterable[UnsupportedError]) -> UnsupportedError:
     """Several as one: each construct once at a place, in the order of the text."""
-    flat = {
-        (str(e.place), e.message): e
-        for unsupported_error in unsupported_errors
-        for e in unsupported_error.blockers
-    }
+    flat = {(str(e.place), e.message): e for error in errors for e in error.blockers}
     first, *rest = sorted(flat.values(), key=lambda e: (e.place.line, e.place.column) if e.place else (0, 0))
     first.further = tuple(rest)
     for error in rest:

@@ -6,13 +6,13 @@ import json
 
 import numpy as np
 import pytest
+from tests.simulator.heeb import heeb
 
 from streambound.approximate.kernels.arrays import Integers
 from streambound.approximate.keys import MOST_KEYS, KeyModel, benefits, learn
 from streambound.approximate.models.file import model_from
 from streambound.approximate.models.independent import Trend
 from streambound.approximate.models.lifetimes import exp
-from streambound.simulator.heeb import heeb
 
 
 def texts(numbers: Integers) -> list[str]:

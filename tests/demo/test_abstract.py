@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
-from streambound.demo.abstract import CHUNK, COLUMNS, Shape, events, generate
+from streambound.demo.abstract import CHUNK, COLUMNS, Shape, generate
 from streambound.errors import DataError
 
 
@@ -89,17 +89,3 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
 def test_a_shape_that_cannot_be_drawn_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(DataError):
         Shape(**wrong)  # type: ignore[arg-type]
-
-
-def test_events_are_an_interleaving_in_corpus_form() -> None:
-    drawn = events(seed=7, n=200)
-    assert drawn == events(seed=7, n=200) != events(seed=8, n=200)
-    assert {event["stream"] for event in drawn} == {"S", "T"}
-    for event in drawn:
-        assert tuple(event) == ("stream", *COLUMNS[event["stream"]])
-        assert all(0 <= event[column] <= 9 for column in COLUMNS[event["stream"]])
-
-
-def test_events_follow_a_shape() -> None:
-    drawn = events(seed=7, n=50, shape=Shape(low=3, high=3, nulls=0.5))
-    assert {value for event in drawn for column, value in event.items() if column != "stream"} == {3, None}

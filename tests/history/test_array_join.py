@@ -25,7 +25,7 @@ from streambound.synopsis.row_join import (
     RowJoin,
     Source,
     excluded,
-    standing,
+    representatives,
     static_sources,
 )
 from streambound.synopsis.state import accepted
@@ -62,7 +62,7 @@ def test_equal_to_the_join_one_by_one(types: tuple[str, ...], data: st.DataObjec
     sources = static_sources(case.query, rows)
     scale = data.draw(st.sampled_from([1, 10**6, 10**30]))
     for alias, table in tables.items():
-        reps = standing(table, table.buckets)
+        reps = representatives(table, table.buckets)
         scaled = (Match(rep.values, {}, rep.weight * scale, rep.cell) for rep in reps)
         sources.append((frozenset((alias,)), Matches(scaled)))
     found, expected = counted(Arrays, plan, sources), counted(RowJoin, plan, sources)

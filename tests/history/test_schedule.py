@@ -15,7 +15,7 @@ from streambound.history.schedule import (
     ROUNDS,
     WORTH,
     WORTH_BYTES,
-    Step,
+    PartitionWork,
     ahead,
     round_size,
     rounds,
@@ -24,11 +24,11 @@ from streambound.history.schedule import (
 from streambound.tasks.summarise import Task
 
 
-def step(number: int, tasks: int) -> Step:
+def step(number: int, tasks: int) -> PartitionWork:
     name = f"{number:04}"
     alone = tuple(Task(f"S{i}", name, (), 0, frozenset("qr")) for i in range(tasks))
     read = (Task("S", name, (), 0, frozenset("qr"), shares=alone),) if tasks > 3 else alone
-    return Step(name, ("q", "r"), read)
+    return PartitionWork(name, ("q", "r"), read)
 
 
 @given(st.lists(st.integers(0, 5), max_size=40), st.integers(1, 8), st.integers(1, 16))

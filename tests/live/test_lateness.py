@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streambound.compiler import compile
-from streambound.live.step import Arrival, Beginning, Step
+from streambound.live.step import Arrival, Beginning, LiveState
 from streambound.live.waiting import merged
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.report.verdicts import plan_text
@@ -74,7 +74,7 @@ def arrivals(plan: StatementPlan, number: int, rows: dict[str, list[dict[str, in
         yield Arrival(relation.name, f"{number}", alias, len(mine), latest, dump_relation(table))
 
 
-def stored(step: Step, plan: StatementPlan, now: int) -> int:
+def stored(step: LiveState, plan: StatementPlan, now: int) -> int:
     """The units of all that is stored before a timestamp under way."""
     widths = {part.label + w.alias: w.width for part in plan.parts for w in part.plan.windows}
     waits = (
@@ -94,7 +94,7 @@ def test_what_waits_and_what_is_held_stays_within_the_units(shape: str, data: st
     sql = (SHAPES | CHANGING)[shape].format(data.draw(small), data.draw(small))
     lateness = {name: data.draw(small) for name in "STU"}
     plan = planned(sql, lateness)
-    step, seen = Step(Beginning(plan, {}), {}), Counter[tuple[str, int]]()
+    step, seen = LiveState(Beginning(plan, {}), {}), Counter[tuple[str, int]]()
     for now in range(5, 17):
         rows: dict[str, list[dict[str, int]]] = {name: [] for name in lateness}
         for name, late in lateness.items():

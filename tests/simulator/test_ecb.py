@@ -9,18 +9,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.simulator import closed_forms as forms
+from tests.simulator.dominance import dominated_subset, dominates, strongly_dominates, windowed
 
 from streambound.approximate.models.distribution import Distribution, normal, uniform
 from streambound.approximate.models.independent import Deterministic, Stationary, Trend
 from streambound.approximate.models.markov import RandomWalk
-from streambound.simulator.ecb import (
-    caching_ecb,
-    dominated_subset,
-    dominates,
-    joining_ecb,
-    strongly_dominates,
-    windowed,
-)
+from streambound.simulator.ecb import caching_ecb, joining_ecb
 
 STEPS = 40
 values = st.integers(-25, 25)

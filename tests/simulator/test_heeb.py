@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from tests.approximate.models import any_model, chains, knowns, stationaries, trends, walks
 from tests.approximate.test_models import history_of
 from tests.simulator.definitions import by_score
+from tests.simulator.dominance import dominates, strongly_dominates
+from tests.simulator.heeb import backward, forward, heeb
 
 from streambound.approximate.models.distribution import Distribution, uniform
 from streambound.approximate.models.independent import Deterministic, Stationary, Trend
@@ -26,8 +28,6 @@ from streambound.errors import DataError
 from streambound.simulator.configurations import CONFIGURATIONS
 from streambound.simulator.contract import Memory
 from streambound.simulator.decisions import JoiningDecisions
-from streambound.simulator.ecb import dominates, strongly_dominates
-from streambound.simulator.heeb import backward, forward, heeb
 from streambound.simulator.policies import NAMED
 from streambound.simulator.policies.heeb_adaptive import grid
 from streambound.simulator.problems import references, streams

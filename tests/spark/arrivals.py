@@ -18,7 +18,7 @@ from streambound.evaluation.reference import reference
 from streambound.history.prepare import draft, prepare, stream_scans
 from streambound.live.answers import EPOCH
 from streambound.live.start import Start, beginning_of, relations_of
-from streambound.live.step import END, Step
+from streambound.live.step import END, LiveState
 from streambound.query.catalog import Catalog
 from streambound.query.model import History, Query, Relation, RelationKind
 from streambound.query.statement import Statement
@@ -89,7 +89,7 @@ class Here:
         scans = stream_scans([job], folder, markers=True)
         self.mapped = {name: folder_of(r).mapper(scans[name], 256) for name, r in relations_of(job).items()}
         self.entries: dict[str, str] = {}
-        self.step = Step(self.beginning, {})
+        self.step = LiveState(self.beginning, {})
 
     def take(self, files: Sequence[tuple[str, str]]) -> list[tuple[Any, Counter[Any]]]:
         """The new answers of a micro-batch, by marker."""
@@ -101,7 +101,7 @@ class Here:
             rows += [row for found in mapped(iter([batch])) for row in found.to_pylist()]
         if failed := sorted(row["error"] for row in rows if row["error"]):
             raise error_of(failed[0])
-        self.step = Step(self.beginning, self.entries)
+        self.step = LiveState(self.beginning, self.entries)
         found = [(marker, Counter(new)) for marker, new in self.step.take(map(arrival_of, rows))]
         self.entries = self.step.entries()
         return found

@@ -25,13 +25,14 @@ from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
 from streambound.query.statement import Statement
 from streambound.synopsis.plan import Plan
+from streambound.synopsis.row_join import representatives
 from streambound.synopsis.segments import (
-    Segment,
     SegmentPlan,
-    composed,
+    TimeSegment,
     dump_segment,
     empty_segment,
     load_segment,
+    made,
     segment_plan,
     unserved,
 )
@@ -55,7 +56,24 @@ def planned(sql: str) -> SegmentPlan:
     return found
 
 
-def summary(plan: SegmentPlan, arriving: list[Batch]) -> Segment:
+def composed(plan: SegmentPlan, left: TimeSegment, right: TimeSegment) -> TimeSegment:
+    """The summary of two neighbouring segments without heads and tails, the earlier one first.
+
+    Law: associative, and the summary of the two segments as one.
+    """
+    segment = empty_segment(plan)
+    before = {streams: representatives(table, table.buckets) for streams, table in left.tables.items()}
+    after = {streams: representatives(table, table.buckets) for streams, table in right.tables.items()}
+    for streams, table in segment.tables.items():
+        table.merge(left.tables[streams])
+        for match in made(plan, plan.tables[streams].splits, before, after):
+            table.add(match.values, match.weight)
+    segment.first = left.first or right.first
+    segment.until = left.until if right.until is None else right.until
+    return segment
+
+
+def summary(plan: SegmentPlan, arriving: list[Batch]) -> TimeSegment:
     """What a task makes of some batches."""
     found = {}
     for synopsis in plan.plan.streams:

@@ -21,7 +21,7 @@ from streambound.query.column_types import NAN, parse_type
 from streambound.query.model import Attribute, Op
 from streambound.query.parse import parse
 from streambound.query.ring import BOOLEANS
-from streambound.synopsis.row_join import Row, RowJoin, excluded, standing
+from streambound.synopsis.row_join import Row, RowJoin, excluded, representatives
 from streambound.synopsis.serial import dumps
 from streambound.synopsis.state import Table, accepted
 from streambound.tasks import clauses, encoded_sql
@@ -185,7 +185,7 @@ def test_the_few_values_kept_of_unequal_columns_serve_any_partners(sql: str, dat
         met = []
         for pair in ({"S": in_sql, "T": other}, {"S": by_row, "T": other}):
             rows_of: dict[Row, int] = {}
-            sources = [(frozenset((a,)), standing(t, t.buckets)) for a, t in pair.items()]
+            sources = [(frozenset((a,)), representatives(t, t.buckets)) for a, t in pair.items()]
             join.rows(plan.query, sources, rows_of)
             met.append(set(rows_of))
         assert met[0] == met[1], partner

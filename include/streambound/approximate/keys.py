@@ -83,19 +83,19 @@ class KeyModel:
             centre += step.gain * (float(number) - centre)
         return replace(self, centre=centre)
 
-    def step(self) -> Step:
+    def step(self) -> Drift:
         """How the centre moves."""
         assert self.moving is not None
         model = model_from(self.moving)
         if isinstance(model, RandomWalk):
-            return Step(float(model.drift), 1.0, model.noise)
+            return Drift(float(model.drift), 1.0, model.noise)
         assert isinstance(model, Trend)
         # As fast as a mean over a hundred tuples: the centre follows a trend whose slope was misjudged.
-        return Step(model.slope, 0.01, model.noise)
+        return Drift(model.slope, 0.01, model.noise)
 
 
 @dataclass(frozen=True)
-class Step:
+class Drift:
     """How a centre moves with each tuple: by ``drift``, then by ``gain`` of what it is off."""
 
     drift: float
@@ -165,7 +165,7 @@ def _model_json(model: Trend | RandomWalk) -> dict[str, Any]:
     return {"kind": "trend", "slope": model.slope, "noise": noise}
 
 
-def _probabilities(step: Step, centre: float, numbers: Integers) -> Floats:
+def _probabilities(step: Drift, centre: float, numbers: Integers) -> Floats:
     """The probability of each number, given those before it.
 
     A number beyond the noise must not make all others count for nothing: a part of the probability lies

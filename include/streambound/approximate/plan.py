@@ -52,7 +52,7 @@ class MemoryPlan:
         return self.size * self.width
 
 
-def memory_plan(statement: Statement, size: int, choice: SelectedPolicy | None = None) -> MemoryPlan:
+def memory_plan(statement: Statement, size: int) -> MemoryPlan:
     """The plan of a statement in ``size`` tuples.
 
     Raises:
@@ -62,4 +62,4 @@ def memory_plan(statement: Statement, size: int, choice: SelectedPolicy | None =
     if size < 1:
         raise QueryError(f"the memory is {size} tuples", subject=statement.name, accepted="1 or more")
     join = equijoin(statement)
-    return MemoryPlan(join, synopses(join), size, choice or SelectedPolicy())
+    return MemoryPlan(join, synopses(join), size, SelectedPolicy())

@@ -70,7 +70,7 @@ class Draft:
             yield from item.walk()
 
     def with_key(self, key: str) -> Draft:
-        """With a further key of GROUP BY, the last one."""
+        """The draft with a further key of GROUP BY, the last one."""
         (added,) = trees(key)
 
         addition = self.wording.addition(key)
@@ -93,7 +93,7 @@ class Draft:
         return self.tree is not None and len(list(_partitioned(self.tree))) == 1
 
     def with_partition(self, key: str) -> Draft:
-        """With a further key of the only PARTITION BY."""
+        """The draft with a further key of the only PARTITION BY."""
         (added,) = trees(key)
         wording = self.wording
 
@@ -137,7 +137,7 @@ class Draft:
         return self._edited(change, write, member)
 
     def with_distinct(self, distinct: bool) -> Draft:
-        """With or without DISTINCT."""
+        """The draft with or without DISTINCT."""
         return self._edited(
             lambda select: select.set("distinct", exp.Distinct() if distinct else None),
             lambda member: member.distinct(distinct),
@@ -153,7 +153,7 @@ class Draft:
         return self._edited(change, lambda member: member.drop(place))
 
     def with_output(self, output: str) -> Draft:
-        """With a further output, the last of the SELECT list."""
+        """The draft with a further output, the last of the SELECT list."""
         (added,) = trees(f"SELECT {output}")[0].expressions
 
         def change(select: exp.Select) -> None:

@@ -46,6 +46,7 @@ from streambound.constraints.search import SearchLimit
 from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
 from streambound.errors import DataError, WitnessError
+from streambound.evaluation.definition import derived
 from streambound.evaluation.events import batches, timed
 from streambound.query.column_types import Family
 from streambound.query.model import Query
@@ -200,7 +201,8 @@ def fits(statement: Statement, proof: Witness) -> bool:
             proof.events(statement, range(proof.size)),
             *(slot.suffix for slot in proof.slots),
         ):
-            list(batches(statement, events))
+            for batch in batches(statement, events):
+                derived(statement, batch.tuples)
     except DataError:
         return False
     return True

@@ -17,8 +17,8 @@ from fractions import Fraction
 from typing import Any
 
 from streambound.query.column_types import NotANumber
-from streambound.query.model import Filter, Join, Query, Relation
-from streambound.query.operators import Shown
+from streambound.query.model import Filter, Join, Query, Relation, RelationKind
+from streambound.query.operators import AggregateKind, Shown
 from streambound.synopsis.flow import Guarded, Sought
 from streambound.synopsis.serial import plain
 
@@ -28,7 +28,8 @@ VERSION = 6
 # history is evaluated. How far windows are apart stands in the formula of their column; how far outputs are
 # moved, in the tree.
 _LEFT_OUT = ("text", "offset_text", "observed", "cardinality", "within", "slide", "cumulative", "moved")
-# Fields under the names that they had in the first checkpoints.
+# Classes and fields under the names that they had in the first checkpoints.
+_CLASSES: dict[type, str] = {AggregateKind: "Kind", RelationKind: "Kind"}
 _WRITTEN = {(Guarded, "static"): "known", (Sought, "static"): "known", (Shown, "distinguishable"): "told"}
 
 Rows = Iterable[Mapping[str, Any]]
@@ -80,14 +81,14 @@ def described(thing: Any) -> Any:
     if isinstance(thing, (Filter, Join)):
         return ["Comparison", _compared(thing)]
     if isinstance(thing, Enum):
-        return [type(thing).__name__, thing.name]
+        return [_class_name(thing), thing.name]
     if is_dataclass(thing):
         body = {
             _WRITTEN.get((type(thing), f.name), f.name): described(getattr(thing, f.name))
             for f in fields(thing)
             if f.compare and f.name not in _LEFT_OUT
         }
-        return [type(thing).__name__, body]
+        return [_class_name(thing), body]
     if isinstance(thing, Mapping):
         return sorted(([described(k), described(v)] for k, v in thing.items()), key=_sorted_json)
     if isinstance(thing, (set, frozenset)):
@@ -96,6 +97,10 @@ def described(thing: Any) -> Any:
         return [described(item) for item in thing]
     assert thing is None or isinstance(thing, (str, int, float, Fraction, NotANumber)), type(thing)
     return plain(thing)
+
+
+def _class_name(thing: object) -> str:
+    return _CLASSES.get(type(thing), type(thing).__name__)
 
 
 def _compared(atom: Filter | Join) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""From SQL to verdict and plan: the stages in order, on one screen.
+"""From SQL to verdict and plan: the stages in order.
 
 A query is parsed, decided and planned; what is known after each stage has a type of its own, and each is
 done once: what prints a plan, sizes it and runs it has the same object. ``suggestions`` and ``report`` say

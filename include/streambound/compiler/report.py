@@ -90,7 +90,7 @@ class Report:
         further["refused"] = self.refused
         further |= {"dialect": self.dialect, "guessed": self.guessed}
         if isinstance(self.error, UnsupportedError):
-            body["blockers"] = [_blocker_json(unsupported_error) for unsupported_error in self.error.blockers]
+            body["blockers"] = [_blocker_json(blocker) for blocker in self.error.blockers]
         if self.causes:
             body["causes"] = [_cause_json(cause) for cause in self.causes]
         if self.assumes:
@@ -100,15 +100,11 @@ class Report:
         return {**body, **{key: text for key, text in further.items() if text is not None}}
 
 
-def _blocker_json(unsupported_error: UnsupportedError) -> dict[str, Any]:
-    where = (
-        None
-        if unsupported_error.place is None
-        else {"line": unsupported_error.place.line, "column": unsupported_error.place.column}
-    )
+def _blocker_json(blocker: UnsupportedError) -> dict[str, Any]:
+    where = None if blocker.place is None else {"line": blocker.place.line, "column": blocker.place.column}
     return {
-        "construct": unsupported_error.construct or unsupported_error.message,
-        "message": unsupported_error.message,
+        "construct": blocker.construct or blocker.message,
+        "message": blocker.message,
         "where": where,
     }
 

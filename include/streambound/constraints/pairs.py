@@ -57,7 +57,7 @@ class Variable:
         return range(self.null + 1) if self.nullable else self.differences
 
     def literals(self, region: int) -> list[Difference]:
-        """That the difference lies in a region of it."""
+        """The conditions that the difference lies in a region of it."""
         left, right = self.pair
         differences = []
         if region < self.differences[-1]:

@@ -37,7 +37,11 @@ class Budget:
     left: int
 
     def take(self) -> None:
-        """One step; SearchLimit if none is left."""
+        """Take one step.
+
+        Raises:
+            SearchLimit: none is left.
+        """
         self.left -= 1
         if self.left < 0:
             raise SearchLimit

@@ -53,7 +53,11 @@ class Part:
         return solution is not None
 
     def consistent(self, budget: Budget) -> bool:
-        """Whether there are values at all; asked once, also if the answer was too much to search for."""
+        """Whether there are values at all; asked once, also if the answer was too much to search for.
+
+        Raises:
+            SearchLimit: the budget is too small.
+        """
         if self.possible is None:
             if budget.left <= self.not_enough:
                 raise SearchLimit

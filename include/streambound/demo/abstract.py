@@ -1,7 +1,7 @@
 """The papers' abstract streams S(A, B, C) and T(D, E): uniform integers, any size, from a seed.
 
 Arasu et al., section 1.1. ``generate`` writes Parquet partitions in memory that does not grow with the
-number of rows; ``events`` draws a short interleaving for tests, in the event format of a corpus line.
+number of rows.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -120,19 +119,3 @@ def _draw(column: str, shape: Shape, size: int, generator: np.random.Generator) 
     values = generator.integers(low, high, size=size, dtype=np.int32, endpoint=True)
     mask = generator.random(size) < shape.nulls if shape.nulls else None
     return pa.array(values, mask=mask)
-
-
-def events(seed: int, n: int, shape: Shape | None = None) -> list[dict[str, Any]]:
-    """``n`` events of S and T in a random interleaving: ``{"stream": "S", "A": 3, "B": 7, "C": 0}``.
-
-    The list's order is the order of arrival. Without a ``shape``, values are 0 to 9, so that ties and
-    duplicates abound. Its rows and partitions do not matter here.
-    """
-    generator = np.random.default_rng([seed, len(FOLDERS)])
-    shape = shape or Shape(low=0, high=9)
-    streams = generator.choice(list(COLUMNS), size=n)
-    return [{"stream": str(stream), **_row(str(stream), shape, generator)} for stream in streams]
-
-
-def _row(stream: str, shape: Shape, generator: np.random.Generator) -> dict[str, int | None]:
-    return {column: _draw(column, shape, 1, generator)[0].as_py() for column in COLUMNS[stream]}

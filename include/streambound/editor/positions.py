@@ -22,13 +22,13 @@ class Positions:
         self._starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
 
     def position(self, offset: int) -> types.Position:
-        """Of a character, or of the end of the text."""
+        """The position of a character, or of the end of the text."""
         line = bisect_right(self._starts, offset) - 1
         before = self._text[self._starts[line] : offset]
         return types.Position(line, self._codec.client_num_units(before))
 
     def range(self, span: Span) -> types.Range:
-        """Of some characters."""
+        """The range of some characters."""
         return types.Range(self.position(span.start), self.position(span.end))
 
     def offset(self, position: types.Position) -> int:

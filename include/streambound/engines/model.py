@@ -124,7 +124,7 @@ class Growth(Enum):
 
     @property
     def words(self) -> str:
-        """The same in a sentence."""
+        """The text as a part of a sentence."""
         return _GROWS[self]
 
 

@@ -55,7 +55,7 @@ class Rows:
     joins: frozenset[int] = frozenset()
 
     def beside(self, rows: Rows) -> Rows:
-        """Of both together."""
+        """The rows of both together."""
         return Rows(self.facts | rows.facts, self.joins | rows.joins)
 
     def put(self, operator: Operator, plan: list[Operator]) -> Rows:
@@ -92,13 +92,13 @@ def _statement(statement: Statement, infers: bool, used: frozenset[str] | None, 
     rows = Rows()
     for block in statement.blocks:
         below = Rows()
-        sides = [
+        selections = [
             _Selection(statement.sql, selection, rest, block, infers, used)
             for selection, rest in mains(block)
         ]
-        for side in sides:
-            below = below.beside(side.operators(plan))
-        for operator in _above(block, sides, below.facts):
+        for selection in selections:
+            below = below.beside(selection.operators(plan))
+        for operator in _above(block, selections, below.facts):
             below = below.put(operator, plan)
         rows = rows.beside(below)
     return rows
@@ -121,7 +121,7 @@ class _Selection:
 
     @cached_property
     def domains(self) -> dict[str, Domains]:
-        """Those of each occurrence, by its alias."""
+        """The domains of each occurrence, by its alias."""
         return {
             o.alias: Domains.of(self.selection, self.unmatched, self.infers, o.alias)
             for o in self.base.occurrences
@@ -578,24 +578,24 @@ def _used(block: Block, names: frozenset[str] | None) -> tuple[int, ...]:
     return tuple(sorted(used))
 
 
-def _above(block: Block, sides: Sequence[_Selection], facts: frozenset[Fact]) -> Iterator[Operator]:
+def _above(block: Block, selections: Sequence[_Selection], facts: frozenset[Fact]) -> Iterator[Operator]:
     """What is done to the rows of a block after its joins."""
-    used = _used(block, sides[0].used)
+    used = _used(block, selections[0].used)
     then = block.then
     if then is None:
         if block.ring.idempotent:
             every = range(len(block.selections[0].base.select))
-            inputs = tuple(selection.of_outputs(every, every) for selection in sides)
+            inputs = tuple(selection.of_outputs(every, every) for selection in selections)
             place = block.selections[0].base.select[0].place if every else Location(1, 1)
             text = ", ".join(name for name, _ in block.outputs)
-            keys = _of_keys(sides[0].base, every) & _TIME_KEYS
+            keys = _of_keys(selections[0].base, every) & _TIME_KEYS
             yield Operator(OperatorKind.DISTINCT, text, inputs, facts | keys, place)
     elif isinstance(then, Grouping):
-        yield _group(then, sides, used, facts)
+        yield _group(then, selections, used, facts)
     elif isinstance(then, Ranking):
-        yield _top(then, sides, used, facts)
+        yield _top(then, selections, used, facts)
     else:
-        yield _over(then, sides, used, facts)
+        yield _over(then, selections, used, facts)
 
 
 def _of_keys(query: Query, keys: Iterable[int]) -> set[Fact]:
@@ -660,9 +660,9 @@ def _terms(query: Query, numbers: Iterable[int]) -> str:
 
 
 def _group(
-    then: Grouping, sides: Sequence[_Selection], used: Sequence[int], facts: frozenset[Fact]
+    then: Grouping, selections: Sequence[_Selection], used: Sequence[int], facts: frozenset[Fact]
 ) -> Operator:
-    base = sides[0].base
+    base = selections[0].base
     keys = range(then.keys)
     read = [aggregate for aggregate in then.aggregates if set(aggregate.arguments) <= set(used)]
     made = set(facts) | _of_keys(base, keys)
@@ -680,24 +680,26 @@ def _group(
         aggregate for aggregate in read if aggregate.kind in (AggregateKind.LEAST, AggregateKind.GREATEST)
     ]
     rises = (
-        side.matched or _monotone(side.base, aggregate.arguments, aggregate.kind)
-        for side in sides
+        selection.matched or _monotone(selection.base, aggregate.arguments, aggregate.kind)
+        for selection in selections
         for aggregate in ends
         if aggregate.arguments
     )
     made |= {Fact.MONOTONE} if ends and all(rises) else set()
     distinct = sorted({p for aggregate in read if aggregate.distinct for p in aggregate.arguments})
-    inputs = tuple(selection.of_outputs(distinct, keys) for selection in sides)
+    inputs = tuple(selection.of_outputs(distinct, keys) for selection in selections)
     text = _terms(base, keys) or "all rows"
     place = (
         base.select[0].place if then.keys else then.aggregates[0].place if then.aggregates else Location(1, 1)
     )
-    made |= {Fact.ON_CLOSE} if _ON_CLOSE.match(_from(sides[0].sql, place)) else set()
+    made |= {Fact.ON_CLOSE} if _ON_CLOSE.match(_from(selections[0].sql, place)) else set()
     return Operator(OperatorKind.GROUP, text, inputs, frozenset(made), place)
 
 
-def _top(then: Ranking, sides: Sequence[_Selection], used: Sequence[int], facts: frozenset[Fact]) -> Operator:
-    base = sides[0].base
+def _top(
+    then: Ranking, selections: Sequence[_Selection], used: Sequence[int], facts: frozenset[Fact]
+) -> Operator:
+    base = selections[0].base
     made = set(facts) | _of_keys(base, then.partition)
     made |= {Fact.TIME_FIRST} if _timed(base, [base.select[n].term for n in then.partition]) else set()
     made |= {Fact.FIRST} if then.last == 1 and then.function == "ROW_NUMBER" and not then.beyond else set()
@@ -710,9 +712,11 @@ def _top(then: Ranking, sides: Sequence[_Selection], used: Sequence[int], facts:
         (((first, descends),), end) = then.order, AggregateKind.LEAST
         end = AggregateKind.GREATEST if descends else AggregateKind.LEAST
         made |= (
-            {Fact.MONOTONE} if all(_monotone(selection.base, (first,), end) for selection in sides) else set()
+            {Fact.MONOTONE}
+            if all(_monotone(selection.base, (first,), end) for selection in selections)
+            else set()
         )
-    inputs = tuple(selection.of_outputs(used, then.partition) for selection in sides)
+    inputs = tuple(selection.of_outputs(used, then.partition) for selection in selections)
     # A star has no place.
     places = [base.select[n].place for n in (*then.partition, *(n for n, _ in then.order))]
     place = next((item for item in (then.shown[0].place, *places) if item != Location(1, 1)), Location(1, 1))
@@ -757,21 +761,21 @@ def _by_time(query: Query, order: Sequence[tuple[int, bool]]) -> bool:
 
 
 def _over(
-    then: Framing, sides: Sequence[_Selection], used: Sequence[int], facts: frozenset[Fact]
+    then: Framing, selections: Sequence[_Selection], used: Sequence[int], facts: frozenset[Fact]
 ) -> Operator:
-    base = sides[0].base
+    base = selections[0].base
     functions = then.functions
     # The worst of several decides; they mostly share a window.
     first: Over = max(functions, key=lambda over: (over.frame.before is None, over.frame.rows))
     pattern = first.name == "MATCH_RECOGNIZE"
-    rows = _PATTERN.search(_from(sides[0].sql, first.place)) if pattern else None
+    rows = _PATTERN.search(_from(selections[0].sql, first.place)) if pattern else None
     made = set(facts) | _of_keys(base, first.partition)
     made |= {Fact.TIME_ORDER} if all(_by_time(base, over.order) for over in functions) else set()
     made |= {Fact.BOUNDED} if all(over.frame.before is not None for over in functions) else set()
     made |= {Fact.BY_RANGE} if not first.frame.rows else set()
     made |= {Fact.ANY_NUMBER} if rows is not None and _ANY_NUMBER.search(rows[1]) else set()
     made |= {Fact.NEIGHBOUR} if {over.name for over in functions} <= {"LAG", "LEAD"} else set()
-    inputs = tuple(selection.of_outputs(used, first.partition) for selection in sides)
+    inputs = tuple(selection.of_outputs(used, first.partition) for selection in selections)
     partition = _terms(base, first.partition)
     names = ", ".join(dict.fromkeys(over.name for over in functions))
     text = f"{names} by {partition}" if partition else names

@@ -26,7 +26,7 @@ from typing import Any, TypeAlias
 from streambound.errors import UnsupportedError
 from streambound.evaluation.definition_groups import groups
 from streambound.evaluation.definition_orders import ranked, with_functions
-from streambound.evaluation.definition_rows import HOLDS, Row, computed, row_key, shown
+from streambound.evaluation.definition_rows import HOLDS, Row, computed, row_key, shown, with_values
 from streambound.evaluation.events import Encoded
 from streambound.query.clock import CLOCK
 from streambound.query.formula import holds
@@ -149,6 +149,18 @@ def _time(relation: Relation, row: Encoded) -> int | None:
 
 
 # Relations.
+
+
+def derived(query: Statement, tuples: Mapping[str, Iterable[Encoded]]) -> dict[str, list[Encoded]]:
+    """Copies of tuples of a query's relations, with the values of the derived columns that they lack.
+
+    Raises:
+        DataError: a value has no place in its type.
+    """
+    relations = {relation.name: relation for relation in query.scanned}
+    return {
+        name: with_values(relations[name], relations[name].computed, rows) for name, rows in tuples.items()
+    }
 
 
 def tuples(

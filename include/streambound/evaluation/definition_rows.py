@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from streambound.errors import UnsupportedError
-from streambound.operators.expressions import compiled, complete
+from streambound.errors import DataError, UnsupportedError
+from streambound.evaluation.definition_values import over_columns
 from streambound.query.column_types import NULL, Type
 from streambound.query.model import Column, Op, Relation
 from streambound.query.operators import KEYS, Shown
@@ -88,22 +87,19 @@ def over_values(
     keys: Sequence[Type] = (),
 ) -> list[Any]:
     """An expression over ``o0``, ``o1``, ... and ``v0``, ``v1``, ... of each row, and of what is grouped."""
-    columns = [(f"o{n}", of) for n, of in enumerate(outputs)]
-    columns += [(f"o{KEYS + n}", of) for n, of in enumerate(keys)]
-    columns += [(f"v{n}", of) for n, of in enumerate(values)]
-    return _computed(formula, tuple(columns), kind)([(*row, *said) for row, said in pairs])
+    types = {f"o{n}": of for n, of in enumerate(outputs)}
+    types |= {f"o{KEYS + n}": of for n, of in enumerate(keys)}
+    types |= {f"v{n}": of for n, of in enumerate(values)}
+    value = over_columns(formula, types, kind)
+    return [value(dict(zip(types, (*row, *computed), strict=True))) for row, computed in pairs]
 
 
 def computed(
     relation: Relation, columns: Sequence[Column], rows: Iterable[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     """Tuples with columns that are computed from them; once for each window, if they are in several."""
-    made = [dict(row) for row in rows]
     asked = [column for column in columns if column.of]
-    for column in asked:
-        if column.formula is None:
-            raise UnsupportedError(f"{column.name} is decided, and cannot be computed")
-    complete(replace(relation, columns=(*relation.own, *asked)), made)
+    made = with_values(relation, asked, rows)
     windows: dict[Any, list[Column]] = {}
     for column in asked:
         if column.slide is not None:
@@ -111,6 +107,32 @@ def computed(
     for edges in windows.values():
         made = [copy for row in made for copy in _in_windows(row, edges)]
     return made
+
+
+def with_values(
+    relation: Relation, columns: Iterable[Column], rows: Iterable[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Tuples with the values of some derived columns that they lack.
+
+    Raises:
+        DataError: a value has no place in its type.
+    """
+    made = [dict(row) for row in rows]
+    for column in columns:
+        if column.formula is None:
+            raise UnsupportedError(f"{column.name} is decided, and cannot be computed")
+        types = {name: relation.column(name).type for name in relation.stored((column.name,))}
+        value = over_columns(column.formula, types, column.type)
+        for row in made:
+            if column.name not in row:
+                row[column.name] = _stored(relation, column, value(row))
+    return made
+
+
+def _stored(relation: Relation, column: Column, value: Any) -> Any:
+    if column.type.step == 1 and value is not None and not -(2**63) <= value < 2**63:
+        raise DataError(f"{relation.name}.{column.name} is {value}, which is no {column.type.name}")
+    return value
 
 
 def _in_windows(row: dict[str, Any], edges: Sequence[Column]) -> Iterator[dict[str, Any]]:
@@ -132,7 +154,3 @@ def _in_windows(row: dict[str, Any], edges: Sequence[Column]) -> Iterator[dict[s
 
 def _edge(column: Column) -> str:
     return (column.formula or "").split("(")[0]
-
-
-# Each is asked at every marker.
-_computed = lru_cache(maxsize=256)(compiled)

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
-from streambound.evaluation.order import Order
+from streambound.evaluation.order import ArrivalOrder
 from streambound.query.model import Atom, Join, Query, RelationKind
 from streambound.query.statement import Statement
 from streambound.synopsis.clock import time_conditions
@@ -57,10 +57,10 @@ class EndingPass:
         plan: EndingPlan,
         static: Mapping[str, list[Encoded]],
         make: Make,
-        order: Order | None = None,
+        order: ArrivalOrder | None = None,
     ) -> None:
         self.plan, self.query, self.make = plan, plan.query, make
-        self.order = order or Order()
+        self.order = order or ArrivalOrder()
         self.static = dict(static)
         self.fixed = static_sources(plan.query, static)
         self.ended: dict[str, list[Encoded]] = {}

@@ -14,7 +14,6 @@ from typing import Any
 
 from streambound.errors import CountOverflow, DataError, meant
 from streambound.evaluation.promises import Counts, fault
-from streambound.operators.expressions import complete
 from streambound.query.column_types import Value, shown
 from streambound.query.model import Column, Relation, RelationKind
 from streambound.query.statement import Statement
@@ -72,11 +71,6 @@ def batches(query: Statement, events: Iterable[Mapping[str, Any]]) -> Iterator[B
     by_stream: dict[str, list[Encoded]] = {}
     rates = {name: Counts(relation) for name, relation in relations.items()}
 
-    def done() -> Batch:
-        for name, rows in by_stream.items():
-            complete(relations[name], rows)
-        return Batch(written, by_stream, marker)
-
     for index, event in enumerate(events):
         relation = _relation(relations, event, index)
         if relation is None:
@@ -89,7 +83,7 @@ def batches(query: Statement, events: Iterable[Mapping[str, Any]]) -> Iterator[B
                 fix="sort the events by time",
             )
         if marker is not None and when != marker:
-            yield done()
+            yield Batch(written, by_stream, marker)
             by_stream = {}
         if when != marker:
             # Answers name a timestamp as the first event of it does.
@@ -98,7 +92,7 @@ def batches(query: Statement, events: Iterable[Mapping[str, Any]]) -> Iterator[B
         rates[relation.name].take(row, f"event {index}")
         by_stream.setdefault(relation.name, []).append(row)
     if by_stream:
-        yield done()
+        yield Batch(written, by_stream, marker)
 
 
 def _moment_text(relation: Relation, moment: int) -> str:
@@ -151,7 +145,7 @@ def _moment(relation: Relation, event: Mapping[str, Any], index: int) -> Any:
 def encode(relation: Relation, row: Mapping[str, Any], where: str) -> Encoded:
     """A tuple's values in their ordered form; a missing column is NULL.
 
-    What is computed from them is left to ``complete``, but where the tuple has a value of it.
+    What is computed from them is left to who evaluates, but where the tuple has a value of it.
 
     Raises:
         DataError: a value outside its type or that breaks a promise of the catalog, or an unknown column.
@@ -205,7 +199,6 @@ def encode_static(
         encoded[relation.name] = [
             encode(relation, row, f"{relation.name}, row {i}") for i, row in enumerate(rows[relation.name])
         ]
-        complete(relation, encoded[relation.name])
     return encoded
 
 

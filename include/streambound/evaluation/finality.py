@@ -29,6 +29,7 @@ from streambound.evaluation.definition import (
     ARRIVAL,
     Match,
     columns_read,
+    derived,
     done,
     matched,
     true_of,
@@ -79,10 +80,10 @@ def finals(
 ) -> Iterator[list[Answer]]:
     """The rows that are settled at each marker and were not before."""
     seen: dict[str, list[Encoded]] = {relation.name: [] for relation in query.scanned}
-    seen.update({name: list(rows) for name, rows in static.items()})
+    seen.update(derived(query, static))
     counter: Counter[tuple[Any, ...]] = Counter()
     for batch in batches:
-        for name, arrived in batch.tuples.items():
+        for name, arrived in derived(query, batch.tuples).items():
             seen[name].extend({**row, ARRIVAL: batch.moment} for row in arrived)
         seen[CLOCK.name] = [{"time": batch.moment}]
         settled = Counter(row.values for row, sure in _answer(query, seen, batch.moment) if sure)

@@ -7,7 +7,7 @@ rows is handed in: from the tuples of a marker, or from what tasks made of a par
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
@@ -152,6 +152,21 @@ def fed_batch(leaf: Leaf, given: Batch, fed: Mapping[str, Changes]) -> Batch:
     return replace(given, tuples=tuples, weights=weights)
 
 
+def completed(statement: Statement, tuples: Mapping[str, Sequence[Encoded]]) -> dict[str, list[Encoded]]:
+    """Tuples of relations of a statement with the values of the derived columns that they lack.
+
+    Raises:
+        DataError: a value has no place in its type.
+    """
+    computed = {relation.name: relation for relation in statement.scanned if relation.computed}
+    made = {name: list(rows) for name, rows in tuples.items()}
+    for name in computed.keys() & made.keys():
+        rows = [dict(row) for row in made[name]]
+        complete(computed[name], rows)
+        made[name] = rows
+    return made
+
+
 class BatchLeaf:
     """The rows of a leaf from the tuples of each marker."""
 
@@ -164,7 +179,7 @@ class BatchLeaf:
         return self.engine.stored
 
     def initial(self) -> Changes:
-        """None."""
+        """No rows: nothing has come."""
         return {}
 
     def take(self, given: Batch, fed: Mapping[str, Changes]) -> Changes:
@@ -201,7 +216,7 @@ class StaticLeaf:
         return added(dict.fromkeys(rows, 1) if rings[n].idempotent else rows for n, rows in made.items())
 
     def take(self, given: object, fed: Mapping[str, Changes]) -> Changes:
-        """None."""
+        """No changes: its rows are there from the start."""
         return {}
 
     def dump(self) -> Any:
@@ -238,7 +253,7 @@ class FlowPass:
         Raises:
             UnitsExceeded: the state passed the units.
         """
-        changes = self.tree.take(batch)
+        changes = self.tree.take(replace(batch, tuples=completed(self.statement, batch.tuples)))
         self.peak_units = max(self.peak_units, self.tree.stored)
         require_units(self.statement.name, self.units, self.peak_units)
         return changes
@@ -253,9 +268,10 @@ def statement_pass(statement: Statement, static: Mapping[str, list[Encoded]]) ->
     if statement.final or not statement.plain or changing(statement.occurrences):
         # Of any other the plan asks the same.
         require_bounded(statement)
+    complete_static = completed(statement, static)
     try:
-        node = flow(statement, partial(static_values, static=static))
+        node = flow(statement, partial(static_values, static=complete_static))
     except PlanError as error:
         require_bounded(statement)
         raise not_evaluated(statement.name, error.message, error) from None
-    return FlowPass(statement, node, static)
+    return FlowPass(statement, node, complete_static)

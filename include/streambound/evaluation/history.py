@@ -17,7 +17,6 @@ import pyarrow as pa
 from streambound.errors import DataError
 from streambound.evaluation.events import Batch, Encoded, encode, timed
 from streambound.evaluation.promises import Counts, outside_day
-from streambound.operators.expressions import complete
 from streambound.query.model import Relation, RelationKind
 from streambound.query.statement import Statement
 from streambound.storage.files import footers, parquet_file
@@ -160,7 +159,6 @@ def rows_of(relation: Relation, partition: Partition) -> Iterator[Encoded]:
         with parquet_file(file) as parquet:
             # A single file: no partition columns are to be guessed from the folders above it.
             rows = _row_mappings(parquet.read(columns=columns), file)
-        numbered = []
         for index, row in enumerate(rows):
             where = f"{file}, row {index}"
             encoded = encode(relation, row, where)
@@ -169,6 +167,4 @@ def rows_of(relation: Relation, partition: Partition) -> Iterator[Encoded]:
             ):
                 raise fault
             rate.take(encoded, where)
-            numbered.append(encoded)
-        complete(relation, numbered)
-        yield from numbered
+            yield encoded

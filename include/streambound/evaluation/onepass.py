@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 from streambound.evaluation.ending import EndingPass
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
-from streambound.evaluation.order import Order
+from streambound.evaluation.order import ArrivalOrder
 from streambound.query.column_types import Value
 from streambound.query.model import Attribute, Query
 from streambound.query.statement import Statement
@@ -64,7 +64,7 @@ def one_pass(query: Query, static: Mapping[str, list[Encoded]], linger: int = 0)
     return pass_of(plan_of(query, static_values(query, static), linger), static)
 
 
-def pass_of(plan: AnyPlan, static: Mapping[str, list[Encoded]], order: Order | None = None) -> AnyPass:
+def pass_of(plan: AnyPlan, static: Mapping[str, list[Encoded]], order: ArrivalOrder | None = None) -> AnyPass:
     """The engine of a plan; the parts of one statement share an ``order``."""
     if isinstance(plan, EndingPlan):
         return EndingPass(plan, static, one_pass, order)
@@ -82,11 +82,11 @@ class OnePass:
         self,
         plan: Plan,
         static: Mapping[str, list[Encoded]],
-        order: Order | None = None,
+        order: ArrivalOrder | None = None,
         join: type[RowJoin] = RowJoin,
     ) -> None:
         self.plan, self.query = plan, plan.query
-        self.order = order or Order()
+        self.order = order or ArrivalOrder()
         self.state = EngineState(plan, join)
         self.static = static_sources(plan.query, static)
         self.answered: dict[Row, int | None] = {}
@@ -161,7 +161,7 @@ class OnePass:
                 continue
             rows = self._joined(streams, new, split)
             if self.query.ring.idempotent and rows:
-                before = [*self.static, (streams, slices.standing), *self.state.kept(split)]
+                before = [*self.static, (streams, slices.representatives), *self.state.kept(split)]
                 rows = {row: 1 for row in rows if not self.state.join.exists(self.query, before, row)}
             for row, count in rows.items():
                 self.query.ring.put(answers, row, count)

@@ -12,7 +12,7 @@ from streambound.query.model import Query, Relation
 
 
 @dataclass
-class Order:
+class ArrivalOrder:
     """The last moment of which a tuple counted, the partition that it came from, and its possible streams.
 
     The parts of one statement share an order, and may each step to the same moment of a partition.
@@ -43,7 +43,7 @@ class Order:
         if latest is not None and (self.latest is None or latest > self.latest):
             self.latest, self.partition, self.streams = latest, None, _names(query)
 
-    def join(self, furthest: Order) -> None:
+    def join(self, furthest: ArrivalOrder) -> None:
         """Be as far as the order of another part of the statement."""
         self.latest, self.partition, self.streams = furthest.latest, furthest.partition, furthest.streams
 

@@ -3,7 +3,8 @@
 The answer at a marker is the query over all tuples seen so far (Arasu et al., section 2.2; Schiff &
 Özçep, execution model; see ``definition``). What is told at a marker is the difference to the answer at the
 marker before: of bags, or with DISTINCT of sets. What is taken back has a negative count. Everything else in
-this project is tested against this module; it shares no code with the plan.
+this project is tested against this module. It shares no code with the plan and what evaluates it: also the
+values of expressions are its own (``definition_values``). Both have the model, ``query``, and the events.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from streambound.evaluation.definition import ARRIVAL, evaluate
+from streambound.evaluation.definition import ARRIVAL, derived, evaluate
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.query.clock import CLOCK
 from streambound.query.statement import Statement
@@ -28,7 +29,7 @@ def reference(
     seen = _relations(query, static)
     before = _starting(query, seen)
     for batch in batches:
-        for name, tuples in batch.tuples.items():
+        for name, tuples in derived(query, batch.tuples).items():
             seen[name].extend({**row, ARRIVAL: batch.moment} for row in tuples)
         seen[CLOCK.name] = [{"time": batch.moment}]
         after = evaluate(query, seen)
@@ -50,4 +51,4 @@ def _starting(query: Statement, nothing: Mapping[str, list[Encoded]]) -> Counter
 
 def _relations(query: Statement, static: Mapping[str, list[Encoded]]) -> dict[str, list[Encoded]]:
     seen: dict[str, list[Encoded]] = {relation.name: [] for relation in (*query.scanned, CLOCK)}
-    return {**seen, **{name: list(rows) for name, rows in static.items()}}
+    return {**seen, **derived(query, static)}

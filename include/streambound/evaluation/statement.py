@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from streambound.evaluation.events import Batch, Encoded
 from streambound.evaluation.onepass import AnyPass, pass_of
-from streambound.evaluation.order import Order
+from streambound.evaluation.order import ArrivalOrder
 from streambound.query.statement import Statement
 from streambound.synopsis.statement import PlannedPart
 
@@ -30,7 +30,7 @@ class StatementPass:
     ) -> None:
         self.statement = statement
         self.blocks: dict[int, list[AnyPass]] = {}
-        order = Order()
+        order = ArrivalOrder()
         for part in parts:
             self.blocks.setdefault(part.block, []).append(pass_of(part.plan, static, order))
 

@@ -99,6 +99,6 @@ def _shifted(error: StreamboundError, lines: dict[int, int], text: str) -> Strea
     made = copy(error)
     made.place, made.text = _at(error.place, lines), text if error.text else None
     if isinstance(made, UnsupportedError):
-        rest = (_shifted(unsupported_error, lines, text) for unsupported_error in made.further)
+        rest = (_shifted(blocker, lines, text) for blocker in made.further)
         made.further = tuple(item for item in rest if isinstance(item, UnsupportedError))
     return made

@@ -70,9 +70,9 @@ def _put_right(sql: str, error: QueryError) -> Iterator[tuple[str, tuple[int, in
     # Of `orgin.orgin` the last is the column.
     at = line.rfind(error.unknown, start, start + error.place.length)
     names = dict.fromkeys((*alike(error.unknown, columns), *columns))
-    for right in [name for name in names if name.isidentifier()][:TRIED] if at >= 0 else ():
-        edited = line[:at] + right + line[at + len(error.unknown) :]
-        moved = (error.place.line, at + 1, len(right) - len(error.unknown))
+    for candidate in [name for name in names if name.isidentifier()][:TRIED] if at >= 0 else ():
+        edited = line[:at] + candidate + line[at + len(error.unknown) :]
+        moved = (error.place.line, at + 1, len(candidate) - len(error.unknown))
         yield "\n".join((*lines[:number], edited, *lines[number + 1 :])), moved
 
 

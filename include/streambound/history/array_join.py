@@ -37,13 +37,16 @@ Slot = tuple[str, Attribute | int | None]
 
 @dataclass(frozen=True)
 class Matched:
-    """Partial matches: ranks by slot, and how many matches each row stands for."""
+    """Partial matches, one a row: by slot the ranks of their values, and the weight of each.
+
+    Each array has the shape (rows,).
+    """
 
     columns: Mapping[Slot, Integers]
     weights: NDArray[Any]
 
     def take(self, rows: Rows) -> Matched:
-        """Some of the rows."""
+        """Some of the matches, by their rows."""
         return Matched({slot: column[rows] for slot, column in self.columns.items()}, self.weights[rows])
 
 
@@ -201,7 +204,10 @@ def _turned(test: _Test) -> _Test:
 
 @dataclass(frozen=True)
 class _Candidates:
-    """For each of some left rows a stretch of some right rows, of which those count that meet ``tests``."""
+    """For each of some left rows a stretch of some right rows, of which those count that meet ``tests``.
+
+    ``left``, ``starts`` and ``stops`` have the same length; ``left[i]`` meets ``right[starts[i]:stops[i]]``.
+    """
 
     left: Rows
     right: Rows

@@ -28,7 +28,7 @@ from streambound.checkpoint.table import CheckpointTable
 from streambound.durable import flushed
 from streambound.history import states
 from streambound.history.actions import Action, Actions, read_all
-from streambound.history.partition_summary import Segment, changed, irretrievable, segment_of
+from streambound.history.partition_summary import PartitionSummary, changed, irretrievable, segment_of
 from streambound.history.prepare import Job
 from streambound.synopsis.serial import digest
 from streambound.tasks import emit
@@ -41,7 +41,7 @@ PENDING_BYTES, ALL_PENDING_BYTES = 32 << 20, 256 << 20
 
 
 class Damaged(Exception):
-    """A checkpoint that is needed turned out to be damaged: the book is to be opened again without it."""
+    """A checkpoint that is needed turned out to be damaged: the table is to be opened again without it."""
 
 
 class Checkpoints:
@@ -158,7 +158,7 @@ class Checkpoints:
 
     # What a partition adds.
 
-    def segment(self, partition: str, summaries: Sequence[Summary]) -> Segment | None:
+    def segment(self, partition: str, summaries: Sequence[Summary]) -> PartitionSummary | None:
         """What the plan keeps of a partition, as read or as checkpointed; None if nothing of it counts.
 
         Raises:
@@ -192,7 +192,7 @@ class Checkpoints:
 
     def _together(
         self, partition: str, row: Checkpoint | None, streams: Sequence[str], summaries: Sequence[Summary]
-    ) -> Segment:
+    ) -> PartitionSummary:
         """A partition that was read as a whole.
 
         Raises:
@@ -216,10 +216,12 @@ class Checkpoints:
         mine = {s: before if s in replaced else inputs.get(s, before) for s, before in row.inputs.items()}
         return self._as_before(row, mine)
 
-    def _as_before(self, row: Checkpoint, inputs: Mapping[str, Input]) -> Segment:
+    def _as_before(self, row: Checkpoint, inputs: Mapping[str, Input]) -> PartitionSummary:
         """What a checkpoint holds of a partition."""
         file = self._files.get(row.partition, row.file)
-        return Segment(row.partition, inputs, row.segment_digest, None, emit.digest_of(row.new), file)
+        return PartitionSummary(
+            row.partition, inputs, row.segment_digest, None, emit.digest_of(row.new), file
+        )
 
     def _from_checkpoint(
         self, row: Checkpoint, streams: Iterable[str], inputs: dict[str, Input], tables: dict[str, bytes]
@@ -238,7 +240,9 @@ class Checkpoints:
             inputs[stream] = old
             tables.update({a: before[a] for a in aliases if a in before})
 
-    def _answered(self, partition: str, stream: str, given: Input, summaries: Sequence[Summary]) -> Segment:
+    def _answered(
+        self, partition: str, stream: str, given: Input, summaries: Sequence[Summary]
+    ) -> PartitionSummary:
         answered = sum((x.answers for x in summaries if x.answers is not None), emit.Digest())
         kept = states.answered_segment(answered)
         row = self.rows.get(partition)
@@ -249,7 +253,7 @@ class Checkpoints:
                 given = old
             return self._as_before(row, {stream: given})
         file = next((x.file for x in summaries if x.answers is not None), NO_FILE)
-        return Segment(partition, {stream: given}, digest(kept), kept, answered, file)
+        return PartitionSummary(partition, {stream: given}, digest(kept), kept, answered, file)
 
     def _quarantine(self, stream: str, partition: str) -> None:
         part = next(p for p in self.job.partitions[stream] if p.name == partition)
@@ -257,7 +261,7 @@ class Checkpoints:
 
     # Which boundaries hold.
 
-    def holding(self, chain: str, segment: Segment) -> Checkpoint | None:
+    def holding(self, chain: str, segment: PartitionSummary) -> Checkpoint | None:
         """The checkpoint of a boundary, if it rests on the same history and its answers are written."""
         row = self.rows.get(segment.partition)
         if row is None or row.chain != chain or not self._written(row):
@@ -271,7 +275,7 @@ class Checkpoints:
     def _written(self, row: Checkpoint) -> bool:
         return row.partition in self._files and row.partition not in self.holder.unsettled
 
-    def kept(self, segment: Segment) -> bytes:
+    def kept(self, segment: PartitionSummary) -> bytes:
         """What the plan keeps of a partition.
 
         Raises:
@@ -298,7 +302,7 @@ class Checkpoints:
             ahead = [name for name in self.names if name >= partition and name in self.rows]
             self._loaded = self.table.load(ahead[:LOADED])
             if partition not in self._loaded:
-                # All that is damaged is found at once, so that the book is opened again once.
+                # All that is damaged is found at once, so that the checkpoints are opened again once.
                 self.table.load(list(self.table.rows))
                 raise Damaged(partition)
         return self._loaded[partition]
@@ -358,6 +362,6 @@ class Checkpoints:
         """The state of a checkpoint; nothing where none are kept."""
         return b"" if self.table is None else dump()
 
-    def chain(self, before: str, segment: Segment) -> str:
+    def chain(self, before: str, segment: PartitionSummary) -> str:
         """The chain at the boundary after a partition."""
         return chained(before, segment.partition, segment.inputs, segment.digest)

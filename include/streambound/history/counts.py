@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from streambound.evaluation.onepass import OnePass
-from streambound.evaluation.order import Order
+from streambound.evaluation.order import ArrivalOrder
 from streambound.history.array_join import (
     ANYTHING,
     ArrayJoin,
@@ -28,7 +28,7 @@ from streambound.history.array_join import (
     ranked,
     weights_of,
 )
-from streambound.history.evaluations import ByEngine, Static, Step
+from streambound.history.evaluations import AnswersAt, ByEngine, Static
 from streambound.query.model import Attribute, Op
 from streambound.synopsis.plan import Cell, Plan, Streams
 from streambound.synopsis.row_join import Row
@@ -61,7 +61,7 @@ class _Dictionary:
         )
 
     def ranks(self, indices: Integers) -> Integers:
-        """The places of values in their order (see ``matches``); ``values`` has them by place."""
+        """The ranks of values in their order (see ``array_join.ranked``); ``values`` has them by rank."""
         if len(self._ranks) < len(self.indices):
             places, self.values = ranked([list(self.indices)])
             self._ranks = np.array([places[value] for value in self.indices], np.int64)
@@ -101,7 +101,7 @@ class _Counts:
             self.parts[number] = grouped(Matched(columns, np.concatenate(both)), set(columns))
 
     def table(self, like: Table, values: _Dictionary) -> Table:
-        """The same as a table of a state."""
+        """The counts as a table of a state."""
         by_code = list(values.indices)
         for number, part in enumerate(self.parts):
             columns = [[by_code[code] for code in indices.tolist()] for indices in part.columns.values()]
@@ -119,7 +119,7 @@ class CountEvaluation(ByEngine[OnePass]):
         totalled: the final answer is kept beside the tables.
     """
 
-    def __init__(self, plan: Plan, static: Static, order: Order, totalled: bool) -> None:
+    def __init__(self, plan: Plan, static: Static, order: ArrivalOrder, totalled: bool) -> None:
         super().__init__(OnePass(plan, static, order, ArrayJoin), {} if totalled else None)
         self.plan, self.values = plan, _Dictionary()
         join = self.engine.state.join
@@ -137,9 +137,9 @@ class CountEvaluation(ByEngine[OnePass]):
         """What is stored now."""
         return sum(map(len, self.tables.values()))
 
-    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[AnswersAt]:
         """The one step of a partition."""
-        yield Step(None, partial(self._taken, given))
+        yield AnswersAt(None, partial(self._taken, given))
 
     def _taken(self, given: Mapping[str, bytes]) -> Mapping[Row, int]:
         rows: dict[Row, int] = {}
@@ -147,7 +147,7 @@ class CountEvaluation(ByEngine[OnePass]):
             (streams,) = split.new
             new = self._read(self.tables[streams], given)
             self.tables[streams].merge(new)
-            kept = [self.tables[index] for index in split.kept]
+            kept = [self.tables[streams] for streams in split.kept]
             if not len(new) or not all(map(len, kept)):
                 continue
             self._join(rows, [(streams, new), *zip(split.kept, kept, strict=True)])

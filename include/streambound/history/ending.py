@@ -20,9 +20,9 @@ import pyarrow.compute as pc
 from streambound.evaluation.ending import EndingPass
 from streambound.evaluation.events import Encoded
 from streambound.evaluation.onepass import OnePass, static_values
-from streambound.evaluation.order import Order
+from streambound.evaluation.order import ArrivalOrder
 from streambound.evaluation.statement import summed
-from streambound.history.evaluations import ByEngine, FilterEvaluation, PlanEvaluation, Step
+from streambound.history.evaluations import AnswersAt, ByEngine, FilterEvaluation, PlanEvaluation
 from streambound.query.model import Query
 from streambound.synopsis.ending import EndingPlan, shadow_name
 from streambound.synopsis.plan import Plan
@@ -48,7 +48,7 @@ class EndingEvaluation(ByEngine[EndingPass]):
     and ``statics`` are the static relations that these name.
     """
 
-    def __init__(self, plan: EndingPlan, static: Static, order: Order) -> None:
+    def __init__(self, plan: EndingPlan, static: Static, order: ArrivalOrder) -> None:
         self.plan = plan
         self.later: PlanEvaluation | FilterEvaluation | None = None
         self.readers: tuple[tuple[str, Reader], ...] = ()
@@ -60,7 +60,7 @@ class EndingEvaluation(ByEngine[EndingPass]):
         """The engine that goes on, whose state ``later`` shares."""
         plan = plan_of(query, static_values(query, static), linger)
         assert isinstance(plan, Plan)
-        made = PlanEvaluation(plan, static, Order(), totalled=False)
+        made = PlanEvaluation(plan, static, ArrivalOrder(), totalled=False)
         self.later = FilterEvaluation(plan) if plan.stateless else made
         readers = readers_of(plan, Path(), (), counted=plan.stateless)
         self.readers = tuple((stream, replace(reader, by_key=False)) for stream, reader in readers)
@@ -77,17 +77,17 @@ class EndingEvaluation(ByEngine[EndingPass]):
         ended = {name: pc.greater(table.column(MOMENT), self.plan.last) for name, table in tables.items()}
         before = {name: table.filter(pc.invert(ended[name])) for name, table in tables.items()}
         after = {name: table.filter(ended[name]) for name, table in tables.items()}
-        counter = summed(map(self.engine.step, self.engine.batches(_named(before), partition)))
+        delta = summed(map(self.engine.step, self.engine.batches(_named(before), partition)))
         if self._reach(after, partition) and self.later is not None:
-            counter.update(self.later.advance(partition, self._summaries(after)))
+            delta.update(self.later.advance(partition, self._summaries(after)))
             self.engine.settle()
-        return counter
+        return delta
 
-    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[AnswersAt]:
         """A step for each moment of which there are tuples."""
         tables = {name: load_relation(given[alias]) for alias, name in self.streams.items() if alias in given}
         for batch in self.engine.batches(_named(tables), partition):
-            yield Step(batch.moment, partial(self.engine.step, batch))
+            yield AnswersAt(batch.moment, partial(self.engine.step, batch))
 
     def _reach(self, after: Tables, partition: str) -> bool:
         """Go on to the last moment of which a tuple counts; whether there is one."""

@@ -1,7 +1,7 @@
 """Many queries over time-partitioned history in one evaluation.
 
-Partitions are summarised in parallel, each once for all queries that read it; the driver walks the tiny
-tables in order of the partitions, and steps over those whose checkpoints hold. So neither the answers nor the
+Partitions are summarised in parallel, each once for all queries that read it; the driver folds the tiny
+tables in order of the partitions, and skips those whose checkpoints hold. So neither the answers nor the
 driver's memory depend on how large a partition is, and the final answer not on where the history was cut.
 """
 
@@ -42,7 +42,7 @@ from streambound.history.schedule import (
     ROUND,
     SMALL_ROUND,
     SUMMARIES,
-    Step,
+    PartitionWork,
     ahead,
     round_size,
     rounds,
@@ -223,7 +223,7 @@ def _draft(query: Registered, catalog: Catalog, memory: Memory | None) -> Draft 
 def _evaluate(
     executor: Executor, folds: Mapping[str, Fold], folder: Path, progress: Progress, memory_mb: int
 ) -> set[str]:
-    """Take all walks to the end; returns the names of those that met a damaged checkpoint."""
+    """Take all folds to the end; returns the names of those that met a damaged checkpoint."""
     checkpoints_of = {name: fold.checkpoints for name, fold in folds.items()}
     jobs = [kept.job for kept in checkpoints_of.values()]
     all_steps = scheduled(checkpoints_of)
@@ -245,7 +245,7 @@ def _evaluate(
     cut = list(rounds(waiting, size, SUMMARIES))
     in_rounds = len(cut) > 1
 
-    def summarised(steps: Iterable[Step], ended: Event) -> list[Summary]:
+    def summarised(steps: Iterable[PartitionWork], ended: Event) -> list[Summary]:
         tasks = tasks_of(steps)
         # Of a round a part is no number that anyone asked for: it is told when it is taken in.
         follow = silent if in_rounds else progress
@@ -274,7 +274,7 @@ def _evaluate(
 
 
 def _take_round(
-    folds: Mapping[str, Fold], steps: Iterable[Step], summaries: Iterable[Summary], damaged: set[str]
+    folds: Mapping[str, Fold], steps: Iterable[PartitionWork], summaries: Iterable[Summary], damaged: set[str]
 ) -> None:
     at: dict[tuple[str, str, str], list[Summary]] = {}
     for summary in summaries:

@@ -15,7 +15,7 @@ from typing import Generic, Protocol, TypeVar
 
 from streambound.evaluation.events import Batch, Encoded
 from streambound.evaluation.onepass import AnyPass, OnePass
-from streambound.evaluation.order import Order
+from streambound.evaluation.order import ArrivalOrder
 from streambound.evaluation.statement import summed
 from streambound.history import states
 from streambound.history.array_join import ArrayJoin
@@ -31,14 +31,14 @@ Static = Mapping[str, list[Encoded]]
 
 
 @dataclass(frozen=True)
-class Step:
+class AnswersAt:
     """What is taken in at once: of one moment, or (None) of a partition; ``take`` gives the new answers."""
 
     moment: int | None
     take: Callable[[], Mapping[Row, int]]
 
 
-def moment_of(step: Step) -> tuple[bool, int]:
+def moment_of(step: AnswersAt) -> tuple[bool, int]:
     """What steps are put in order by: those without a moment come first."""
     return (step.moment is not None, step.moment or 0)
 
@@ -73,7 +73,7 @@ class Evaluation(Protocol):
     def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
         """The new answers of a partition, from what was made of each occurrence's share."""
 
-    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[AnswersAt]:
         """The same by the moment at which answers are new, from a relation an occurrence that steps in time.
 
         All steps are to be taken, in their order (see ``tasks.relations``).
@@ -124,7 +124,7 @@ class ByEngine(ABC, Generic[E]):
         return self.engine.holds(row)
 
     @abstractmethod
-    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[AnswersAt]:
         """What ``advance`` does, step by step in order of time; each is to be taken."""
 
     def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
@@ -133,11 +133,11 @@ class ByEngine(ABC, Generic[E]):
         Raises:
             DataError: in time, a tuple that counts is not later than all of the partitions before.
         """
-        counter = summed(step.take() for step in self.by_moment(partition, given))
+        delta = summed(step.take() for step in self.by_moment(partition, given))
         if self.total is not None:
-            for row, count in counter.items():
+            for row, count in delta.items():
                 self.total[row] = self.total.get(row, 0) + count
-        return counter
+        return delta
 
     def dump(self) -> bytes:
         """The state, with the final answer so far where it is kept."""
@@ -161,20 +161,20 @@ class PlanEvaluation(ByEngine[OnePass]):
         totalled: the final answer is kept beside the tables of single streams.
     """
 
-    def __init__(self, plan: Plan, static: Static, order: Order, totalled: bool = True) -> None:
+    def __init__(self, plan: Plan, static: Static, order: ArrivalOrder, totalled: bool = True) -> None:
         self.plan = plan
         # At a timestamp there are few tuples, in a partition there may be many.
         join = RowJoin if plan.timed else ArrayJoin
         total: states.Total | None = {} if totalled and not (plan.timed or plan.stateless) else None
         super().__init__(OnePass(plan, static, order, join), total)
 
-    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[AnswersAt]:
         """A step for each moment of which a tuple counts, or the one step of a partition."""
         if self.plan.timed:
             for moment, arriving in arrivals(self.plan, given):
-                yield Step(moment, partial(self.engine.take, moment, arriving, partition))
+                yield AnswersAt(moment, partial(self.engine.take, moment, arriving, partition))
         elif self.plan.synopses:
-            yield Step(None, partial(self._merged, given))
+            yield AnswersAt(None, partial(self._merged, given))
 
     def _merged(self, given: Mapping[str, bytes]) -> Mapping[Row, int]:
         return self.engine.advance(self._summary(given))
@@ -199,17 +199,17 @@ class FedEvaluation(PlanEvaluation):
 
     fed = NOTHING_COMES
 
-    def __init__(self, plan: Plan, static: Static, order: Order, moments: bool) -> None:
+    def __init__(self, plan: Plan, static: Static, order: ArrivalOrder, moments: bool) -> None:
         super().__init__(plan, static, order, totalled=False)
         self.moments = moments
 
-    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[AnswersAt]:
         """The one step of a partition, or a step for each moment."""
         if not (self.moments and given):
-            yield Step(None, partial(self._fed, given))
+            yield AnswersAt(None, partial(self._fed, given))
             return
         for moment, arriving in arrivals(self.plan, given):
-            yield Step(moment, partial(self._arrived, arriving))
+            yield AnswersAt(moment, partial(self._arrived, arriving))
 
     def _came(self) -> dict[str, list[Match]]:
         batch, self.fed = self.fed, NOTHING_COMES
@@ -232,13 +232,13 @@ class FedEvaluation(PlanEvaluation):
 class MomentEvaluation(PlanEvaluation):
     """The evaluation of a plan that does not step through time, in a statement that does."""
 
-    def __init__(self, plan: Plan, static: Static, order: Order) -> None:
+    def __init__(self, plan: Plan, static: Static, order: ArrivalOrder) -> None:
         super().__init__(plan, static, order, totalled=False)
 
-    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[AnswersAt]:
         """A step for each moment of which a tuple counts."""
         for moment, arriving in arrivals(self.plan, given):
-            yield Step(moment, partial(self.engine.join, arriving))
+            yield AnswersAt(moment, partial(self.engine.join, arriving))
 
     def dump(self) -> bytes:
         """The state as where partitions are evaluated: see ``FilterEvaluation``."""
@@ -261,21 +261,21 @@ class FilterEvaluation:
     latest: int | None = None
     units = peak_units = 0
 
-    def __init__(self, plan: Plan, partial: Partial | None = None) -> None:
-        self.plan, self.partial = plan, partial
+    def __init__(self, plan: Plan, partials: Partial | None = None) -> None:
+        self.plan, self.partials = plan, partials
 
     def holds(self, row: Row) -> bool:
         """Never asked: what keeps nothing is not distinct."""
         raise AssertionError(f"{self.plan.query.name} keeps no rows")
 
-    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[AnswersAt]:
         """The one step of a partition."""
-        yield Step(None, lambda: self.advance(partition, given))
+        yield AnswersAt(None, lambda: self.advance(partition, given))
 
     def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
         """The new answers of a partition."""
         tables = (given[s.alias] for s in self.plan.streams if s.alias in given)
-        return summed(counted_rows(self.plan.query, share, self.partial) for share in tables)
+        return summed(counted_rows(self.plan.query, share, self.partials) for share in tables)
 
     def dump(self) -> bytes:
         """Nothing, as JSON."""

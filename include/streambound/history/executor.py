@@ -74,7 +74,7 @@ class Executor(Protocol):
         """The summaries of all tasks, in no particular order.
 
         Args:
-            readings: by name of the tasks' streams.
+            scans: by name of the tasks' streams.
             progress: told what has been read.
             memory_mb: what each task's engine may use before it spills.
             in_rounds: other tasks are waiting for the same cores.

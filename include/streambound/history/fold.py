@@ -27,7 +27,7 @@ from streambound.history.answer import HistoryAnswer
 from streambound.history.checkpoints import Checkpoints
 from streambound.history.current_answer import distinct_rows, write_current
 from streambound.history.k_memory import MemoryEvaluation
-from streambound.history.partition_summary import Segment
+from streambound.history.partition_summary import PartitionSummary
 from streambound.history.prepare import Job, Missing
 from streambound.history.statement import history_evaluation
 from streambound.storage.parquet import write_table
@@ -53,8 +53,8 @@ def uncollected() -> Iterator[None]:
 class Fold:
     """Takes the summaries of one job's partitions, in order, and writes what is new at each.
 
-    Where a checkpoint holds the walk steps over the partition. ``started_after`` is the boundary from which
-    it went on for the first time (None: the beginning); ``unbroken`` says whether all boundaries did hold;
+    Where a checkpoint holds, the fold skips the partition. ``started_after`` is the boundary from which it
+    went on for the first time (None: the beginning); ``unbroken`` says whether all boundaries did hold;
     ``rows_read`` begins at what an earlier try of this run has read.
     """
 
@@ -80,7 +80,7 @@ class Fold:
         """Take in a partition; the first error ends the evaluation of this query alone.
 
         Raises:
-            Damaged: a checkpoint is, and the walk has to begin again.
+            Damaged: a checkpoint is, and the fold has to begin again.
         """
         if self.error is not None:
             return
@@ -94,7 +94,7 @@ class Fold:
         except StreamboundError as error:
             self.error = error
 
-    def _take(self, segment: Segment) -> None:
+    def _take(self, segment: PartitionSummary) -> None:
         self.markers += 1
         self.chain = self.checkpoints.chain(self.chain, segment)
         checkpoint = self.checkpoints.holding(self.chain, segment)
@@ -111,7 +111,7 @@ class Fold:
         if self._earlier is not None and self._earlier.boundary == self.checkpoints.boundary(self.chain):
             self._summed = len(self.written)
 
-    def _go_on(self, segment: Segment) -> None:
+    def _go_on(self, segment: PartitionSummary) -> None:
         """Evaluate a partition, from the state at the boundary before it."""
         if self.unbroken:
             self.unbroken, self.started_after = False, self.at.partition if self.at is not None else None
@@ -134,7 +134,7 @@ class Fold:
         require_units(self.job.name, self.plan.units, self.peak_units)
         self._check(segment, kept, new, file)
 
-    def _check(self, segment: Segment, kept: bytes, new: emit.Digest, file: AnswerFile) -> None:
+    def _check(self, segment: PartitionSummary, kept: bytes, new: emit.Digest, file: AnswerFile) -> None:
         """The boundary after a partition, as a checkpoint."""
         state = self.checkpoints.dumped(self.evaluation.dump)
         self.at = Checkpoint(
@@ -171,7 +171,7 @@ class Fold:
         return emit.write_answers(path, new.table.schema, new.table.to_batches(), new.digest)
 
     def reached(self) -> str | None:
-        """How far the walk is, in a sentence; None if it is no further than when it was last asked."""
+        """How far the fold is, in a sentence; None if it is no further than when it was last asked."""
         if self.at is None or self.error is not None or self.markers == self._reported:
             return None
         self._reported = self.markers
@@ -193,7 +193,7 @@ class Fold:
 
         Raises:
             StorageError: the disk refuses.
-            Damaged: a checkpoint is, and the walk has to begin again.
+            Damaged: a checkpoint is, and the fold has to begin again.
         """
         self.commit()
         emit.drop_aside(self.folder)

@@ -16,9 +16,9 @@ from streambound.approximate.plan import MemoryPlan
 from streambound.approximate.selected_policy import SelectedPolicy
 from streambound.approximate.serial import dump, load
 from streambound.checkpoint.fingerprint import fingerprint
-from streambound.evaluation.order import Order
+from streambound.evaluation.order import ArrivalOrder
 from streambound.history import states
-from streambound.history.evaluations import NOTHING, Step
+from streambound.history.evaluations import NOTHING, AnswersAt
 from streambound.synopsis.row_join import Row
 from streambound.tasks.relations import tuples_of
 
@@ -50,7 +50,7 @@ class MemoryEvaluation:
     total: states.Total | None = None
     initial = NOTHING
 
-    def __init__(self, plan: MemoryPlan, order: Order) -> None:
+    def __init__(self, plan: MemoryPlan, order: ArrivalOrder) -> None:
         self.plan, self.order = plan, order
         self.engine = MemoryPass(plan)
 
@@ -73,9 +73,9 @@ class MemoryEvaluation:
         """Never asked: the answers of such a query are not united with others."""
         raise AssertionError(f"{self.plan.query.name} is evaluated alone")
 
-    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[AnswersAt]:
         """The one step of a partition."""
-        yield Step(None, lambda: self.advance(partition, given))
+        yield AnswersAt(None, lambda: self.advance(partition, given))
 
     def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
         """The new answers of a partition, from the tuples of each occurrence.

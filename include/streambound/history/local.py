@@ -185,7 +185,7 @@ class _ProgressReport:
         self.last, self.shown = time.monotonic(), 0
 
     def about(self, done: int, groups: int) -> None:
-        """So many groups are done; what is told when all are is not told here."""
+        """Reports progress, except when all groups are done."""
         now = time.monotonic()
         if self.shown < done < groups and now >= self.last + TELL_SECONDS:
             self.last, self.shown = now, done

@@ -18,7 +18,7 @@ Share = tuple[Input, Mapping[str, bytes]]
 
 
 @dataclass(frozen=True)
-class Segment:
+class PartitionSummary:
     """A partition's input, and what the plan keeps of it; ``kept`` is None where a checkpoint holds it.
 
     ``answered`` are the answers that tasks have written, and ``file`` where; ``tables`` are what ``kept`` was
@@ -36,7 +36,7 @@ class Segment:
     @property
     def rows(self) -> int:
         """Rows of all its streams."""
-        return sum(operand.rows for operand in self.inputs.values())
+        return sum(source.rows for source in self.inputs.values())
 
 
 def changed(plan: StatementPlan, stream: str, before: Share, now: Share) -> bool:
@@ -55,7 +55,7 @@ def irretrievable(partition: str, streams: Sequence[str]) -> DataError:
     )
 
 
-def segment_of(partition: str, inputs: Mapping[str, Input], tables: Mapping[str, bytes]) -> Segment:
+def segment_of(partition: str, inputs: Mapping[str, Input], tables: Mapping[str, bytes]) -> PartitionSummary:
     """What the plan keeps of a partition, from what tasks made of it."""
     kept = states.segment(tables)
-    return Segment(partition, inputs, digest(kept), kept, tables=tables)
+    return PartitionSummary(partition, inputs, digest(kept), kept, tables=tables)

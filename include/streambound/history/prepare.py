@@ -16,6 +16,7 @@ from streambound.boundedness.verdict import Verdict
 from streambound.compiler import Decided, in_mode, judge, planned, unplanned
 from streambound.errors import DataError, PlanError, StreamboundError
 from streambound.evaluation.events import Encoded
+from streambound.evaluation.flow import completed
 from streambound.evaluation.history import static_history
 from streambound.evaluation.onepass import static_values
 from streambound.history.k_memory import Memory
@@ -204,7 +205,7 @@ def prepare(
     if (plan := drafted.memory_plan) is not None:
         key, partitions, missing = _partitions(statement, chosen, excluded, listing)
         return Job(name, sql, verdict, plan, key, {}, (), partitions, missing, chosen)
-    static = static_history(statement, listing)
+    static = completed(statement, static_history(statement, listing))
     plan = _planned_with(drafted, static)
     refuse_timeless(plan)
     files = _static_files(statement, listing)

@@ -37,7 +37,7 @@ Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
-class Step:
+class PartitionWork:
     """A partition by name, the queries that it is evaluated for, and what has to be read of it."""
 
     partition: str
@@ -45,17 +45,17 @@ class Step:
     tasks: tuple[Task, ...]
 
 
-def scheduled(checkpoints_of: Mapping[str, Checkpoints]) -> list[Step]:
+def scheduled(checkpoints_of: Mapping[str, Checkpoints]) -> list[PartitionWork]:
     """All partitions of all jobs, in order of their keys and names."""
     queries: dict[tuple[str, str], list[str]] = {}
     for name, kept in checkpoints_of.items():
         for partition in kept.names:
             queries.setdefault((kept.job.key or "", partition), []).append(name)
     reads = _reads(checkpoints_of)
-    return [Step(at[1], tuple(queries[at]), tuple(reads.get(at, ()))) for at in sorted(queries)]
+    return [PartitionWork(at[1], tuple(queries[at]), tuple(reads.get(at, ()))) for at in sorted(queries)]
 
 
-def until(waiting: Iterable[Step], ends: Mapping[str, str]) -> list[Step]:
+def until(waiting: Iterable[PartitionWork], ends: Mapping[str, str]) -> list[PartitionWork]:
     """The steps, for some queries only until a partition, which is left out."""
     reached = []
     for step in waiting:
@@ -63,7 +63,7 @@ def until(waiting: Iterable[Step], ends: Mapping[str, str]) -> list[Step]:
         kept = (task.without(gone) for task in step.tasks)
         tasks = tuple(task for task in kept if task.queries)
         if queries := tuple(name for name in step.queries if name not in gone):
-            reached.append(Step(step.partition, queries, tasks))
+            reached.append(PartitionWork(step.partition, queries, tasks))
     return reached
 
 
@@ -182,7 +182,7 @@ def _bytes(file: str) -> int:
     return 0
 
 
-def tasks_of(steps: Iterable[Step]) -> list[Task]:
+def tasks_of(steps: Iterable[PartitionWork]) -> list[Task]:
     """All that has to be read."""
     return [task for step in steps for task in step.tasks]
 
@@ -202,9 +202,9 @@ def round_size(tasks: int, size: int, most: int, cores: int) -> int:
     return max(cores, min(most, max(worth, -(-tasks // ROUNDS))))
 
 
-def rounds(waiting: Iterable[Step], most: int, summaries: int) -> Iterator[list[Step]]:
+def rounds(waiting: Iterable[PartitionWork], most: int, summaries: int) -> Iterator[list[PartitionWork]]:
     """The steps, in groups of at most about so many tasks, and summaries."""
-    steps: list[Step] = []
+    steps: list[PartitionWork] = []
     tasks = made = 0
     for step in waiting:
         own = sum(len(share.queries) for task in step.tasks for share in task.each)

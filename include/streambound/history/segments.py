@@ -12,15 +12,15 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from streambound.evaluation.order import Order
+from streambound.evaluation.order import ArrivalOrder
 from streambound.history.array_join import ArrayJoin
-from streambound.history.evaluations import PlanEvaluation, Step
+from streambound.history.evaluations import AnswersAt, PlanEvaluation
 from streambound.query.model import Attribute
 from streambound.synopsis.plan import Streams, TablePlan
-from streambound.synopsis.row_join import Matches, Row, project, standing
+from streambound.synopsis.row_join import Matches, Row, project, representatives
 from streambound.synopsis.segments import (
-    Segment,
     SegmentPlan,
+    TimeSegment,
     empty_segment,
     load_segment,
     made,
@@ -39,7 +39,7 @@ class SegmentEvaluation(PlanEvaluation):
     """Partitions that follow each other in time, each as a summary (see ``evaluations.Evaluation``)."""
 
     def __init__(self, segments: SegmentPlan) -> None:
-        super().__init__(segments.real, {}, Order())
+        super().__init__(segments.real, {}, ArrivalOrder())
         self.segments = segments
         self.join = ArrayJoin(self.plan.query.ring, self.plan.joins, segments.plan.clock.conditions)
 
@@ -65,7 +65,7 @@ class SegmentEvaluation(PlanEvaluation):
 
         buffered = self._waiting_rows()
         # Of the matches with tuples that are held, those of tuples held before are no new answers.
-        standing = self._completed(_standing(self._segment_of(buffered)))
+        answered = self._completed(_standing(self._segment_of(buffered)))
         came = {alias: [*rows, *segment.head.get(alias, ())] for alias, rows in buffered.items()}
         before, waits = _split(came, enters)
         after, late = _split(segment.tail, enters)
@@ -75,7 +75,7 @@ class SegmentEvaluation(PlanEvaluation):
         waiting = {alias: [*rows, *late.get(alias, ())] for alias, rows in waits.items()}
         self._hold(waiting)
         _add(answers, self._completed(_standing(self._segment_of(waiting))))
-        for row, count in standing.items():
+        for row, count in answered.items():
             answers[row] -= count
         state.now = until
         self.engine.peak_units = max(self.engine.peak_units, self.units)
@@ -109,7 +109,7 @@ class SegmentEvaluation(PlanEvaluation):
                     tables[stamp,] = Table(synopsis.cells, self.plan.query.ring)
                 tables[stamp,].add(dict(zip(carried, values, strict=True)), count)
 
-    def _segment_of(self, buffered: Mapping[str, list[BufferedRow]]) -> Segment:
+    def _segment_of(self, buffered: Mapping[str, list[BufferedRow]]) -> TimeSegment:
         """The summary of some tuples in virtual time."""
         if not any(buffered.values()):
             return empty_segment(self.segments)
@@ -124,14 +124,14 @@ class SegmentEvaluation(PlanEvaluation):
                 self.join.rows(self.plan.query, sources(self.segments, split, before, inside), rows)
         return rows
 
-    def _enter(self, until: int, segment: Segment) -> dict[Row, int]:
+    def _enter(self, until: int, segment: TimeSegment) -> dict[Row, int]:
         """Let the tuples of a segment enter the tables; returns the matches that they complete."""
         inside = _standing(segment)
         answers = self._completed(inside)
         self._add(until, self._before(), inside)
         return answers
 
-    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[AnswersAt]:
         """The new answers at each moment, from a relation an occurrence; all are computed at once.
 
         Raises:
@@ -161,13 +161,13 @@ class SegmentEvaluation(PlanEvaluation):
         for row, parts in rows.items():
             for moment, count in _added_up(parts):
                 answers.setdefault(moment, {})[row] = count
-        yield from (Step(moment, partial(dict, answers[moment])) for moment in sorted(answers))
+        yield from (AnswersAt(moment, partial(dict, answers[moment])) for moment in sorted(answers))
 
     def _before(self) -> dict[Streams, Matches]:
         """What has entered the tables, of each set of streams."""
         if self.segments.aged:
             return {
-                streams: standing(table, table.buckets)
+                streams: representatives(table, table.buckets)
                 for streams, slices in self.engine.state.tables.items()
                 for table in [slices.tables.get((None,) * len(slices.synopsis.ages)) or slices.empty()]
             }
@@ -205,8 +205,8 @@ def _split(
     return some, {alias: [row for row in mine if not chosen(alias, row)] for alias, mine in rows.items()}
 
 
-def _standing(segment: Segment) -> dict[Streams, Matches]:
-    return {streams: standing(table, table.buckets) for streams, table in segment.tables.items()}
+def _standing(segment: TimeSegment) -> dict[Streams, Matches]:
+    return {streams: representatives(table, table.buckets) for streams, table in segment.tables.items()}
 
 
 def _add(rows: dict[Row, int], more: Mapping[Row, int]) -> None:

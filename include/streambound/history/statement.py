@@ -14,20 +14,20 @@ from itertools import groupby
 
 from streambound.approximate.plan import MemoryPlan
 from streambound.evaluation.events import Batch
-from streambound.evaluation.order import Order
+from streambound.evaluation.order import ArrivalOrder
 from streambound.evaluation.statement import new_to_all, summed
 from streambound.history import states
 from streambound.history.counts import CountEvaluation
 from streambound.history.ending import EndingEvaluation
 from streambound.history.evaluations import (
     NOTHING,
+    AnswersAt,
     Evaluation,
     FedEvaluation,
     FilterEvaluation,
     MomentEvaluation,
     PartEvaluation,
     PlanEvaluation,
-    Step,
     moment_of,
 )
 from streambound.history.k_memory import MemoryEvaluation
@@ -74,12 +74,12 @@ def statement_evaluation(plan: StatementPlan, static: Static) -> Evaluation:
     """The evaluation of a statement, at the beginning."""
     if len(plan.parts) == 1:
         (part,) = plan.parts
-        return _evaluation(part, static, Order(), alone=plan.stateless or not part.plan.stateless)
+        return _evaluation(part, static, ArrivalOrder(), alone=plan.stateless or not part.plan.stateless)
     return StatementEvaluation(plan, static)
 
 
 def _evaluation(
-    part: PartPlan, static: Static, order: Order, alone: bool, moments: bool = False
+    part: PartPlan, static: Static, order: ArrivalOrder, alone: bool, moments: bool = False
 ) -> PartEvaluation:
     plan = part.plan
     if isinstance(plan, MemoryPlan):
@@ -108,7 +108,7 @@ class StatementEvaluation:
     initial = NOTHING
 
     def __init__(self, plan: StatementPlan, static: Static, moments: bool = False) -> None:
-        self.order = order = Order()
+        self.order = order = ArrivalOrder()
         self.parts = {part.label: part for part in plan.parts}
         made = (_evaluation(p, static, order, False, moments) for p in plan.parts)
         self.evaluations = dict(zip(self.parts, made, strict=True))
@@ -138,24 +138,24 @@ class StatementEvaluation:
             if isinstance(evaluation, FedEvaluation):
                 evaluation.fed = batch
 
-    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[AnswersAt]:
         """The steps of all parts with the same moment as one, in order of time."""
         named = [self._by_moment(label, partition, given) for label in self.parts]
         for _, tied in groupby(merge(*named, key=_moment), key=_moment):
             by_part = dict(tied)
             moment = next(iter(by_part.values())).moment
-            yield Step(moment, partial(self._take, by_part))
+            yield AnswersAt(moment, partial(self._take, by_part))
 
-    def _take(self, steps: Mapping[str, Step]) -> Mapping[Row, int]:
+    def _take(self, steps: Mapping[str, AnswersAt]) -> Mapping[Row, int]:
         new = {label: step.take() for label, step in steps.items()}
         blocks = dict.fromkeys(part.block for part in self.parts.values())
-        counter = summed(self._block(block, new) for block in blocks)
+        delta = summed(self._block(block, new) for block in blocks)
         self.peak_units = max(self.peak_units, self.units)
-        return counter
+        return delta
 
     def _by_moment(
         self, label: str, partition: str, given: Mapping[str, bytes]
-    ) -> Iterator[tuple[str, Step]]:
+    ) -> Iterator[tuple[str, AnswersAt]]:
         own = self.parts[label].own(given)
         return ((label, step) for step in self.evaluations[label].by_moment(partition, own))
 
@@ -180,5 +180,5 @@ class StatementEvaluation:
         self.peak_units = peak_units
 
 
-def _moment(named: tuple[str, Step]) -> tuple[bool, int]:
+def _moment(named: tuple[str, AnswersAt]) -> tuple[bool, int]:
     return moment_of(named[1])

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from streambound.compiler import judge, planned, unplanned
 from streambound.errors import DataError, PlanError
+from streambound.evaluation.flow import completed
 from streambound.evaluation.history import rows_of
 from streambound.evaluation.onepass import static_values
 from streambound.evaluation.promises import require_units
@@ -99,10 +100,11 @@ def stored(
     for relation in relations.values():
         refuse_promises(statement, relation)
         _require_columns(statement, relation, files[relation.name])
-    static = {
+    rows = {
         o.relation.name: list(rows_of(_as_read(statement, o.relation), Partition("", files[o.relation.name])))
         for o in statement.statics
     }
+    static = completed(statement, rows)
     values = partial(static_values, static=static)
     if made is not None:
         plan = statement_plan(statement, made.planned_parts, made.node)

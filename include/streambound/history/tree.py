@@ -17,9 +17,9 @@ from typing import Any, Protocol
 
 from streambound.evaluation.events import Batch, Encoded
 from streambound.evaluation.flow import LeafRows, StaticLeaf, Tree, fed_batch
-from streambound.evaluation.order import Order
+from streambound.evaluation.order import ArrivalOrder
 from streambound.history import states
-from streambound.history.evaluations import NOTHING_COMES, Evaluation, Step, moment_of
+from streambound.history.evaluations import NOTHING_COMES, AnswersAt, Evaluation, moment_of
 from streambound.synopsis.flow import Changes, Leaf
 from streambound.synopsis.row_join import Row
 from streambound.synopsis.serial import canonical
@@ -32,7 +32,7 @@ Given = Mapping[int, Callable[[], Mapping[Row, int]]]
 class LeafEvaluation(Evaluation, Protocol):
     """The evaluation of a leaf, with the order in which its tuples come."""
 
-    order: Order
+    order: ArrivalOrder
 
     def feed(self, batch: Batch) -> None:
         """Take in rows of sub-queries, with the next share."""
@@ -52,7 +52,7 @@ class _Rows:
         return self.evaluation.units
 
     def initial(self) -> Changes:
-        """None."""
+        """No rows."""
         return {}
 
     def take(self, given: Given, fed: Mapping[str, Changes]) -> Changes:
@@ -122,18 +122,20 @@ class TreeEvaluation:
         made = {n: partial(leaf.advance, partition, given) for n, leaf in enumerate(self.leaves)}
         return self._take(made)
 
-    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[AnswersAt]:
         """The steps of all leaves with the same moment as one, in order of time."""
         self._follow()
         named = [self._by_moment(number, partition, given) for number in range(len(self.leaves))]
         for _, tied in groupby(merge(*named, key=_moment), key=_moment):
             by_leaf = dict(tied)
             moment = next(iter(by_leaf.values())).moment
-            yield Step(moment, partial(self._take, {number: step.take for number, step in by_leaf.items()}))
+            yield AnswersAt(
+                moment, partial(self._take, {number: step.take for number, step in by_leaf.items()})
+            )
 
     def _by_moment(
         self, number: int, partition: str, given: Mapping[str, bytes]
-    ) -> Iterator[tuple[int, Step]]:
+    ) -> Iterator[tuple[int, AnswersAt]]:
         return ((number, step) for step in self.leaves[number].by_moment(partition, given))
 
     def _follow(self) -> None:
@@ -159,5 +161,5 @@ class TreeEvaluation:
         self.peak_units = peak_units
 
 
-def _moment(named: tuple[int, Step]) -> tuple[bool, int]:
+def _moment(named: tuple[int, AnswersAt]) -> tuple[bool, int]:
     return moment_of(named[1])

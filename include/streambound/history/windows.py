@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streambound.evaluation.events import answers
-from streambound.evaluation.order import Order
+from streambound.evaluation.order import ArrivalOrder
 from streambound.history import states
-from streambound.history.evaluations import NOTHING, Step
+from streambound.history.evaluations import NOTHING, AnswersAt
 from streambound.synopsis.state_codec import BufferedRow, dump_buffered, load_buffered
 from streambound.tasks import embedded_engine, emit, encoded_sql
 from streambound.tasks.cogroup import COGROUP
@@ -110,7 +110,7 @@ class WindowEvaluation:
         # Each is asked of every partition, and made as text once.
         self._across_edge = {part.label: query_of(across(part)) for part in plan.parts}
         self._sum = query_of(added_up(plan, encoded_sql.table(CANDIDATES)))
-        self.order = Order()
+        self.order = ArrivalOrder()
         self.peak_units = 0
 
     @property
@@ -142,7 +142,7 @@ class WindowEvaluation:
         self.peak_units = max(self.peak_units, self.units)
         return new
 
-    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[Step]:
+    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[AnswersAt]:
         """The new answers at each moment, from a relation an occurrence; all are computed at once.
 
         Raises:
@@ -170,7 +170,7 @@ class WindowEvaluation:
         encoded = [list(map(kind.encode, column)) for kind, column in zip(kinds, columns[1:-1], strict=True)]
         answers = zip(columns[0], zip(*encoded, strict=True), map(int, columns[-1]), strict=True)
         for moment, own in groupby(answers, key=itemgetter(0)):
-            yield Step(moment, partial(dict, [(row, count) for _, row, count in own]))
+            yield AnswersAt(moment, partial(dict, [(row, count) for _, row, count in own]))
 
     def _completed(
         self, session: EmbeddedEngine, state: _PartState, new: Mapping[str, pa.Table]

@@ -127,7 +127,11 @@ class DeltaSink:
         self.storage, self.key, self.run = options, into.key, f"streambound {run}"
 
     def put(self, epoch: int, answers: pa.Table, marker: str | None = None) -> None:
-        """See ``Sink``."""
+        """Append the answers of an epoch (see ``Sink``).
+
+        Raises:
+            StorageError: the table does not take them.
+        """
         try:
             self._put(epoch, answers, marker)
         except (DeltaError, OSError, ValueError, pa.ArrowException) as error:

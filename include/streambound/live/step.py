@@ -105,15 +105,15 @@ class Beginning:
     @property
     def lateness(self) -> Mapping[str, int]:
         """How far behind its latest timestamp each source may be, in units of the timestamp."""
-        dict_values = self.plan.inputs.values()
-        return {relation.name: relation.live.lateness for relation in dict_values if relation.live}
+        relations = self.plan.inputs.values()
+        return {relation.name: relation.live.lateness for relation in relations if relation.live}
 
 
 # New answer rows with their multiplicities, by marker; None of parts where there is no time.
 New = list[tuple[int | None, Mapping[Row, int]]]
 
 
-class Step:
+class LiveState:
     """The state of one query between two micro-batches."""
 
     def __init__(self, beginning: Beginning, entries: Mapping[str, str]) -> None:

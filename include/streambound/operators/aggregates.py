@@ -306,7 +306,7 @@ class Settling(Accumulator):
         self._open.add(row, count)
 
     def settle(self, row: Row, count: int) -> None:
-        """So many equal rows are not taken back any more."""
+        """Keep this number of equal rows for good: they are no longer retracted."""
         self._open.add(row, -count)
         self.add_lasting(row, count)
 

@@ -35,7 +35,7 @@ from streambound.synopsis.flow import (
 
 def operator_of(node: Applied) -> Operator:
     """What an operation keeps, at the beginning."""
-    operation, times = node.operation, [operand.times for operand in node.inputs]
+    operation, times = node.operation, [child.times for child in node.inputs]
     if isinstance(operation, Guarded):
         return Guards(operation, times)
     if isinstance(operation, Settled):
@@ -50,10 +50,10 @@ def operator_of(node: Applied) -> Operator:
         return TimeFilters(operation)
     if isinstance(operation, Joined):
         return Joins(operation) if operation.matched is None else Meetings(operation)
-    types = [[kind for _, kind in operand.outputs] for operand in node.inputs]
+    types = [[kind for _, kind in child.outputs] for child in node.inputs]
     if isinstance(operation, Computed):
         return Computations(operation, types[0])
-    retracts = [operand.retracts for operand in node.inputs]
+    retracts = [child.retracts for child in node.inputs]
     if isinstance(operation, Grouped) and operation.then.session is not None:
         (time,) = {reads.time for reads in operation.reads}
         return Sessions(operation, types[0], times[0], time or 0, retracts[0])

@@ -106,7 +106,7 @@ class Function:
         return accumulator(self.over.aggregate, self._same, retracts, self._types, self._time)
 
     def past(self) -> Past:
-        """Of no rows."""
+        """What is kept where there are no earlier rows."""
         summed = self.endless and not self.places and self.over.name not in (*RANKS, *SHARES, "NTILE")
         return Past(kept=self._empty(False) if summed else None)
 
@@ -243,7 +243,7 @@ def _place(value: Any, sign: int) -> Any:
 
 
 def _peers(elements: Sequence[Element]) -> tuple[list[int], list[int]]:
-    """The first and the last of the elements that the order does not tell from each."""
+    """The first and the last of the elements that the order does not tell from each other."""
     first, last = [0] * len(elements), [0] * len(elements)
     for at in range(1, len(elements)):
         first[at] = first[at - 1] if elements[at][0][0] == elements[at - 1][0][0] else at
@@ -284,7 +284,7 @@ class Functions:
 
     @property
     def types(self) -> list[Type]:
-        """Of what they say."""
+        """The types of the values of all functions."""
         return [function.type for function in self.all]
 
     def elements(self, rows: Iterable[tuple[Row, int]], order: Sequence[tuple[int, bool]]) -> list[Element]:
@@ -304,5 +304,5 @@ class Functions:
 
 
 def apart(elements: Iterable[Element]) -> list[Element]:
-    """The same rows, each of equal ones an element of its own."""
+    """The rows, each of equal ones as an element of its own."""
     return [(key, row, 1) for key, row, count in elements for _ in range(count)]

@@ -66,8 +66,8 @@ class Groups(Operator):
             self.takers[reads.input].append((number, None))
             for factor, source in reads.terms:
                 self.takers[source].append((number, _exact(factor)))
-            plain = (s.type for s in operation.then.shown if s.plain and s.values == (number,))
-            values.append(next(plain, aggregate.type_of(operation.kinds.__getitem__)))
+            shown_types = (s.type for s in operation.then.shown if s.plain and s.values == (number,))
+            values.append(next(shown_types, aggregate.type_of(operation.kinds.__getitem__)))
         # Of those that can be computed from shares of the rows, the numbers that are folded.
         self.folded = [
             (number, [[(_exact(factor), place) for factor, place in terms] for terms in reads.measures])

@@ -166,7 +166,7 @@ class Irredundants(Operator):
         return changes
 
     def standing(self, now: int | None, below: Sequence[Changes]) -> dict[Row, int]:
-        """None: a match is for good."""
+        """No rows: a match is for good."""
         return {}
 
     def _answers(self, number: int, row: Row) -> Iterator[Row]:

@@ -52,7 +52,7 @@ class Once(Operator):
         return changes_
 
     def standing(self, now: int | None, below: Sequence[Changes]) -> dict[Row, int]:
-        """None."""
+        """No rows: what is told once is not taken back."""
         return {}
 
     def dump(self) -> Any:

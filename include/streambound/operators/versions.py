@@ -84,7 +84,7 @@ class LastVersions(Operator):
         return {row: count for row, count in changes.items() if count}
 
     def standing(self, now: int | None, below: Sequence[Changes]) -> dict[Row, int]:
-        """None: a row is answered when all before it is there."""
+        """No rows: a row is answered when all before it is there."""
         return {}
 
     def _put(self, row: Row, count: int) -> tuple[Row, Terms] | None:

@@ -38,7 +38,7 @@ def procedure_text(query: Query) -> str:
     except (BranchLimit, SearchLimit):
         lines.append(f"   Past a named limit ({SPLIT_LIMIT:,} splits of time conditions): not shown further.")
     verdict = schiff_ozcep(query)
-    lines.append(f"Result: {_outcome(verdict.outcome, query)}; {verdict.reasons[0].message}")
+    lines.append(f"Result: {_outcome(verdict.outcome)}; {verdict.reasons[0].message}")
     return "\n".join(lines)
 
 
@@ -47,7 +47,7 @@ def _theorem(query: Query) -> str:
     return f"Theorem {number} (duplicate-{kind})"
 
 
-def _outcome(outcome: Outcome, query: Query) -> str:
+def _outcome(outcome: Outcome) -> str:
     return "the theorem is silent" if outcome is Outcome.NO_VERDICT else outcome.value
 
 

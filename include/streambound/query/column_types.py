@@ -120,7 +120,11 @@ def _sql_text(value: object) -> str:
 
 @dataclass(frozen=True)
 class Type:
-    """A column type: its SQL name, its family, and the step between neighbours (None if dense)."""
+    """A column type: its SQL name, its family, and the step between neighbours (None if dense).
+
+    The step is in units of the encoded values: 1 for whole numbers, days and truth values, 1/100 for
+    ``decimal(p,2)``.
+    """
 
     name: str
     family: Family

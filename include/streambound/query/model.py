@@ -2,8 +2,8 @@
 
 A query is ``SELECT [DISTINCT] outputs FROM occurrences WHERE atoms`` (a conjunction), as in
 Arasu et al. section 2.2 and Schiff & Özçep Definition 4; its ring says what the weights of its rows are
-(see ``ring``). Constants in it are encoded (see
-``values``); attributes name an occurrence (the alias), so a stream may occur more than once.
+(see ``ring``). Constants in it are encoded (see ``column_types``); attributes name an occurrence (the alias),
+so a stream may occur more than once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class RelationKind(Enum):
     STREAM = "stream"
     FINITE = "finite"
     STATIC = "static"
-    # Keyed and changing: its latest row of each key is what it holds. Read, and refused by name.
+    # Keyed and changing: its latest row of each key is what it holds.
     VERSIONED = "versioned"
 
 
@@ -201,7 +201,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class Relation:
-    """A stream, a finite stream or a static relation of the catalog."""
+    """A relation of the catalog: a stream, a finite stream, a static or a versioned relation."""
 
     name: str
     kind: RelationKind
@@ -314,7 +314,11 @@ class Relation:
         return replace(self, granularity=None, max_rows_per_timestamp=None, rate=None)
 
     def column(self, name: str) -> Column:
-        """The column of that exact name; KeyError if there is none."""
+        """The column of that exact name.
+
+        Raises:
+            KeyError: there is none.
+        """
         for column in self.columns:
             if column.name == name:
                 return column
@@ -380,7 +384,7 @@ class Op(Enum):
 
     @property
     def compared(self) -> Callable[[Any, Any], Any]:
-        """The same of two values, or of arrays, element by element."""
+        """Whether it holds of two values, or of arrays element by element."""
         return _COMPARED[self]
 
 

@@ -34,7 +34,7 @@ class Bounds:
 
     @property
     def domain(self) -> Domain | None:
-        """The same as a declaration; None if it would say nothing."""
+        """The bounds as a declaration; None if it would say nothing."""
         if self.values:
             return Domain(values=self.values)
         return None if self.low is None and self.high is None else Domain(self.low, self.high)

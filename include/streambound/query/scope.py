@@ -204,7 +204,11 @@ class Scope:
         return int(exact) if exact.denominator == 1 else None
 
     def attribute(self, node: exp.Column) -> Attribute:
-        """The attribute that a column name refers to."""
+        """The attribute that a column name refers to.
+
+        Raises:
+            QueryError: no column of that name is in scope, or more than one.
+        """
         place = place_of(node, self.sql)
         if node.args.get("db") or node.args.get("catalog"):
             raise QueryError(f"{node.sql()} has too many parts", place=place, accepted="alias.column")

@@ -97,7 +97,7 @@ class Selection:
         return bool(self.shown) or any(output.moved for output in self.base.select)
 
     def with_queries(self, of: Callable[[Query], Query]) -> Selection:
-        """The same over other queries, in FROM and in the guards."""
+        """The statement over other queries, in FROM and in the guards."""
         guards = tuple(replace(guard, base=of(guard.base)) for guard in self.guards)
         return replace(self, base=of(self.base), guards=guards)
 

@@ -38,7 +38,7 @@ def marked(
         sql: the whole text.
         span: where the query's statement stands in it.
         job: the query as it was compiled; None if it cannot be read.
-        said: see ``formed``.
+        said: see ``examination.formats.formed``.
 
     Returns:
         ``query``, ``verdict``, ``span``, ``marks`` (``code``, ``message``, ``span``, perhaps ``page``),
@@ -93,8 +93,8 @@ def _cell(text: str) -> str:
 
 def _findings(report: Report) -> Iterator[tuple[str, str, Location | None]]:
     if isinstance(report.error, UnsupportedError):
-        for unsupported_error in report.error.blockers:
-            yield unsupported_error.code, _error_text(unsupported_error), unsupported_error.place
+        for blocker in report.error.blockers:
+            yield blocker.code, _error_text(blocker), blocker.place
     elif report.error is not None:
         rest = report.error.further if isinstance(report.error, QueryError) else ()
         for error in (report.error, *rest):

@@ -88,7 +88,7 @@ def _kept(aggregate: Aggregate) -> str:
     if aggregate.distinct:
         return "each different value"
     chosen = (
-        f", and the value of {'least' if aggregate.kind is Kind.LEAST else 'greatest'} order"
+        f", and the value of {'least' if aggregate.kind is AggregateKind.LEAST else 'greatest'} order"
         if aggregate.by
         else ""
     )

@@ -112,7 +112,7 @@ class Results(Rows):
         return self._newest(VerdictRecord, VERDICTS, moment, keys, where=where)
 
     def earlier_answers(self, run_id: str, job: str = "") -> list[Answer]:
-        """Of each query the newest evaluation before those of a run."""
+        """The newest evaluation of each query before those of a run."""
         moment = ANSWERS.c.evaluated_at
         where = [before(ANSWERS, moment, run_id, job)]
         return self._newest(Answer, ANSWERS, moment, [ANSWERS.c.query], where=where)

@@ -105,7 +105,11 @@ class Clauses:
         return table
 
     def attribute(self, attribute: Attribute) -> exp.Expr:
-        """A column of an occurrence, or the expression that it is."""
+        """A column of an occurrence, or the expression that it is.
+
+        Raises:
+            UnsupportedError: it calls a function that is not known.
+        """
         column = self.query.column(attribute)
         if not column.of:
             return self.column(attribute.column, attribute.occurrence)

@@ -8,8 +8,8 @@ weigh what is summed; what is read of different leaves stands in different colum
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from sqlglot import exp
@@ -18,7 +18,7 @@ from streambound.errors import PlanError
 from streambound.query.column_types import Type
 from streambound.query.model import Attribute, Constant, Query
 from streambound.query.operators import Aggregate, AggregateKind, Shown
-from streambound.rewrites.branch import Branch, Kept
+from streambound.rewrites.branch import Branch, Kept, Merged
 from streambound.rewrites.clauses import Clauses, Names, formula_of, interval
 from streambound.rewrites.intervals import window_table
 from streambound.rewrites.sides import product_of
@@ -108,7 +108,7 @@ class _Read:
     width: int | None = None
 
     def columns(self, operation: Grouped, read: Reads) -> dict[int, exp.Expr]:
-        """Those of the outputs that an aggregate reads."""
+        """The columns of the outputs that an aggregate reads, by position."""
         width = len(self.keys)
         columns = dict(zip(operation.keys, self.keys, strict=True))
         for position, at in read.positions.items():
@@ -237,81 +237,138 @@ def _grouped_once(
     Raises:
         PlanError: a group of the answer has several groups of an input.
     """
-    branches = [below[n].merged for n in used]
-    first = branches[0]
-    shown = [] if first is None else [node.name for node in first.columns[:width]]
-    if first is None or not {name for name, _ in first.by} <= {*shown}:
-        raise PlanError(f"groups are made of groups, and {build.target.title} chains no aggregates")
-    keys = {own: name for name, own in first.by}
-    names = Names(keys.values())
-    # By the rows that are read, the columns of each aggregate; what is the same of them is there once.
-    rows: dict[tuple[str, ...], tuple[list[exp.Select], dict[str, list[exp.Expr]]]] = {}
-    made: dict[tuple[str, ...], tuple[str, exp.Expr, exp.Expr]] = {}
-    tables: list[dict[str, str]] = []
-    for merged in branches:
-        if merged is None or {own for _, own in merged.by} != set(keys):
-            raise PlanError("aggregates are computed from groups with different keys")
-        table = {name: keys[own] for name, own in merged.by}
-        parts = [_keyed(build, part, table) for part in _parts(merged.inner)]
-        read = tuple(part.sql() for part, _ in parts)
-        _, columns = rows.setdefault(read, ([part for part, _ in parts], {}))
-        nulls = dict(merged.nulls)
-        for name, aggregate in merged.aggregates:
-            each = [extra[name] for _, extra in parts]
-            identity = (*read, type(aggregate).__name__, *(node.sql() for node in each))
-            if identity not in made:
-                made[identity] = (names.fresh(name), aggregate, nulls[name])
-                columns[made[identity][0]] = each
-            table[name] = made[identity][0]
-        tables.append(table)
-    every = [(name, null) for name, _, null in made.values()]
-    selects = [
-        part.select(*(build.aliased(own[n][at] if n in own else null.copy(), n) for n, null in every))
-        for parts, own in rows.values()
-        for at, part in enumerate(parts)
-    ]
-    union: exp.Query = selects[0]
-    for select in selects[1:]:
-        union = exp.union(union, select, distinct=False)
-    source = exp.select(*(build.column(name, "g") for name in keys.values()))
-    for name, aggregate, _ in made.values():
-        source = source.select(build.aliased(type(aggregate)(this=build.column(name, "g")), name))
-    source = source.from_(exp.Subquery(this=union, alias=exp.TableAlias(this=build.name("g"))))
-    source = source.group_by(*(build.column(name, "g") for name in keys.values())) if keys else source
-
-    def named(node: exp.Expr, n: int) -> exp.Expr:
-        return node.transform(
-            lambda column: (
-                build.column(tables[n][column.name], "g") if isinstance(column, exp.Column) else column
-            )
-        )
-
-    merges = [condition for condition in branches if condition is not None]
+    inputs = _common_keys(build, width, [below[n].merged for n in used])
+    once = _OneGroupBy(build, [own for _, own in inputs[0].by], [name for name, _ in inputs[0].by])
+    columns = [once.add(branch) for branch in inputs]
+    first = inputs[0]
     # Groups are those of the first input; without keys there is one, whatever comes.
-    always = [named(node, 0) for node in first.conditions] if width else []
+    always = [_renamed(build, node, columns[0]) for node in first.conditions] if width else []
 
-    def value(node: exp.Expr, n: int) -> exp.Expr:
-        node = named(node, n)
-        asked = [condition for c in merges[n].conditions if (condition := named(c, n)) not in always]
+    def value(node: exp.Expr, position: int) -> exp.Expr:
+        """A value of an input, NULL in a group that the input has no rows of."""
+        node = _renamed(build, node, columns[position])
+        conditions = (_renamed(build, c, columns[position]) for c in inputs[position].conditions)
         # NULL is what a value of NULL gives anyway.
         asked = [
             condition
-            for condition in asked
-            if not (isinstance(condition, exp.Is) and condition.this in [*node.find_all(exp.Column)])
+            for condition in conditions
+            if condition not in always
+            and not (isinstance(condition, exp.Is) and condition.this in [*node.find_all(exp.Column)])
         ]
         return exp.Case().when(exp.and_(*asked), node) if asked else node
 
+    numbered = list(enumerate(zip(used, inputs, strict=True)))
     return _Read(
-        source,
-        tuple(named(node, 0) for node in first.columns[:width]),
-        {
-            n: tuple(value(c, at) for c in condition.columns[width:])
-            for at, (n, condition) in enumerate(zip(used, merges, strict=True))
-        },
-        {n: value(condition.number, at) for at, (n, condition) in enumerate(zip(used, merges, strict=True))},
+        once.select(),
+        tuple(_renamed(build, node, columns[0]) for node in first.columns[:width]),
+        {n: tuple(value(c, position) for c in branch.columns[width:]) for position, (n, branch) in numbered},
+        {n: value(branch.number, position) for position, (n, branch) in numbered},
         tuple(always),
-        len(made),
+        len(once.aggregates),
     )
+
+
+def _common_keys(build: Clauses, width: int, branches: Sequence[Merged | None]) -> list[Merged]:
+    """The inputs, each from one GROUP BY by the same keys, of which the first has all in its output.
+
+    Raises:
+        PlanError: they are not.
+    """
+    first = branches[0]
+    shown = set() if first is None else {node.name for node in first.columns[:width]}
+    if first is None or not {name for name, _ in first.by} <= shown:
+        raise PlanError(f"groups are made of groups, and {build.target.title} chains no aggregates")
+    keys = {own for _, own in first.by}
+    inputs = [branch for branch in branches if branch is not None and {own for _, own in branch.by} == keys]
+    if len(inputs) < len(branches):
+        raise PlanError("aggregates are computed from groups with different keys")
+    return inputs
+
+
+def _renamed(build: Clauses, node: exp.Expr, names: Mapping[str, str]) -> exp.Expr:
+    """An expression over the columns of an input as one over those of the one GROUP BY."""
+    return node.transform(
+        lambda column: build.column(names[column.name], "g") if isinstance(column, exp.Column) else column
+    )
+
+
+@dataclass(frozen=True)
+class _SharedAggregate:
+    """An aggregate of the one GROUP BY: its name, and NULL of the type of its argument."""
+
+    name: str
+    node: exp.Expr
+    null: exp.Expr
+
+
+@dataclass(frozen=True)
+class _ReadRows:
+    """Rows that inputs read: a SELECT of the keys for each part of a UNION ALL.
+
+    ``arguments`` has of each aggregate over them its argument in each part.
+    """
+
+    parts: list[exp.Select]
+    arguments: dict[str, list[exp.Expr]] = field(default_factory=dict)
+
+
+class _OneGroupBy:
+    """One GROUP BY for several inputs; what is the same of them is there once.
+
+    Args:
+        keys: the attributes of each key.
+        names: what each is called.
+    """
+
+    def __init__(self, build: Clauses, keys: Sequence[frozenset[Attribute]], names: Sequence[str]) -> None:
+        self.build, self.keys = build, dict(zip(keys, names, strict=True))
+        self.names = Names(names)
+        self.rows: dict[tuple[str, ...], _ReadRows] = {}
+        self.aggregates: dict[tuple[str, ...], _SharedAggregate] = {}
+
+    def add(self, branch: Merged) -> dict[str, str]:
+        """Take in an input; returns what each of its columns is called here."""
+        names = {name: self.keys[own] for name, own in branch.by}
+        parts = [_keyed(self.build, part, names) for part in _parts(branch.inner)]
+        read = tuple(part.sql() for part, _ in parts)
+        rows = self.rows.setdefault(read, _ReadRows([part for part, _ in parts]))
+        nulls = dict(branch.nulls)
+        for name, aggregate in branch.aggregates:
+            arguments = [columns[name] for _, columns in parts]
+            identity = (*read, type(aggregate).__name__, *(node.sql() for node in arguments))
+            if identity not in self.aggregates:
+                shared = _SharedAggregate(self.names.fresh(name), aggregate, nulls[name])
+                self.aggregates[identity] = shared
+                rows.arguments[shared.name] = arguments
+            names[name] = self.aggregates[identity].name
+        return names
+
+    def select(self) -> exp.Select:
+        """The GROUP BY, over the UNION ALL of all rows."""
+        build, keys = self.build, self.keys.values()
+        select = exp.select(*(build.column(name, "g") for name in keys))
+        for shared in self.aggregates.values():
+            aggregate = type(shared.node)(this=build.column(shared.name, "g"))
+            select = select.select(build.aliased(aggregate, shared.name))
+        select = select.from_(exp.Subquery(this=self._union(), alias=exp.TableAlias(this=build.name("g"))))
+        return select.group_by(*(build.column(name, "g") for name in keys)) if keys else select
+
+    def _union(self) -> exp.Query:
+        first, *others = (
+            part.select(*self._arguments(rows, number))
+            for rows in self.rows.values()
+            for number, part in enumerate(rows.parts)
+        )
+        union: exp.Query = first
+        for select in others:
+            union = exp.union(union, select, distinct=False)
+        return union
+
+    def _arguments(self, rows: _ReadRows, part: int) -> Iterator[exp.Expr]:
+        """The arguments of all aggregates in a part of some rows: NULL of those over other rows."""
+        for shared in self.aggregates.values():
+            own = rows.arguments.get(shared.name)
+            yield self.build.aliased(shared.null.copy() if own is None else own[part], shared.name)
 
 
 def _parts(query: exp.Query) -> list[exp.Select]:

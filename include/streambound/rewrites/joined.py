@@ -1,4 +1,4 @@
-"""R1 and R5: aggregates, or DISTINCT, below the join.
+"""R1 and R5 (docs/rewrites.md): aggregates, or DISTINCT, below the join.
 
 Each side is grouped before it is joined, so the join keeps a row for each group and nothing of the tuples.
 Every filter that the plan implies stands below the aggregates: engines infer them through joins, not through

@@ -1,4 +1,4 @@
-"""R2 and R3: UNION ALL of the streams and one GROUP BY.
+"""R2 and R3 (docs/rewrites.md): UNION ALL of the streams and one GROUP BY.
 
 Engines that chain no aggregates can still join with one: the tuples of all streams are put under common keys,
 and what is kept of each stream is an aggregate over its own tuples (R2). A key that a stream does not have is
@@ -8,7 +8,7 @@ comparison either holds by where tuples are sent, or is asked of the group's agg
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -50,82 +50,203 @@ def merged(plan: Plan, build: Clauses, sides: Sequence[Side]) -> Branch:
     """
     if any(side.plain for side in sides):
         raise PlanError("rows that are appended and rows that change do not go into one query")
-    facts = facts_of(plan.query)
-    assert facts is not None
-    names = Names()
-    every = _common(plan, sides, names)
-    common = _without(plan, sides, every)
-    query, table = plan.query, dict.fromkeys((side.alias for side in sides), UNION)
-    renamed = [_renamed(side, every, names) for side in sides]
-    # Equal keys are one, so nothing is asked of them.
-    sent = {
-        j for j in plan.joins if j.op is Op.EQ and any({*j.attributes} <= {*c.attributes} for c in common)
-    }
-    unions = [_sent(plan, build, facts, side, renamed, common, every, sent) for side in renamed]
-    inner: exp.Query = unions[0]
-    for select in unions[1:]:
-        inner = exp.union(inner, select, distinct=False)
-    by = [build.column(item.name, UNION) for item in common]
-    grouped = exp.select(*by).from_(_table(build, inner, UNION))
-    aggregates: list[tuple[str, exp.Expr]] = []
-    nulls: list[tuple[str, exp.Expr]] = []
-    for side in renamed:
-        for name, node, keep in side.ends:
-            aggregates.append((name, end_of(build.column(name, UNION), keep)))
-            nulls.append((name, _null(build, node, side, name)))
-        if side.number is not None:
-            aggregates.append((side.number, _total(side, build.column(side.number, UNION))))
-            nulls.append((side.number, exp.cast(exp.null(), "INT")))
-    grouped = grouped.select(*(build.aliased(node.copy(), name) for name, node in aggregates))
-    grouped = grouped.group_by(*(node.copy() for node in by)) if by else grouped
-    conditions = [
-        node
-        for join in plan.joins
-        if join not in sent
-        for node in comparison(build, join, {side.alias: side for side in renamed}, table)
-    ]
-    asked = {column.name for node in conditions for column in node.find_all(exp.Column)}
-    # What is compared is there.
-    conditions += [_there(build, side) for side in renamed if not asked & {name for name, _, _ in side.ends}]
-    values = {
-        a: build.column(name, UNION) for side in renamed for a, name in side.answer(query.projected).items()
-    }
-    columns = shown(build, query, Names(), values)
-    inside = {node.name for _, node in columns if isinstance(node, exp.Column)}
-    outer = exp.select(*(build.aliased(node, name) for name, node in columns))
-    more = Names(name for name, _ in columns)
-    further = [(more.fresh(item.name), item.name) for item in common if item.name not in inside]
-    kept = [Kept("GROUP BY", prod(item.key.size for item in common), sum(side.width for side in renamed))]
-    if query.ring.idempotent and further and build.target.chained:
-        # Several groups have the same answer.
-        outer, further = outer.distinct(), []
-        kept.append(Kept("DISTINCT", kept[0].rows))
-    outer = outer.select(*(build.aliased(build.column(own, UNION), name) for name, own in further))
-    number = None
-    factors = [build.column(side.number, UNION) for side in renamed if side.number]
-    weight = exp.Literal.number(1) if query.ring.idempotent else product_of(factors)
-    if not query.ring.idempotent:
-        number = more.fresh("n")
-        outer = outer.select(build.aliased(weight.copy(), number))
-    outer = outer.from_(_table(build, grouped, UNION)).where(*conditions)
-    replicated = any(set(item.own) != {side.alias for side in sides} for item in common)
-    return Branch(
-        outer,
-        tuple(name for name, _ in columns),
-        tuple(name for name, _ in further),
-        number,
-        tuple(kept),
-        () if len(sides) == 1 else ("R3",) if replicated else ("R2",),
-        merged=Merged(
-            tuple((item.name, frozenset(item.attributes)) for item in common),
-            inner,
-            tuple(nulls),
-            tuple(aggregates),
-            tuple(conditions),
-            tuple(node for _, node in columns),
-            weight,
-        ),
-    )
+    return _OneGroupBy(plan, build, sides).branch()
+
+
+class _OneGroupBy:
+    """The one GROUP BY of some sides: ``every`` key that a side has, and the ``common`` ones that are needed.
+
+    ``sides`` have the names that their columns have in the union; ``sent`` are the comparisons that hold by
+    where tuples are sent.
+    """
+
+    def __init__(self, plan: Plan, build: Clauses, sides: Sequence[Side]) -> None:
+        facts = facts_of(plan.query)
+        assert facts is not None
+        self.plan, self.build, self.facts = plan, build, facts
+        names = Names()
+        self.every = _common(plan, sides, names)
+        self.common = _without(plan, sides, self.every)
+        self.sides = [_renamed(side, self.every, names) for side in sides]
+        # Equal keys are one, so nothing is asked of them.
+        self.sent = {
+            join
+            for join in plan.joins
+            if join.op is Op.EQ and any({*join.attributes} <= {*c.attributes} for c in self.common)
+        }
+
+    def branch(self) -> Branch:
+        """The rows that the groups give.
+
+        Raises:
+            PlanError: tuples would be sent to too many groups.
+        """
+        build, query = self.build, self.plan.query
+        inner = self._union()
+        aggregates, nulls = self._aggregates()
+        conditions = self._conditions()
+        values = {
+            a: build.column(name, UNION)
+            for side in self.sides
+            for a, name in side.answer(query.projected).items()
+        }
+        columns = shown(build, query, Names(), values)
+        inside = {node.name for _, node in columns if isinstance(node, exp.Column)}
+        outer = exp.select(*(build.aliased(node, name) for name, node in columns))
+        more = Names(name for name, _ in columns)
+        further = [(more.fresh(item.name), item.name) for item in self.common if item.name not in inside]
+        rows, width = prod(item.key.size for item in self.common), sum(side.width for side in self.sides)
+        kept = [Kept("GROUP BY", rows, width)]
+        if query.ring.idempotent and further and build.target.chained:
+            # Several groups have the same answer.
+            outer, further = outer.distinct(), []
+            kept.append(Kept("DISTINCT", rows))
+        outer = outer.select(*(build.aliased(build.column(own, UNION), name) for name, own in further))
+        number = None
+        weight: exp.Expr = exp.Literal.number(1)
+        if not query.ring.idempotent:
+            number = more.fresh("n")
+            weight = product_of([build.column(side.number, UNION) for side in self.sides if side.number])
+            outer = outer.select(build.aliased(weight.copy(), number))
+        grouped = self._grouped(inner, aggregates)
+        return Branch(
+            outer.from_(_table(build, grouped, UNION)).where(*conditions),
+            tuple(name for name, _ in columns),
+            tuple(name for name, _ in further),
+            number,
+            tuple(kept),
+            self._rules(),
+            merged=Merged(
+                tuple((item.name, frozenset(item.attributes)) for item in self.common),
+                inner,
+                tuple(nulls),
+                tuple(aggregates),
+                tuple(conditions),
+                tuple(node for _, node in columns),
+                weight,
+            ),
+        )
+
+    def _rules(self) -> tuple[str, ...]:
+        if len(self.sides) == 1:
+            return ()
+        aliases = {side.alias for side in self.sides}
+        return ("R3",) if any(set(item.own) != aliases for item in self.common) else ("R2",)
+
+    def _union(self) -> exp.Query:
+        """The tuples of all sides. From then on ``sent`` has all comparisons that hold by where they are."""
+        first, *others = [self._sent(side) for side in self.sides]
+        union: exp.Query = first
+        for select in others:
+            union = exp.union(union, select, distinct=False)
+        return union
+
+    def _aggregates(self) -> tuple[list[tuple[str, exp.Expr]], list[tuple[str, exp.Expr]]]:
+        """What is kept of each group by name, and NULL of the type of each argument."""
+        aggregates: list[tuple[str, exp.Expr]] = []
+        nulls: list[tuple[str, exp.Expr]] = []
+        for side in self.sides:
+            for name, node, keep in side.ends:
+                aggregates.append((name, end_of(self.build.column(name, UNION), keep)))
+                nulls.append((name, _null(self.build, node, side, name)))
+            if side.number is not None:
+                aggregates.append((side.number, _total(side, self.build.column(side.number, UNION))))
+                nulls.append((side.number, exp.cast(exp.null(), "INT")))
+        return aggregates, nulls
+
+    def _grouped(self, inner: exp.Query, aggregates: Sequence[tuple[str, exp.Expr]]) -> exp.Select:
+        keys = [self.build.column(item.name, UNION) for item in self.common]
+        grouped = exp.select(*keys).from_(_table(self.build, inner, UNION))
+        grouped = grouped.select(*(self.build.aliased(node.copy(), name) for name, node in aggregates))
+        return grouped.group_by(*(node.copy() for node in keys)) if keys else grouped
+
+    def _conditions(self) -> list[exp.Expr]:
+        """What is asked of a group: the comparisons that are left, and that each side has a tuple there."""
+        by_alias, tables = (
+            {side.alias: side for side in self.sides},
+            dict.fromkeys((side.alias for side in self.sides), UNION),
+        )
+        conditions = [
+            node
+            for join in self.plan.joins
+            if join not in self.sent
+            for node in comparison(self.build, join, by_alias, tables)
+        ]
+        compared = {column.name for node in conditions for column in node.find_all(exp.Column)}
+        # What is compared is there.
+        uncompared = (side for side in self.sides if not compared & {name for name, _, _ in side.ends})
+        return conditions + [_there(self.build, side) for side in uncompared]
+
+    def _sent(self, side: Side) -> exp.Select:
+        """The tuples of a side under the common keys."""
+        build = self.build
+        select = exp.select().from_(build.source(side.alias))
+        if side.accepted:
+            select = select.where(*(node.copy() for node in side.accepted))
+        missing = [item for item in self.common if side.alias not in item.own]
+        enumerated = self._enumerated(side, missing)
+        columns = [
+            build.aliased(next(node for name, node, _ in side.keys if name == item.name).copy(), item.name)
+            for item in self.common
+            if item not in missing
+        ]
+        # What is compared is a column of the tuple, or of the group that it is sent to.
+        decided = [join for join in self.plan.joins if _decided(join, side, self.common, self.every)]
+        self.sent.update(decided)
+        carried = {a for join in decided for a in join.attributes if a.occurrence == side.alias}
+        names = Names([column.name for column in self.common])
+        own = {a: names.fresh(f"own_{a.column}") for a in sorted(carried)}
+        columns += [build.aliased(build.attribute(a), name) for a, name in own.items()]
+        select = select.select(*columns, *self._arguments(side))
+        for name, values in enumerated.items():
+            # One function that makes rows for each SELECT.
+            if any(select.find_all(exp.Explode)):
+                select = exp.select(exp.Star()).from_(_table(build, select, UNION))
+            select = select.select(build.aliased(exp.Explode(this=values), name))
+        if not enumerated and not own:
+            return select
+        all_names = [column.name for column in self.common]
+        for sender in self.sides:
+            all_names += [n for n in (*(name for name, _, _ in sender.ends), sender.number) if n]
+        select = exp.select(*(build.column(name, UNION) for name in all_names)).from_(
+            _table(build, select, UNION)
+        )
+        conditions = [_where_sent(build, join, self.common, own) for join in decided]
+        return select.where(*conditions) if conditions else select
+
+    def _enumerated(self, side: Side, missing: Sequence[Common]) -> dict[str, exp.Expr]:
+        """The values of the keys that a side does not have, as arrays.
+
+        Raises:
+            PlanError: they are not known or too many, or the target does not take replicated rows.
+        """
+        enumerated: dict[str, exp.Expr] = {}
+        replicas = 1
+        for item in missing:
+            enumerated[item.name], number = _values(self.build, self.facts, item)
+            replicas *= number
+        target = self.build.target
+        if enumerated and not target.generating:
+            raise PlanError(
+                f"rows of {side.alias} would be replicated, and what {target.title} keeps of that grows"
+            )
+        if replicas > REPLICAS:
+            raise PlanError(
+                f"each row of {side.alias} would be sent to {replicas:,} groups (at most {REPLICAS:,} are)"
+            )
+        return enumerated
+
+    def _arguments(self, side: Side) -> Iterator[exp.Expr]:
+        """The arguments of all aggregates in the rows of a side: NULL of those of other sides."""
+        for target in self.sides:
+            local = target.alias == side.alias
+            for name, node, _ in target.ends:
+                argument = node.copy() if local else _null(self.build, node, target, name)
+                yield self.build.aliased(argument, name)
+            if target.number is not None:
+                factors = [node.copy() for node in side.weighed]
+                weight = product_of(factors) if local else exp.cast(exp.null(), "INT")
+                yield self.build.aliased(weight, target.number)
 
 
 def _table(build: Clauses, query: exp.Query, name: str) -> exp.Subquery:
@@ -214,72 +335,6 @@ def _renamed(side: Side, every: Sequence[Common], names: Names) -> Side:
     return Side(side.alias, side.cell, side.accepted, keys, ends, number, side.weighed, places)
 
 
-def _sent(
-    plan: Plan,
-    build: Clauses,
-    facts: Facts,
-    side: Side,
-    sides: Sequence[Side],
-    common: Sequence[Common],
-    every: Sequence[Common],
-    sent: set[Join],
-) -> exp.Select:
-    """The tuples of a side under the common keys."""
-    select = exp.select().from_(build.source(side.alias))
-    if side.accepted:
-        select = select.where(*(node.copy() for node in side.accepted))
-    columns: list[exp.Expr] = []
-    made: dict[str, list[exp.Expr]] = {}
-    replicas = 1
-    for item in common:
-        if side.alias in item.own:
-            node = next(node for name, node, _ in side.keys if name == item.name)
-            columns.append(build.aliased(node.copy(), item.name))
-        else:
-            values, number = _values(build, facts, item)
-            replicas *= number
-            made[item.name] = [values]
-    if made and not build.target.generating:
-        raise PlanError(
-            f"rows of {side.alias} would be replicated, and what {build.target.title} keeps of that grows"
-        )
-    if replicas > REPLICAS:
-        raise PlanError(
-            f"each row of {side.alias} would be sent to {replicas:,} groups (at most {REPLICAS:,} are)"
-        )
-    # What is compared is a column of the tuple, or of the group that it is sent to.
-    asked = [j for j in plan.joins if _decided(j, side, common, every)]
-    sent.update(asked)
-    carried = {a for j in asked for a in j.attributes if a.occurrence == side.alias}
-    names = Names([column.name for column in common])
-    own = {a: names.fresh(f"own_{a.column}") for a in sorted(carried)}
-    columns += [build.aliased(build.attribute(a), name) for a, name in own.items()]
-    for target in sides:
-        mine = target.alias == side.alias
-        for name, node, _ in target.ends:
-            columns.append(build.aliased(node.copy() if mine else _null(build, node, target, name), name))
-        if target.number is not None:
-            weight = (
-                product_of([node.copy() for node in side.weighed]) if mine else exp.cast(exp.null(), "INT")
-            )
-            columns.append(build.aliased(weight, target.number))
-    select = select.select(*columns)
-    for name, (values,) in made.items():
-        # One function that makes rows for each SELECT.
-        if any(select.find_all(exp.Explode)):
-            select = exp.select(exp.Star()).from_(_table(build, select, UNION))
-        select = select.select(build.aliased(exp.Explode(this=values), name))
-    every_name = [column.name for column in common]
-    every_name += [n for sender in sides for n in (*(name for name, _, _ in sender.ends), sender.number) if n]
-    if made or own:
-        conditions = [_where_sent(build, j, side, common, own) for j in asked]
-        select = exp.select(*(build.column(name, UNION) for name in every_name)).from_(
-            _table(build, select, UNION)
-        )
-        select = select.where(*conditions) if conditions else select
-    return select
-
-
 def _decided(join: Join, side: Side, common: Sequence[Common], every: Sequence[Common]) -> bool:
     """Whether a comparison holds by where the tuples of a side are sent: to a key that they do not have, or
     to one of theirs if what is compared with it is no key any more.
@@ -296,7 +351,7 @@ def _decided(join: Join, side: Side, common: Sequence[Common], every: Sequence[C
 
 
 def _where_sent(
-    build: Clauses, join: Join, side: Side, common: Sequence[Common], own: Mapping[Attribute, str]
+    build: Clauses, join: Join, common: Sequence[Common], own: Mapping[Attribute, str]
 ) -> exp.Expr:
     def value(attribute: Attribute) -> exp.Expr:
         if attribute in own:

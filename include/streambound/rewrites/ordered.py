@@ -1,4 +1,4 @@
-"""R4: UNION ALL and a window function over all earlier rows, where a bag is joined in the order of time.
+"""R4 (docs/rewrites.md): UNION ALL and a window function over all earlier rows; for bags joined in time.
 
 Of the stream that precedes, the plan keeps a number for each key; a row of the other finds how often it is an
 answer in what came before it. So both streams are put under the key, and a running sum counts the rows of the

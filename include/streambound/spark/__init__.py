@@ -1,4 +1,4 @@
-"""Bounded queries over history on Spark; the only room that imports pyspark.
+"""Bounded queries on Spark, over history and live; of the runtime the only room that imports pyspark.
 
 ``check`` says of a streaming DataFrame whether it can run in bounded memory; ``install`` has each query asked
 when it is started, and ``watch`` compares what Spark keeps of a running one with what was predicted.

@@ -109,7 +109,11 @@ def quoted(name: str) -> Column:
 
 @contextmanager
 def spark_reads(relation: Relation) -> Iterator[None]:
-    """Errors of Spark's readers as this project's own."""
+    """Errors of Spark's readers as this project's own.
+
+    Raises:
+        StreamboundError: of what Spark could not read.
+    """
     from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 

@@ -107,7 +107,11 @@ def _mixed(relation: Relation, column: str, file: str | None) -> DataError:
 
 @contextmanager
 def readable(file: str) -> Iterator[None]:
-    """Errors of reading a Parquet file as this project's own."""
+    """Errors of reading a Parquet file as this project's own.
+
+    Raises:
+        DataError: the file cannot be read.
+    """
     try:
         yield
     except (OSError, pa.ArrowException) as error:

@@ -1,10 +1,10 @@
 """What each tuple of a segment adds to the counts of its summary, as tables of numbers.
 
-Tuples that no condition tells apart are one *symbol*. A segment's counts are then numbers in one vector: of
-each symbol at the current timestamp, and of each entry of each set's table. When a symbol arrives it adds to
-some entries (targets) the product of some other numbers (factors) as they stood before: what is kept of
-the other parts, and the symbols of the same timestamp that conditions allow with it. Symbols of the last
-stream add to a vector of their own, which nothing else depends on.
+See docs/theory.md, Segments. Tuples that no condition tells apart are one *symbol*. A segment's counts are
+then numbers in one vector: of each symbol at the current timestamp, and of each entry of each set's table.
+When a symbol arrives it adds to some entries (targets) the product of some other numbers (factors) as they
+stood before: what is kept of the other parts, and the symbols of the same timestamp that conditions allow
+with it. Symbols of the last stream add to a vector of their own, which nothing else depends on.
 """
 
 from __future__ import annotations

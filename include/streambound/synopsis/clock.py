@@ -28,7 +28,7 @@ def time_conditions(query: Query) -> tuple[Join, ...]:
 
 
 @dataclass(frozen=True)
-class Order:
+class Precedence:
     """``ts(early) op ts(late) + offset`` with op one of ``<``, ``<=``, ``<>``."""
 
     early: str
@@ -37,16 +37,16 @@ class Order:
     offset: int
 
 
-def orders(conditions: Iterable[Join]) -> Iterator[Order]:
+def orders(conditions: Iterable[Join]) -> Iterator[Precedence]:
     """Time conditions from each stream that they bound from above; ``<>`` from both."""
     for atom in conditions:
         left, right = atom.left.occurrence, atom.right.occurrence
-        backwards = Order(right, atom.op.mirrored, left, -atom.offset)
-        for order in (Order(left, atom.op, right, atom.offset), backwards):
+        backwards = Precedence(right, atom.op.mirrored, left, -atom.offset)
+        for order in (Precedence(left, atom.op, right, atom.offset), backwards):
             if order.op in (Op.LT, Op.LE, Op.NE):
                 yield order
             elif order.op is Op.EQ:
-                yield Order(order.early, Op.LE, order.late, order.offset)
+                yield Precedence(order.early, Op.LE, order.late, order.offset)
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Clock:
     conditions: tuple[Join, ...]
 
     @cached_property
-    def orders(self) -> tuple[Order, ...]:
+    def orders(self) -> tuple[Precedence, ...]:
         """The conditions, from each stream that they bound from above."""
         return tuple(orders(self.conditions))
 

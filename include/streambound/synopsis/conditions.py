@@ -63,7 +63,7 @@ class Pair:
 
     @property
     def mirrored(self) -> Pair:
-        """The same from the other side."""
+        """The condition from the other side."""
         return Pair(self.theirs, self.op.mirrored, self.mine, -self.offset)
 
 

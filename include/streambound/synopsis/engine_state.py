@@ -25,15 +25,15 @@ MONOTONE = (Op.LT, Op.LE, Op.GT, Op.GE)
 
 @dataclass
 class Slices:
-    """The partial matches of a set of streams, and ``standing``, the matches that stand for them."""
+    """The partial matches of a set of streams, and ``representatives``, the matches that stand for them."""
 
     synopsis: TablePlan
     ring: Ring
     tables: dict[Ages, Table] = field(default_factory=dict)
-    standing: Matches = field(default_factory=Matches)
+    representatives: Matches = field(default_factory=Matches)
 
     def add(self, match: Match, now: int) -> None:
-        """Take in a partial match at virtual time ``now``."""
+        """Take in a partial match at virtual time ``now`` (an encoded timestamp: ticks or microseconds)."""
         stamps = (match.stamps.get(alias) for alias, _, _ in self.synopsis.ages)
         ages = self._clipped(tuple(stamps), now)
         if ages not in self.tables:
@@ -63,7 +63,7 @@ class Slices:
         for ages, clipped in moved.items():
             table = self.tables.pop(ages)
             for bucket in table.buckets:
-                self.standing.put((ages, bucket), [])
+                self.representatives.put((ages, bucket), [])
             if clipped not in self.tables:
                 self.tables[clipped] = Table(self.synopsis.cells, self.ring)
             self.tables[clipped].merge(table)
@@ -80,13 +80,13 @@ class Slices:
             named = zip(self.synopsis.ages, ages, strict=True)
             stamps = {alias: stamp for (alias, _, _), stamp in named if stamp is not None}
             for bucket in table.changed:
-                self.standing.put((ages, bucket), self._standing(table, bucket, ages, stamps))
+                self.representatives.put((ages, bucket), self._standing(table, bucket, ages, stamps))
             table.changed.clear()
-        return self.standing
+        return self.representatives
 
     def _standing(self, table: Table, bucket: Bucket, ages: Ages, stamps: Mapping[str, int]) -> list[Match]:
         """What stands for the entries of a bucket of a table."""
-        matches = self.standing.groups.get((ages, bucket))
+        matches = self.representatives.groups.get((ages, bucket))
         if matches and bucket not in table.entries:
             # Of a bare count the values follow from the key, and are there.
             return [Match(matches[0].values, stamps, table.counts[bucket], bucket[0])]
@@ -222,7 +222,7 @@ class EngineState:
         return {streams: Table(s.synopsis.cells, s.ring) for streams, s in self.tables.items()}
 
     def advance(self, until: int) -> None:
-        """Let composites enter the tables up to a virtual time, itself included."""
+        """Let composites enter the tables up to a virtual time (ticks or microseconds), itself included."""
         # Where matches are complete within their windows no table is kept.
         if self.tables:
             for moment in sorted(self._moments(until)):

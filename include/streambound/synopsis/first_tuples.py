@@ -37,7 +37,7 @@ from streambound.synopsis.order_planner import ranked
 from streambound.synopsis.row_planner import Planning, changes, rows
 from streambound.synopsis.sizes import groups
 
-Order: TypeAlias = Sequence[tuple[Attribute, bool]]
+SortOrder: TypeAlias = Sequence[tuple[Attribute, bool]]
 
 
 def ranked_join(statement: Statement, block: Block, then: Ranking, planning: Planning) -> Node | None:
@@ -54,7 +54,7 @@ def ranked_join(statement: Statement, block: Block, then: Ranking, planning: Pla
     order = [(t, descends) for p, descends in then.order if isinstance(t := shown[p], Attribute)]
     parted = {t for position in then.partition if isinstance(t := shown[position], Attribute)}
 
-    def of(across: Iterable[Formula]) -> tuple[set[Attribute], Order]:
+    def of(across: Iterable[Formula]) -> tuple[set[Attribute], SortOrder]:
         listed = list(across)
         waiting = {a for a in _read(listed) if not always_finite(selection, a)} - parted
         alike = {*parted, *_read(listed)} - waiting
@@ -97,7 +97,7 @@ def counted_join(
         return None
     grouped = {t for p in keys if isinstance(t := selection.base.select[p].term, Attribute)}
 
-    def of(across: Iterable[Formula]) -> tuple[set[Attribute], Order]:
+    def of(across: Iterable[Formula]) -> tuple[set[Attribute], SortOrder]:
         listed = list(across)
         waiting = {a for a in _read(listed) if not always_finite(selection, a)} - grouped
         if any(sum(a.occurrence in {o.alias for o in side} for a in waiting) > 1 for side in sides):
@@ -184,7 +184,7 @@ def _join(
     selection: Selection,
     positions: Iterable[int],
     sides: Sequence[tuple[Occurrence, ...]],
-    of: Callable[[Iterable[Formula]], tuple[set[Attribute], Order]],
+    of: Callable[[Iterable[Formula]], tuple[set[Attribute], SortOrder]],
     last: int,
     planning: Planning,
 ) -> Applied:

@@ -537,20 +537,20 @@ Operation: TypeAlias = (
 
 def nodes(node: Node) -> Iterator[Node]:
     """A node and all below it, those below first."""
-    below = [operand for _, operand in node.fed] if isinstance(node, Leaf) else node.inputs
-    for operand in below:
-        yield from nodes(operand)
+    below = [child for _, child in node.fed] if isinstance(node, Leaf) else node.inputs
+    for child in below:
+        yield from nodes(child)
     yield node
 
 
 def units_of(node: Node) -> int | None:
     """Stored values and counts of a tree in the worst case; None if there is no number."""
     each_units: list[int | None] = []
-    for operand in nodes(node):
-        if isinstance(operand, Applied):
-            each_units.append(operand.units)
-        if isinstance(operand, Leaf):
-            each_units += [part.plan.units for part in operand.parts]
+    for below in nodes(node):
+        if isinstance(below, Applied):
+            each_units.append(below.units)
+        if isinstance(below, Leaf):
+            each_units += [part.plan.units for part in below.parts]
     numbers = [units for units in each_units if units is not None]
     return sum(numbers) if len(numbers) == len(each_units) else None
 
@@ -560,7 +560,7 @@ def formula_of(node: Node) -> str | None:
     if units_of(node) is not None:
         return None
     parts = [part.plan for leaf in nodes(node) if isinstance(leaf, Leaf) for part in leaf.parts]
-    applied = [operand for operand in nodes(node) if isinstance(operand, Applied)]
+    applied = [below for below in nodes(node) if isinstance(below, Applied)]
     sized = [units for units in (*(p.units for p in parts), *(a.units for a in applied)) if units]
     open_ended = [p.formula for p in parts if p.units is None]
     open_ended += [a.formula for a in applied if a.units is None]

@@ -46,15 +46,15 @@ def flow(statement: Statement, values: Callable[[Query], StaticValues] | None = 
     planning = Planning(_flow, values, statement.scanned, WHOLE if statement.plain else PART)
     asked = replace(with_final_rows(statement), final=False) if statement.final else statement
     node = _flow(with_ranges(asked), planning)
-    if all(operand.static for operand in nodes(node) if isinstance(operand, Leaf)):
+    if all(below.static for below in nodes(node) if isinstance(below, Leaf)):
         raise PlanError("only static relations are queried: the answer never changes", subject=statement.name)
     node = settled(node, statement, planning) if statement.final else node
-    return _waiting(node) if any(operand.times for operand in nodes(node)) else node
+    return _waiting(node) if any(below.times for below in nodes(node)) else node
 
 
 def _waiting(node: Node) -> Node:
     """A tree of which tuples are taken in by their timestamps: they wait until these are complete."""
-    streams = {r for operand in nodes(node) if isinstance(operand, Leaf) for r in operand.statement.scanned}
+    streams = {r for below in nodes(node) if isinstance(below, Leaf) for r in below.statement.scanned}
     late = max((r.lateness for r in streams if r.timestamp is not None), default=0)
     return _late(node, late) if late else node
 

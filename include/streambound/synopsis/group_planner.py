@@ -1,5 +1,5 @@
 """Groups as a node: which rows each aggregate is computed from, and how many groups are kept
-(``flow.Grouped``).
+(``flow.Grouped``; docs/theory.md, Groups).
 """
 
 from __future__ import annotations

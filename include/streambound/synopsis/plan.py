@@ -349,7 +349,7 @@ class Plan:
 
     @property
     def relations(self) -> Mapping[str, Relation]:
-        """By name, those that are read."""
+        """The relations that are read, by name."""
         return {o.relation.name: o.relation for o in self.query.occurrences}
 
     @property

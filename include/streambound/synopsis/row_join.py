@@ -85,7 +85,7 @@ class Matches:
         return Matches(m for group, matches in self._groups.items() if group < end for m in matches)
 
     def merged(self) -> Matches:
-        """Those of equal values as one of all their weight, without timestamps; kept up to date."""
+        """The matches without timestamps, equal ones merged into one of all their weight; kept up to date."""
         if self._merged is None:
             self._merged = _Merged()
             self._merged.add(self, 1)
@@ -182,7 +182,7 @@ def with_new(
             yield sources
 
 
-def standing(table: Table, buckets: Iterable[Bucket]) -> Matches:
+def representatives(table: Table, buckets: Iterable[Bucket]) -> Matches:
     """What stands for the entries of some buckets of a table without timestamps."""
     stamps: dict[str, int] = {}
     representatives = (

@@ -27,7 +27,7 @@ from streambound.errors import DataError, PlanError
 from streambound.query.model import Attribute, Join, Op
 from streambound.synopsis.clock import Clock
 from streambound.synopsis.plan import Key, Plan, Split, Streams, TablePlan
-from streambound.synopsis.row_join import Match, Matches, RowJoin, Source, standing
+from streambound.synopsis.row_join import Match, Matches, RowJoin, Source
 from streambound.synopsis.serial import canonical, dumps, table_of
 from streambound.synopsis.state import Table
 from streambound.synopsis.state_codec import BufferedRow, dumped_rows, loaded_rows
@@ -74,12 +74,12 @@ class SegmentPlan:
 
     @property
     def delay(self) -> int:
-        """The longest of them."""
+        """The longest of all delays."""
         return max(self.delays.values())
 
     @cached_property
     def tables(self) -> dict[Streams, TablePlan]:
-        """By set of streams, small sets first."""
+        """The tables by set of streams, small sets first."""
         return {frozenset(s.streams): self._whole(s) for s in self.profiles}
 
     def _whole(self, profile: TablePlan) -> TablePlan:
@@ -125,10 +125,10 @@ def segment_plan(plan: Plan) -> SegmentPlan | None:
     sets = _sets(plan)
     try:
         unkept = [streams for streams in sets if streams not in kept]
-        made = dict(zip(unkept, tables_of(rest, clock, unkept), strict=True))
+        added = dict(zip(unkept, tables_of(rest, clock, unkept), strict=True))
     except PlanError:
         return None
-    profiles = tuple({**made, **kept}[streams] for streams in sets)
+    profiles = tuple({**added, **kept}[streams] for streams in sets)
     return SegmentPlan(plan, last, outputs, profiles, real) if _small(profiles) else None
 
 
@@ -258,7 +258,7 @@ def _small(profiles: tuple[TablePlan, ...]) -> bool:
 
 
 @dataclass
-class Segment:
+class TimeSegment:
     """The summary of a segment of time.
 
     ``first`` is its first timestamp with a tuple that counts and a stream that has one, ``until`` the last
@@ -272,26 +272,9 @@ class Segment:
     tail: Mapping[str, list[BufferedRow]] = field(default_factory=dict)
 
 
-def empty_segment(plan: SegmentPlan) -> Segment:
+def empty_segment(plan: SegmentPlan) -> TimeSegment:
     """The summary of nothing."""
-    return Segment({streams: Table(s.cells, plan.plan.query.ring) for streams, s in plan.tables.items()})
-
-
-def composed(plan: SegmentPlan, left: Segment, right: Segment) -> Segment:
-    """The summary of two neighbouring segments without heads and tails, the earlier one first.
-
-    Law: associative, and the summary of the two segments as one.
-    """
-    segment = empty_segment(plan)
-    before = {streams: standing(table, table.buckets) for streams, table in left.tables.items()}
-    after = {streams: standing(table, table.buckets) for streams, table in right.tables.items()}
-    for streams, table in segment.tables.items():
-        table.merge(left.tables[streams])
-        for match in made(plan, plan.tables[streams].splits, before, after):
-            table.add(match.values, match.weight)
-    segment.first = left.first or right.first
-    segment.until = left.until if right.until is None else right.until
-    return segment
+    return TimeSegment({streams: Table(s.cells, plan.plan.query.ring) for streams, s in plan.tables.items()})
 
 
 def made(
@@ -313,7 +296,7 @@ def sources(
     return [*new, *((part, before[part]) for part in split.kept)]
 
 
-def dump_segment(segment: Segment) -> bytes:
+def dump_segment(segment: TimeSegment) -> bytes:
     """The canonical bytes of a summary: equal ones have equal bytes."""
     document: dict[str, Any] = {
         "first": segment.first,
@@ -329,7 +312,7 @@ def dump_segment(segment: Segment) -> bytes:
     return canonical(document)
 
 
-def load_segment(plan: SegmentPlan, data: bytes) -> Segment:
+def load_segment(plan: SegmentPlan, data: bytes) -> TimeSegment:
     """The summary in canonical bytes.
 
     Raises:

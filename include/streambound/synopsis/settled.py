@@ -77,12 +77,12 @@ def _settles(node: Node, name: str) -> bool:
     if not node.retracts:
         return True
     if isinstance(node, Sum):
-        return any([_settles(operand, name) for operand in node.inputs])
+        return any([_settles(child, name) for child in node.inputs])
     if isinstance(node, Leaf):
         if not all(isinstance(part.plan, Plan) and part.plan.stateless for part in node.parts):
             message = "rows of sub-queries that are joined with others cannot be told once yet"
             raise PlanError(message, subject=name)
-        return all([_settles(operand, name) for _, operand in node.fed])
+        return all([_settles(child, name) for _, child in node.fed])
     operation = node.operation
     if isinstance(operation, Grouped):
         if not operation.then.aggregates and operation.then.keys:
@@ -103,4 +103,4 @@ def _settles(node: Node, name: str) -> bool:
         raise PlanError("rows of an outer join with the next tuple cannot be told once yet", subject=name)
     if isinstance(operation, Hopped | Computed):
         return _settles(node.inputs[0], name)
-    return all([_settles(operand, name) for operand in node.inputs])
+    return all([_settles(child, name) for child in node.inputs])

@@ -60,7 +60,7 @@ class Values:
         return None if between is None else between + 1
 
     def or_(self, right: Values) -> Values:
-        """Those of either column."""
+        """The values of either column."""
         counts = (self.count, right.count)
         count = None if None in counts else sum(c or 0 for c in counts)
         # One that is never more than NULL says nothing of the other.
@@ -122,11 +122,15 @@ def nothing(node: Node) -> bool:
 
 
 def rows_within(node: Node, length: int) -> Size:
-    """How many rows of a node have times in the last ``length``, the end included."""
+    """How many rows of a node have times in the last ``length`` (encoded), the end included.
+
+    Raises:
+        PlanError: any number of rows finds the same next tuple.
+    """
     if length < 0:
         return Size(0)
     if isinstance(node, Sum):
-        return together(rows_within(operand, length) for operand in node.inputs)
+        return together(rows_within(child, length) for child in node.inputs)
     if isinstance(node, Applied):
         if isinstance(node.operation, LookedUp) and node.operation.ahead:
             raise PlanError("no plan was found: any number of rows finds the same next one", subject="query")
@@ -140,7 +144,7 @@ def rows_within(node: Node, length: int) -> Size:
 
 
 def each_of(rows: Size, tuples: Size) -> Size:
-    """So many for each of some rows, and at least one."""
+    """The number of tuples times that of rows; at least one for each row."""
     if rows.number is None or tuples.number is None:
         return Size(None, " x ".join(f"({size.formula or size.number})" for size in (rows, tuples)))
     return Size(rows.number * max(1, tuples.number))
@@ -169,7 +173,7 @@ def groups(node: Node, times: Times, positions: Iterable[int]) -> Size:
     if not kept:
         return Size(1)
     if isinstance(node, Sum):
-        return together(groups(operand, times, kept) for operand in node.inputs)
+        return together(groups(child, times, kept) for child in node.inputs)
     if isinstance(node, Applied):
         return _of_operation(node, times, kept)
     if node.fed:
@@ -207,7 +211,7 @@ def _of_operation(node: Applied, times: Times, positions: tuple[int, ...]) -> Si
         mine = {p: shown[p] for p in positions if shown[p] < width}
         looked_up = [columns_of(node)[p].listed for p in positions if p not in mine]
         if not lasting and None not in looked_up:
-            number = prod(listed or 0 for listed in looked_up)
+            number = prod(count or 0 for count in looked_up)
             return groups(node.inputs[0], times.among(mine), mine.values()).times(number)
         if lasting:
             # What was looked up may be anything: a group for each row.

@@ -259,7 +259,7 @@ class Table:
 
     @property
     def buckets(self) -> Iterable[Bucket]:
-        """Those under which something is kept."""
+        """The buckets under which something is kept."""
         return self.entries if self.ring.idempotent else self.counts
 
     def add(self, values: Values, weight: Weight = 1) -> None:

@@ -75,7 +75,7 @@ class Clauses:
         return self.compared(atom.attribute, atom.op, atom.constant.value)
 
     def present(self, attribute: Attribute) -> exp.Expr:
-        """That an attribute is not NULL."""
+        """The condition that an attribute is not NULL."""
         return exp.not_(exp.Is(this=self.column(attribute), expression=exp.null()))
 
     def condition(self, condition: Condition) -> exp.Expr:

@@ -35,7 +35,7 @@ from streambound.tasks.segments import Arriving, partitioned
 from streambound.tasks.statements import tuple_statement
 from streambound.tasks.summarise import (
     Faults,
-    Heads,
+    ScannedPartitions,
     StreamScan,
     Summary,
     Task,
@@ -110,7 +110,7 @@ class SharedScan:
     cogroups: Mapping[str, CoGroup]
 
     def by(self, task: Task) -> SharedScan:
-        """With those that a task is for."""
+        """The scan with the readers that a task is for."""
         cogroups = {name: cogroup for name, cogroup in self.cogroups.items() if name in task.queries}
         return SharedScan(
             {share.stream: self.scans[share.stream].by(share) for share in task.shares}, cogroups
@@ -198,14 +198,14 @@ class _Tables:
         self.uses = {stream: len(shared.cogroups_of(own[0])) for stream, own in self.shares.items()}
         self.done: list[Summary] = []
         self.failed: dict[str, list[tuple[Reader, StreamboundError]]] = {stream: [] for stream in self.shares}
-        self._heads: dict[str, Heads] = {}
+        self._partitions: dict[str, ScannedPartitions] = {}
         self._errors: dict[str, StreamboundError] = {}
         self._faults: dict[str, list[Faults]] = {}
         self._open: dict[str, ExitStack] = {}
         for stream, own in self.shares.items():
             relation, columns = shared.scans[stream].relation, shared.columns(own[0])
             try:
-                self._heads[stream] = [(task, footers(relation, columns, task.files)) for task in own]
+                self._partitions[stream] = [(task, footers(relation, columns, task.files)) for task in own]
             except StreamboundError as error:
                 self._fail(stream, error)
 
@@ -219,11 +219,11 @@ class _Tables:
     @property
     def faulty(self) -> bool:
         """Whether the footers of some files show that not all can be read."""
-        heads = (head for of_stream in self._heads.values() for _, head in of_stream)
-        return bool(self._errors) or any(head.faults for head in heads)
+        footers_read = (footer for of_stream in self._partitions.values() for _, footer in of_stream)
+        return bool(self._errors) or any(footer.faults for footer in footers_read)
 
     @contextmanager
-    def used(self, stream: str) -> Iterator[tuple[Heads, list[Faults]]]:
+    def used(self, stream: str) -> Iterator[tuple[ScannedPartitions, list[Faults]]]:
         """A stream as ``tuples``, and what is wrong with its columns in each partition.
 
         Raises:
@@ -231,7 +231,7 @@ class _Tables:
         """
         self._begin(stream)
         with self.session.as_tuples(_stored(stream)):
-            yield self._heads[stream], self._faults[stream]
+            yield self._partitions[stream], self._faults[stream]
         self.uses[stream] -= 1
         if not self.uses[stream]:
             self._open[stream].close()
@@ -250,14 +250,19 @@ class _Tables:
         if stream in self._faults:
             return
         scan, share = self.shared.scans[stream], self.shares[stream][0]
-        about = (scan.relation, self.shared.columns(share), self._heads[stream], self.shared.passes(share))
+        about = (
+            scan.relation,
+            self.shared.columns(share),
+            self._partitions[stream],
+            self.shared.passes(share),
+        )
         stack = self._open[stream] = ExitStack()
         try:
             self._faults[stream] = stack.enter_context(scanned(self.session, _stored(stream), *about))
         except StreamboundError as error:
             self._fail(stream, error.about(named(share)))
             raise
-        about_rows = (self._heads[stream], self._faults[stream])
+        about_rows = (self._partitions[stream], self._faults[stream])
         done, failed = served(self.session, _stored(stream), scan, *about_rows)
         self.done += done
         self.failed[stream] = [(scan.readers[at], error) for at, error in failed.items()]
@@ -292,17 +297,17 @@ def _take(
     session: EmbeddedEngine, cogroup: CoGroup, stream: str, tables: _Tables, made: Summarising
 ) -> list[int]:
     """Take in what counts of a stream's occurrences; returns the rows of each partition."""
-    with tables.used(stream) as (heads, faults):
+    with tables.used(stream) as (partitions, faults):
         columns = cogroup.relations[stream].read(cogroup.plan.columns(stream))
         try:
             for own in faults:
                 for fault in (own[name] for name in columns if name in own):
                     raise fault
             for key in cogroup.keys(stream):
-                made.take(key, session.table(cogroup.plan.statement(key)), range(len(heads)))
+                made.take(key, session.table(cogroup.plan.statement(key)), range(len(partitions)))
         except StreamboundError as error:
-            raise error.about(named(heads[0][0])) from None
-    return [head.rows for _, head in heads]
+            raise error.about(named(partitions[0][0])) from None
+    return [footer.rows for _, footer in partitions]
 
 
 @dataclass(frozen=True)
@@ -313,7 +318,7 @@ class SegmentCoGroup:
 
     @cached_property
     def occurrences(self) -> Mapping[str, tuple[Relation, StreamSynopsis]]:
-        """By alias."""
+        """The occurrences by alias."""
         plan = self.segments.plan
         return {s.alias: (plan.query.occurrence(s.alias).relation, s) for s in plan.streams}
 
@@ -362,7 +367,7 @@ class WindowCoGroup:
 
     @cached_property
     def occurrences(self) -> Mapping[str, tuple[Relation, StreamSynopsis]]:
-        """By alias, behind the label of its part."""
+        """The occurrences by alias, behind the label of the part."""
         return {
             name: (part.plan.query.occurrence(alias).relation, part.synopses[alias])
             for name, (part, alias) in self._parts.items()

@@ -329,7 +329,11 @@ _OURS = (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException
 
 @contextmanager
 def translated(subject: str | None) -> Iterator[None]:
-    """Engine errors as this project's own."""
+    """Engine errors as this project's own.
+
+    Raises:
+        StreamboundError: of what the engine could not do.
+    """
     try:
         yield
     except (StreamboundError, *_OURS):

@@ -297,7 +297,7 @@ def answer_path(folder: Path, key: str | None, partition: str) -> Path:
 
 
 def answer_place(key: str | None, partition: str) -> str:
-    """The same, below the folder."""
+    """The path of an answer file below the folder."""
     return FILE_NAME if key is None else f"{key}={partition}/{FILE_NAME}"
 
 

@@ -108,7 +108,7 @@ def member(node: exp.Expr, kind: Type, values: Iterable[Value]) -> exp.Expr:
 
 
 def representable(kind: Type, values: Iterable[Value]) -> list[Value]:
-    """Those of the values that the type has."""
+    """The values, out of some, that the type can hold."""
     if kind.family is not Family.NUMBER:
         return list(values)
     return [v for v in values if _own(kind, v)]
@@ -137,7 +137,11 @@ def literal(kind: Type, value: Value) -> exp.Expr:
 
 
 def number(kind: Type, value: Value) -> exp.Expr:
-    """A discrete constant as a number (dates as days)."""
+    """A discrete constant as a number (dates as days).
+
+    Raises:
+        DataError: it is no value of the type.
+    """
     step = kind.step if kind.family is Family.NUMBER and kind.step is not None else Fraction(1)
     units = Fraction(value) / step
     if abs(units) >= 10**DIGITS or units.denominator != 1:

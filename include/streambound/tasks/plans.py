@@ -51,7 +51,7 @@ class PartPlan:
         return len(self.inputs) < len(self.plan.streams)
 
     def own(self, given: Mapping[str, bytes]) -> dict[str, bytes]:
-        """Of the shares of all parts those of this one, by alias."""
+        """The shares of this part, by alias, out of those of all parts."""
         return {key[len(self.label) :]: given[key] for key in self.inputs if key in given}
 
 
@@ -138,7 +138,7 @@ def _tree(node: Node) -> Any:
             described(node.partial),
             [[name, _tree(item)] for name, item in node.fed],
         ]
-    below = [_tree(operand) for operand in node.inputs]
+    below = [_tree(child) for child in node.inputs]
     own = [described(node.operation), described(node.times)] if isinstance(node, Applied) else []
     return [type(node).__name__, *own, below]
 

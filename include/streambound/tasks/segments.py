@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from streambound.synopsis.automaton import UNITY, Automaton, Target, automaton
 from streambound.synopsis.plan import Streams
 from streambound.synopsis.row_join import Match
-from streambound.synopsis.segments import Segment, SegmentPlan, empty_segment, with_moments
+from streambound.synopsis.segments import SegmentPlan, TimeSegment, empty_segment, with_moments
 from streambound.synopsis.state import Layout
 from streambound.synopsis.state_codec import BufferedRow
 from streambound.tasks.encoded_sql import encoded
@@ -36,7 +36,7 @@ EXACT = 2**62
 FIRST_MODULUS = 2**31 - 1
 
 
-def summarised(plan: SegmentPlan, encoded: Mapping[str, EncodedTuples]) -> Segment:
+def summarised(plan: SegmentPlan, encoded: Mapping[str, EncodedTuples]) -> TimeSegment:
     """The summary of a segment; ``encoded`` has every occurrence's."""
     segment, run = _begun(plan, encoded)
     if run is not None:
@@ -47,24 +47,27 @@ def summarised(plan: SegmentPlan, encoded: Mapping[str, EncodedTuples]) -> Segme
 
 @dataclass(frozen=True)
 class Arriving:
-    """The tuples of an occurrence that count: timestamps, and the carried columns in ordered form."""
+    """The tuples of an occurrence that count: timestamps, and the carried columns in ordered form.
+
+    Each array has the length n of the number of tuples.
+    """
 
     moments: Numbers
     columns: Sequence[pa.Array]
 
     def some(self, chosen: NDArray[np.bool_]) -> Arriving:
-        """Some of them."""
+        """The tuples where ``chosen`` (of length n) is true."""
         mask = pa.array(chosen)
         return Arriving(self.moments[chosen], [column.filter(mask) for column in self.columns])
 
     def rows(self) -> list[BufferedRow]:
-        """Equal ones once, as states hold them."""
+        """The tuples as states hold them: equal ones once, with their number."""
         columns = [map(encoded, column.to_pylist()) for column in self.columns]
         counter = Counter(zip(*columns, self.moments.tolist(), strict=True))
         return [(*row, count) for row, count in counter.items()]
 
 
-def partitioned(plan: SegmentPlan, arriving: Mapping[str, Arriving]) -> Segment:
+def partitioned(plan: SegmentPlan, arriving: Mapping[str, Arriving]) -> TimeSegment:
     """The summary of a partition, with what of it has to meet held tuples and what is to be held.
 
     Args:
@@ -113,7 +116,7 @@ class Completed:
 
 def completed(
     plan: SegmentPlan, encoded: Mapping[str, EncodedTuples]
-) -> tuple[Segment, dict[Streams, list[Completed]]]:
+) -> tuple[TimeSegment, dict[Streams, list[Completed]]]:
     """The summary of a segment without the sets that have the last stream, and those apart, by moment.
 
     Args:
@@ -140,7 +143,7 @@ def completed(
     return segment, apart
 
 
-def _begun(plan: SegmentPlan, encoded: Mapping[str, EncodedTuples]) -> tuple[Segment, _Run | None]:
+def _begun(plan: SegmentPlan, encoded: Mapping[str, EncodedTuples]) -> tuple[TimeSegment, _Run | None]:
     """The ends of a segment, and its counts, which are still to be made; None where nothing counts."""
     segment = empty_segment(plan)
     present = {alias: tuples for alias, tuples in encoded.items() if len(tuples.moments)}
@@ -154,7 +157,7 @@ def _begun(plan: SegmentPlan, encoded: Mapping[str, EncodedTuples]) -> tuple[Seg
     return segment, _Run(plan, encoded, machine)
 
 
-def _put(segment: Segment, target: Target, count: int) -> None:
+def _put(segment: TimeSegment, target: Target, count: int) -> None:
     streams, bucket = target
     segment.tables[streams].put(bucket, count, (), ())
 

@@ -55,7 +55,7 @@ class StreamScan:
         return set(self.relation.read(name for reader in self.readers for name in reader.columns))
 
     def by(self, task: Task) -> StreamScan:
-        """With the readers that a task is for."""
+        """The scan with the readers that a task is for."""
         readers = (r for r in self.readers if r.query.name in task.queries)
         return replace(self, readers=tuple(map(partial(_put, task.aside), readers)))
 
@@ -99,7 +99,7 @@ class Task:
         return (self.stream, self.queries, self.aside, *(share.kind for share in self.shares))
 
     def without(self, queries: frozenset[str]) -> Task:
-        """The same for fewer queries."""
+        """The task without some queries."""
         if not queries & self.queries:
             return self
         shares = (share.without(queries) for share in self.shares)
@@ -128,35 +128,35 @@ def summarise(session: EmbeddedEngine, scan: StreamScan, batch: Sequence[Task]) 
     sound: list[tuple[Task, Footers]] = []
     for task in batch:
         try:
-            promised = footers(scan.relation, columns, task.files)
+            footer = footers(scan.relation, columns, task.files)
         except StreamboundError as error:
             yield from (failed_reader(reader, task, error) for reader in scan.readers)
             continue
-        if promised.faults:
-            yield from _guarded(session, scan, columns, [(task, promised)])
+        if footer.faults:
+            yield from _guarded(session, scan, columns, [(task, footer)])
         else:
-            sound.append((task, promised))
+            sound.append((task, footer))
     if sound:
         yield from _guarded(session, scan, columns, sound)
 
 
-Heads = Sequence[tuple[Task, Footers]]
+ScannedPartitions = Sequence[tuple[Task, Footers]]
 
 
 def _guarded(
-    session: EmbeddedEngine, scan: StreamScan, columns: Sequence[str], by_query: Heads
+    session: EmbeddedEngine, scan: StreamScan, columns: Sequence[str], partitions: ScannedPartitions
 ) -> list[Summary]:
     """The summaries; readers that fail on several partitions are tried on each alone."""
     done: list[Summary] = []
     failed: dict[int, StreamboundError] = {}
     try:
-        done, failed = _summaries(session, scan, columns, by_query)
+        done, failed = _summaries(session, scan, columns, partitions)
     except StreamboundError as error:
         failed = dict.fromkeys(range(len(scan.readers)), error)
     again = replace(scan, readers=tuple(scan.readers[i] for i in failed))
-    if len(by_query) > 1 and failed:
-        return done + [s for query in by_query for s in _guarded(session, again, columns, [query])]
-    (task, _) = by_query[0]
+    if len(partitions) > 1 and failed:
+        return done + [s for partition in partitions for s in _guarded(session, again, columns, [partition])]
+    (task, _) = partitions[0]
     return done + [
         failed_reader(scan.readers[i], task, error.about(named(task))) for i, error in failed.items()
     ]
@@ -168,11 +168,11 @@ def named(task: Task) -> str:
 
 
 def _summaries(
-    session: EmbeddedEngine, scan: StreamScan, columns: Sequence[str], by_query: Heads
+    session: EmbeddedEngine, scan: StreamScan, columns: Sequence[str], partitions: ScannedPartitions
 ) -> tuple[list[Summary], dict[int, StreamboundError]]:
     """The summaries of readers that succeed, and the errors of those that do not, by position."""
-    with scanned(session, STORED, scan.relation, columns, by_query, passes_of(scan)) as faults:
-        return served(session, STORED, scan, by_query, faults)
+    with scanned(session, STORED, scan.relation, columns, partitions, passes_of(scan)) as faults:
+        return served(session, STORED, scan, partitions, faults)
 
 
 # By column, what is wrong with it in a partition.
@@ -186,60 +186,73 @@ def passes_of(scan: StreamScan) -> int:
 
 @contextmanager
 def scanned(
-    session: EmbeddedEngine, name: str, relation: Relation, columns: Sequence[str], heads: Heads, passes: int
+    session: EmbeddedEngine,
+    name: str,
+    relation: Relation,
+    columns: Sequence[str],
+    partitions: ScannedPartitions,
+    passes: int,
 ) -> Iterator[list[Faults]]:
     """Partitions of a stream under a name, read once for so many ``passes``; gives their faults.
 
     Raises:
         StreamboundError: they cannot be read.
     """
-    require_alike(relation, [footer for _, footer in heads])
-    faulty = heads[0][1].faults.keys()
+    require_alike(relation, [footer for _, footer in partitions])
+    faulty = partitions[0][1].faults.keys()
     sound = [name for name in columns if not faulty & {name, *relation.stored((name,))}]
-    files = [task.files for task, _ in heads]
+    files = [task.files for task, _ in partitions]
     copied = passes + promised(relation, sound) > 1
     with session.stored(name, relation, sound, files, copied):
         with session.as_tuples(name):
             broken = promise_faults(session, relation, sound, files)
         yield [
-            {**head.faults, **{name: error.about(named(task)) for name, error in own.items()}}
-            for (task, head), own in zip(heads, broken, strict=True)
+            {**footer.faults, **{name: error.about(named(task)) for name, error in own.items()}}
+            for (task, footer), own in zip(partitions, broken, strict=True)
         ]
 
 
 def served(
-    session: EmbeddedEngine, name: str, scan: StreamScan, heads: Heads, faults: Sequence[Faults]
+    session: EmbeddedEngine,
+    name: str,
+    scan: StreamScan,
+    partitions: ScannedPartitions,
+    faults: Sequence[Faults],
 ) -> tuple[list[Summary], dict[int, StreamboundError]]:
     """The summaries of readers that succeed, and the errors of the others, over what a name stands for."""
     done, failed = list[Summary](), dict[int, StreamboundError]()
     with session.as_tuples(name):
         for index, reader in enumerate(scan.readers):
             try:
-                done += _of_reader(session, scan, reader, heads, faults)
+                done += _of_reader(session, scan, reader, partitions, faults)
             except StreamboundError as error:
                 failed[index] = error
     return done, failed
 
 
 def _of_reader(
-    session: EmbeddedEngine, scan: StreamScan, reader: Reader, by_query: Heads, faults: Sequence[Faults]
+    session: EmbeddedEngine,
+    scan: StreamScan,
+    reader: Reader,
+    partitions: ScannedPartitions,
+    faults: Sequence[Faults],
 ) -> list[Summary]:
-    base = [Summary(reader.query.name, reader.alias, t.stream, t.partition, f.rows) for t, f in by_query]
+    base = [Summary(reader.query.name, reader.alias, t.stream, t.partition, f.rows) for t, f in partitions]
     columns = scan.relation.read(reader.columns)
-    errors = [next((own[name] for name in columns if name in own), None) for own in faults]
-    if all(errors):
-        return [replace(summary, rows=0, error=error) for summary, error in zip(base, errors, strict=True)]
+    failures = [next((own[name] for name in columns if name in own), None) for own in faults]
+    if all(failures):
+        return [replace(summary, rows=0, error=error) for summary, error in zip(base, failures, strict=True)]
     if reader.answers is None:
-        made = partition_tables(session, reader, len(by_query))
+        made = partition_tables(session, reader, len(partitions))
         results = [replace(summary, table=data) for summary, data in zip(base, made, strict=True)]
     else:
-        written = _answers(session, scan, reader, [task.partition for task, _ in by_query])
+        written = _answers(session, scan, reader, [task.partition for task, _ in partitions])
         results = [
             replace(summary, answers=d, file=file) for summary, (d, file) in zip(base, written, strict=True)
         ]
     return [
         result if error is None else replace(result, rows=0, table=None, answers=None, error=error)
-        for result, error in zip(results, errors, strict=True)
+        for result, error in zip(results, failures, strict=True)
     ]
 
 

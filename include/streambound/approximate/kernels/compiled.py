@@ -76,7 +76,7 @@ class SourcesLocator(_CacheLocator):
 
     @classmethod
     def from_function(cls, function: Callable[..., Any], file: str) -> SourcesLocator:
-        """Of a function in a source file, on a disk or in an archive."""
+        """The locator of a function in a source file, on a disk or in an archive."""
         source = function.__globals__["__loader__"].get_data(file)
         locator = cls(function.__module__, function.__code__.co_firstlineno, source)
         Path(locator.get_cache_path()).mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,7 @@
 """A binary heap of keys by rank, in which a key's rank may change: the least rank on top.
 
-Three arrays: ``order`` (the keys, as a heap), ``place`` (where each key is in it; -1: not in it), ``rank``.
+Three arrays over the keys 0 .. n - 1, each of length n: ``order`` (the first ``size`` are the heap: keys),
+``place`` (of each key its position in ``order``; -1: it is not in the heap), ``rank`` (of each key).
 Each function takes and returns the number of keys in the heap where it changes.
 """
 

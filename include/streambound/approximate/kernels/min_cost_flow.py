@@ -4,7 +4,7 @@ The paper's graph (section 3.1) has a node for every tuple and step. Here a tupl
 *time nodes* stand for "after step t", and a slot that caches nothing waits on them. From the step of its
 arrival a tuple may *enter* its group's next event, which pays; from an event it is *carried* to the next one
 or *leaves* to the time node of the event's step. Tuples of one stream, value and weight share their events:
-of such tuples the newest are as good as any (see ``schedule.py``), so only their number matters.
+of such tuples the newest are as good as any (see ``simulator.schedule``), so only their number matters.
 
 Successive shortest paths push one slot after the other, so that the i-th total is the optimum for i slots.
 """

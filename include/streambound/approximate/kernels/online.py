@@ -90,7 +90,7 @@ class Played(NamedTuple):
 
     Args:
         cached: the rows that are cached at the end, oldest first.
-        one, other: the rows of each joined pair; ``later`` arrived later, or in the same group.
+        earlier, later: the rows of each joined pair; ``later`` arrived later, or in the same group.
         met: whether ``earlier`` came from the cache.
         peak: the most rows that were cached between two groups.
     """

@@ -40,24 +40,24 @@ class Distribution:
         return float(self.probability @ np.arange(self.low, self.high + 1))
 
     def moved(self, by: int) -> Distribution:
-        """Of X + by."""
+        """The distribution of X + by."""
         return Distribution(self.low + by, self.probability)
 
     def plus(self, distribution: Distribution) -> Distribution:
-        """Of the sum with an independent variable."""
+        """The distribution of the sum with an independent variable."""
         return Distribution(
             self.low + distribution.low, np.convolve(self.probability, distribution.probability)
         )
 
     def without(self, value: int) -> Distribution:
-        """With the probability of one value removed."""
+        """The distribution with the probability of one value removed."""
         left = self.probability.copy()
         if self.low <= value <= self.high:
             left[value - self.low] = 0.0
         return Distribution(self.low, left)
 
     def trimmed(self) -> Distribution:
-        """Without the improbable values at both ends."""
+        """The distribution without the improbable values at both ends."""
         likely = np.flatnonzero(self.probability > _PROBABLE)
         if not len(likely):
             return Distribution(self.low, self.probability[:1])
@@ -85,6 +85,9 @@ def normal(deviation: float, width: int | None = None, mean: float = 0.0) -> Dis
     """A normal variable rounded to whole numbers; cut to -width .. width and rescaled if a width is given.
 
     Without a width it ends where both tails are below 1e-16.
+
+    Raises:
+        DataError: the deviation is not above 0, or the width is below 0.
     """
     from scipy.special import ndtr
 

@@ -145,6 +145,9 @@ def chain_from(values: Integers) -> Chain:
     """The chain whose transitions are as often as in a sequence.
 
     Each row is given half a transition besides, shared as the values are.
+
+    Raises:
+        DataError: the values span more than 4096 states.
     """
     low, states = int(values.min()), int(values.max() - values.min()) + 1
     if states > 4096:

@@ -20,7 +20,7 @@ class Model(ABC):
 
     @abstractmethod
     def ahead(self, history: Integers, without: int | None = None) -> Iterator[Distribution]:
-        """Of X_{t0+1}, X_{t0+2}, ... given the history.
+        """The distributions of X_{t0+1}, X_{t0+2}, ... given the history.
 
         Args:
             without: only of the courses that have not taken this value between t0 and the step.
@@ -28,15 +28,15 @@ class Model(ABC):
 
     @abstractmethod
     def sample(self, steps: int, draws: np.random.Generator) -> Integers:
-        """A course of the process from step 0."""
+        """A course of the process from step 0, of shape (steps,)."""
 
     def gains(self, value: int, history: Integers, steps: int) -> Floats:
-        """Lemma 1's terms: Pr{X_{t0+d} = value | history} for d = 1 .. steps."""
+        """Lemma 1's terms, of shape (steps,): Pr{X_{t0+d} = value | history} for d = 1 .. steps."""
         ahead = self.ahead(history)
         return np.array([next(ahead).of(value) for _ in range(steps)])
 
     def first_gains(self, value: int, history: Integers, steps: int) -> Floats:
-        """Corollary 1's terms: Pr{value comes for the first time at t0 + d | history} for d = 1 .. steps."""
+        """Corollary 1's terms, of shape (steps,): Pr{value is first met at t0 + d | history}."""
         ahead = self.ahead(history, value)
         return np.array([next(ahead).of(value) for _ in range(steps)])
 
@@ -55,7 +55,7 @@ class Independent(Model):
 
     @abstractmethod
     def at(self, step: int) -> Distribution:
-        """Of X_step."""
+        """The distribution of X_step."""
 
     def ahead(self, history: Integers, without: int | None = None) -> Iterator[Distribution]:
         """See ``Model``."""
@@ -82,7 +82,7 @@ class Markov(Model):
 
     @abstractmethod
     def after(self, now: Distribution, step: int) -> Distribution:
-        """Of X_step, X_{step-1} being distributed as ``now``."""
+        """The distribution of X_step, X_{step-1} being distributed as ``now``."""
 
     def ahead(self, history: Integers, without: int | None = None) -> Iterator[Distribution]:
         """See ``Model``."""

@@ -45,7 +45,7 @@ class Accuracy:
 
     @property
     def estimated_share(self) -> float | None:
-        """The same as the pass states it."""
+        """The estimated share, as the pass states it."""
         return min(self.results / self.estimated, 1.0) if self.estimated else None
 
     @property

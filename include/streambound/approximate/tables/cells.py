@@ -19,8 +19,8 @@ class Table:
 
     Args:
         cells: shape (lives, rows, columns); life l - 1 is for l steps left, the last one for more.
-        row: of each step t: the row to look in after step t.
-        shift: of each step t: the value of column 0 after step t.
+        row: shape (steps,): the row to look in after each step.
+        shift: shape (steps,): the value of column 0 after each step.
     """
 
     cells: Floats
@@ -52,6 +52,11 @@ def steps_to_sum(lifetime: Lifetime, window: int | None, first: bool, last_gain:
 
 
 def empty(*shape: int) -> Floats:
+    """An array of zeros of a shape.
+
+    Raises:
+        DataError: it would have more than MOST_CELLS cells.
+    """
     if np.prod(shape, dtype=np.float64) > MOST_CELLS:
         raise DataError(
             f"the table of HEEB would have {' x '.join(map(str, shape))} cells",

@@ -21,6 +21,12 @@ def as_chain(model: Autoregression, observed: Integers, values: tuple[int, int])
 
 
 def chain(model: Chain, observed: Integers, lifetime: Lifetime, first: bool, window: int | None) -> Table:
+    """A row for each last value, a column for each value that is asked for.
+
+    Args:
+        observed: the values, shape (steps,).
+        window: the layers, one for each number of steps left; None: one layer.
+    """
     inside = np.clip(observed - model.low, 0, len(model.matrix) - 1)
     shift = np.full(len(observed), model.low, np.int64)
     size = len(model.matrix)

@@ -19,6 +19,12 @@ def trend(
     first: bool,
     window: int | None,
 ) -> Table:
+    """A row for each way in which the centre goes on; columns are offsets from the centre.
+
+    Args:
+        values: the least and the greatest value that is asked for.
+        window: the layers, one for each number of steps left; None: one layer.
+    """
     time = np.arange(steps)
     center = model.center(time)
     # Once every value that can be asked for is out of the noise's reach for ever, nothing is gained.

@@ -14,6 +14,12 @@ from streambound.approximate.tables.cells import Table, empty, steps_to_sum
 def random_walk(
     model: RandomWalk, observed: Integers, lifetime: Lifetime, first: bool, window: int | None
 ) -> Table:
+    """One row: columns are distances from the walk's position.
+
+    Args:
+        observed: the positions, shape (steps,).
+        window: the layers, one for each number of steps left; None: one layer.
+    """
     limit = steps_to_sum(lifetime, window, first, None)
     if first and window is None and lifetime.kind != "exp":
         limit = min(limit, 2_000)

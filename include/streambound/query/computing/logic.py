@@ -82,15 +82,15 @@ def _case(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:
     subject = node.this if isinstance(node, exp.Case) else None
     ifs = node.args.get("ifs") or [node]
     conditions, values = [], []
-    for left in ifs:
-        asked = left.this if subject is None else exp.EQ(this=subject.copy(), expression=left.this.copy())
+    for branch in ifs:
+        asked = branch.this if subject is None else exp.EQ(this=subject.copy(), expression=branch.this.copy())
         condition = of(asked)
         if condition.type != BOOLEAN and not condition.null:
             return None
         conditions.append(cast(condition.node, "BOOLEAN"))
-        values.append(of(left.args["true"]))
-    right = node.args.get("default") if isinstance(node, exp.Case) else node.args.get("false")
-    same = of_common_type([*values, Typed(exp.Null(), NULL) if right is None else of(right)])
+        values.append(of(branch.args["true"]))
+    otherwise = node.args.get("default") if isinstance(node, exp.Case) else node.args.get("false")
+    same = of_common_type([*values, Typed(exp.Null(), NULL) if otherwise is None else of(otherwise)])
     if same is None:
         return None
     made = exp.case()

@@ -56,9 +56,9 @@ def spark_form(node: exp.Expr, kinds: Callable[[str], Type | None]) -> exp.Expr:
         if isinstance(part, exp.Coalesce):
             return all(map(whole, (part.this, *part.expressions)))
         if isinstance(part, (exp.Case, exp.If)):
-            branches = [left.args["true"] for left in part.args.get("ifs") or [part]]
-            right = part.args.get("default") or part.args.get("false")
-            return all(map(whole, [*branches, *([right] if right is not None else [])]))
+            branches = [branch.args["true"] for branch in part.args.get("ifs") or [part]]
+            otherwise = part.args.get("default") or part.args.get("false")
+            return all(map(whole, [*branches, *([otherwise] if otherwise is not None else [])]))
         special = isinstance(part, (exp.IntDiv, exp.Extract, exp.Length, exp.StrPosition, exp.DateDiff))
         return special or type(part) in PART_CALLS or isinstance(part, exp.TimestampDiff)
 
@@ -128,7 +128,9 @@ def spark_form(node: exp.Expr, kinds: Callable[[str], Type | None]) -> exp.Expr:
             if isinstance(given, exp.Expr):
                 made.set(name, of(given))
             elif isinstance(given, list):
-                made.set(name, [of(left) if isinstance(left, exp.Expr) else left for left in given])
+                made.set(
+                    name, [of(argument) if isinstance(argument, exp.Expr) else argument for argument in given]
+                )
         return made
 
     def extracted(part: exp.RegexpExtract) -> exp.Expr:

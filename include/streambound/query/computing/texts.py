@@ -69,13 +69,13 @@ def _concatenated(node: exp.Expr, of: Translation, columns: Columns) -> Typed | 
     given = node.expressions if isinstance(node, exp.Concat) else [node.this, node.expression]
     if node.args.get("coalesce"):
         return None
-    parts = [of(left) for left in given]
+    parts = [of(argument) for argument in given]
     texts = [text_of(part) for part in parts]
     if not texts or any(text is None for text in texts):
         return None
     made, *rest = (text for text in texts if text is not None)
-    for right in rest:
-        made = binary(exp.DPipe, made, right)
+    for text in rest:
+        made = binary(exp.DPipe, made, text)
     return Typed(made, STRING)
 
 

@@ -175,8 +175,8 @@ class Expressions(Scope):
         Raises:
             UnsupportedError: it has what is no expression over tuples: an aggregate, a sub-query, the clock.
         """
-        for unsupported_error in blockers.of_expression(node, self.sql):
-            raise unsupported_error
+        for blocker in blockers.of_expression(node, self.sql):
+            raise blocker
         for part in node.walk():
             if is_clock(part) or _named(part) in RANDOM:
                 what = f"{describe(part, self.sql)}, whose value is another each time,"

@@ -283,7 +283,15 @@ def names_read(
 
 
 def read_script(sql: str, catalog: Catalog, name: str = "query", dialect: str | None = None) -> Script:
-    """The queries of a text and its catalog; see ``read`` for the arguments and errors."""
+    """The queries of a text and its catalog.
+
+    Args:
+        dialect: see ``read``.
+
+    Raises:
+        QueryError: the text cannot be read (see ``read``).
+        CatalogError: the catalog is none, or contradicts the text.
+    """
     if not isinstance(sql, str):
         raise QueryError(f"the query is {shown(sql)}", subject=name, accepted="SQL text")
     if not isinstance(catalog, Catalog):

@@ -68,9 +68,7 @@ def composed(
     early = [condition for condition in conditions if not values_in(condition)]
     late = [condition for condition in conditions if values_in(condition)]
     parts = tuple(
-        replace(
-            part, conditions=(*part.conditions, *(_of_outputs(inliner, c, part, names, done) for c in early))
-        )
+        replace(part, conditions=(*part.conditions, *(_of_outputs(c, part, names, done) for c in early)))
         for part in rows.parts
     )
     operator = done.operator
@@ -88,7 +86,7 @@ def composed(
     return (replace(rows, parts=parts, done=replace(done, operator=operator)),)
 
 
-def _of_outputs(inliner: Inliner, condition: exp.Expr, part: Part, names: Names, done: Done) -> exp.Expr:
+def _of_outputs(condition: exp.Expr, part: Part, names: Names, done: Done) -> exp.Expr:
     """A condition over outputs of rows as one over streams."""
     root = exp.Paren(this=condition.copy())
     for column in list(root.find_all(exp.Column)):

@@ -91,9 +91,10 @@ def completed(catalog: Catalog, script: Catalog, own: Collection[str], wrong: Wr
             relations=tuple(relation for relation in catalog.relations if relation.name.lower() not in own),
         )
     both: list[Relation] = []
-    for left in script.relations:
-        with _noted(wrong, left.name):
-            both.append(_completed(left, right) if (right := catalog.find(left.name)) else left)
+    for relation in script.relations:
+        with _noted(wrong, relation.name):
+            catalogued = catalog.find(relation.name)
+            both.append(_completed(relation, catalogued) if catalogued else relation)
     names = {relation.name.lower() for relation in both}
     rest = tuple(relation for relation in catalog.relations if relation.name.lower() not in names)
     return replace(catalog, relations=(*rest, *both))

@@ -511,9 +511,9 @@ class Inliner:
                 if tree is item:
                     tree = exp.Paren(this=item.copy())
                     tree.meta.update(item.meta)
-                    return_to = [c for c in tree.find_all(exp.Column) if c == column]
-                    for reference in return_to:
-                        reference.replace(at_place(node, reference))
+                    occurrences = [c for c in tree.find_all(exp.Column) if c == column]
+                    for occurrence in occurrences:
+                        occurrence.replace(at_place(node, occurrence))
             earlier[key] = tree
             made.append(tree)
         return made

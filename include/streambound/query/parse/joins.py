@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sqlglot import expressions as exp
 
@@ -120,65 +120,60 @@ def _null() -> exp.Expr:
     return made
 
 
+class _TimeComparison(NamedTuple):
+    """``left op right`` of an as-of join, with the tables that are looked up on the right; where it stands.
+
+    ``condition`` is None where no condition says it: ``FOR SYSTEM_TIME AS OF``, or no time at all.
+    """
+
+    left: exp.Expr
+    right: exp.Expr
+    op: type[exp.Expr]
+    condition: exp.Expr | None
+
+    @property
+    def behind(self) -> bool:
+        """Whether the latest tuple before is looked up, not the first one after."""
+        return self.op in (exp.GTE, exp.GT)
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is without an offset, which says how far away a tuple may be."""
+        return not any(isinstance(side.unnest(), (exp.Add, exp.Sub)) for side in (self.left, self.right))
+
+
+@dataclass
+class _AsOfConditions:
+    """What the conditions of an as-of join say: equal keys, comparisons of times, and what is left."""
+
+    keys: list[tuple[exp.Expr, exp.Expr]]
+    times: list[_TimeComparison]
+    left_over: list[exp.Expr]
+
+
 def _as_of(names: Names, number: int, row: Joined, part: Part, substitution: Substitution) -> Joined:
     node = names.sources[number].node
-    keys: list[tuple[exp.Expr, exp.Expr]] = []
-    rest: list[exp.Expr] = list(names.using(number, substitution.parts))
-    times: list[tuple[exp.Expr, exp.Expr, type[exp.Expr], exp.Expr | None]] = []
-    mine = {table.args["alias"].name for table in part.tables}
-    stamp = names.sources[number].node.args.get("version") if isinstance(node, exp.Table) else None
-    if stamp is None and not names.ons[number] and not rest:
-        raise QueryError(
-            "an as-of join has no condition",
-            place=place_of(node, names.inliner.text),
-            accepted="ON with the keys, and with the times: r.k = l.k AND r.ts <= l.ts",
-        )
-    for condition in names.ons[number]:
-        for conjunct in conjuncts(substitution.of(condition)):
-            left, right = _sides(conjunct, mine)
-            if left is None or right is None:
-                rest.append(names.condition(conjunct))
-            elif isinstance(conjunct, exp.EQ) and not names.is_time(right):
-                keys.append((left, right))
-            elif names.is_time(right):
-                times.append((left, right, _mirrored(conjunct, mine), conjunct))
-            else:
-                rest.append(names.condition(conjunct))
-    if stamp is not None:
-        of = substitution.of(stamp.expression)
-        over = {column.table for column in of.find_all(exp.Column)}
-        # By the present time, whoever's, a row is joined as it arrives.
-        left = of if over and not over & mine else names.time_of(row.tables)
-        right = names.time_of(part.tables)
-        times.insert(0, (left or exp.Null(), right or exp.Null(), exp.GTE, None))
-    if not times:
-        times.append(
-            (names.time_of(row.tables) or exp.Null(), names.time_of(part.tables) or exp.Null(), exp.GTE, None)
-        )
-    # A time with an offset says how far away a tuple may be.
-    plain = (t for t in times if not any(isinstance(side.unnest(), (exp.Add, exp.Sub)) for side in t[:2]))
-    chosen = next(plain, times[0])
-    left, right, op, _ = chosen
-    behind = op in (exp.GTE, exp.GT)
+    conditions = _as_of_conditions(names, number, row, part, substitution)
+    chosen = next((time for time in conditions.times if time.plain), conditions.times[0])
     tolerances = []
-    for time in times:
-        if time is not chosen and (time[2] in (exp.GTE, exp.GT)) is behind and time[3] is not None:
-            rest.append(names.condition(time[3]))
+    for time in conditions.times:
+        if time is not chosen and time.behind is chosen.behind and time.condition is not None:
+            conditions.left_over.append(names.condition(time.condition))
         elif time is not chosen:
-            tolerances.append(time[2](this=time[0].copy(), expression=time[1].copy()))
+            tolerances.append(time.op(this=time.left.copy(), expression=time.right.copy()))
     if len(tolerances) > 1:
         names.inliner.refuse("an as-of join with several tolerances", node)
     latest = Latest(
         part.tables[0].args["alias"].name,
-        tuple(keys),
-        left,
-        right,
-        behind,
-        op in (exp.GT, exp.LT),
+        tuple(conditions.keys),
+        chosen.left,
+        chosen.right,
+        chosen.behind,
+        chosen.op in (exp.GT, exp.LT),
         tolerances[0] if tolerances else None,
         names.sides[number].endswith("LEFT"),
         node,
-        tuple(rest),
+        tuple(conditions.left_over),
     )
     return Joined(
         substitution.parts[: number + 1],
@@ -187,6 +182,49 @@ def _as_of(names: Names, number: int, row: Joined, part: Part, substitution: Sub
         (*row.partners, *part.partners),
         (*row.latest, *part.latest, latest),
     )
+
+
+def _as_of_conditions(
+    names: Names, number: int, row: Joined, part: Part, substitution: Substitution
+) -> _AsOfConditions:
+    """The conditions of an as-of join, of which there is at least one comparison of times.
+
+    Raises:
+        QueryError: it has no condition.
+    """
+    node = names.sources[number].node
+    conditions = _AsOfConditions([], [], list(names.using(number, substitution.parts)))
+    local = {table.args["alias"].name for table in part.tables}
+    version = node.args.get("version") if isinstance(node, exp.Table) else None
+    if version is None and not names.ons[number] and not conditions.left_over:
+        raise QueryError(
+            "an as-of join has no condition",
+            place=place_of(node, names.inliner.text),
+            accepted="ON with the keys, and with the times: r.k = l.k AND r.ts <= l.ts",
+        )
+    for condition in names.ons[number]:
+        for conjunct in conjuncts(substitution.of(condition)):
+            left, right = _sides(conjunct, local)
+            if left is None or right is None:
+                conditions.left_over.append(names.condition(conjunct))
+            elif isinstance(conjunct, exp.EQ) and not names.is_time(right):
+                conditions.keys.append((left, right))
+            elif names.is_time(right):
+                conditions.times.append(_TimeComparison(left, right, _mirrored(conjunct, local), conjunct))
+            else:
+                conditions.left_over.append(names.condition(conjunct))
+    if version is None and conditions.times:
+        return conditions
+    row_time, part_time = names.time_of(row.tables), names.time_of(part.tables)
+    if version is not None:
+        of = substitution.of(version.expression)
+        over = {column.table for column in of.find_all(exp.Column)}
+        # By the present time, whoever's, a row is joined as it arrives.
+        row_time = of if over and not over & local else row_time
+    conditions.times.insert(
+        0, _TimeComparison(row_time or exp.Null(), part_time or exp.Null(), exp.GTE, None)
+    )
+    return conditions
 
 
 def _sides(node: exp.Expr, mine: set[str]) -> tuple[exp.Expr | None, exp.Expr | None]:

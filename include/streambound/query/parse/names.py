@@ -73,7 +73,7 @@ class Names:
 
     @classmethod
     def of(cls, inliner: Inliner, source: Source) -> Names:
-        """Those of a SELECT from one source."""
+        """The names of a SELECT from one source."""
         return cls(inliner, [source], sides=[""], ons=[[]])
 
     def join(self, join: exp.Join) -> None:

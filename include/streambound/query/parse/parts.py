@@ -126,13 +126,13 @@ class Rows:
         return self.parts[0].columns if self.done is None else self.done.shown
 
     def with_items(self, of: Callable[[tuple[Item, ...]], tuple[Item, ...]]) -> Rows:
-        """The same rows with other names of what they show."""
+        """The rows with other names of their columns."""
         if self.done is not None:
             return replace(self, done=replace(self.done, shown=of(self.done.shown)))
         return replace(self, parts=tuple(replace(part, columns=of(part.columns)) for part in self.parts))
 
     def called(self, names: tuple[Item, ...]) -> Rows:
-        """The same rows with the names of others."""
+        """The rows with the column names of other rows."""
 
         def of(items: tuple[Item, ...]) -> tuple[Item, ...]:
             renamed = [replace(item, name=n.name, key=n.key) for n, item in zip(names, items, strict=False)]

@@ -178,8 +178,8 @@ def _of_common_type(selections: Sequence[Selection]) -> tuple[Selection, ...]:
     for number in range(len(made[0])):
         kinds = [shown[number].type for shown in made]
         kind: Type | None = kinds[0]
-        for further in kinds[1:]:
-            kind = None if kind is None else common_type(kind, further)
+        for column_type in kinds[1:]:
+            kind = None if kind is None else common_type(kind, column_type)
         rounded = len({k.step for k in kinds if k != NULL}) > 1 and (kind is None or kind.step is None)
         for shown in made:
             column = shown[number]

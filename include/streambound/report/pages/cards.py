@@ -84,12 +84,12 @@ class Placed:
 
     @property
     def entry(self) -> Spot:
-        """Where arrows end."""
+        """Where arrows end: x and y."""
         return self.x, self.y + self.card.height / 2
 
     @property
     def exit(self) -> Spot:
-        """Where arrows begin."""
+        """Where arrows begin: x and y."""
         return self.x + self.card.width, self.y + self.card.height / 2
 
     def drawn(self) -> Markup:

@@ -63,7 +63,7 @@ def share_of_first(kept_until: Integers, warmup: int) -> float:
     """The mean share of the first stream's tuples in the cache at steps from ``warmup`` on.
 
     Args:
-        kept_until: see ``JoiningDecisions``.
+        kept_until: see ``simulator.decisions.JoiningDecisions``.
     """
     steps = kept_until.shape[1]
     in_cache = np.zeros((len(kept_until), steps + 1), np.int64)

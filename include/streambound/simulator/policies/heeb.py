@@ -46,7 +46,7 @@ NO_BENEFITS = Lookup(np.zeros(0), _NONE, _NONE, _NONE, _NONE)
 
 
 def lookup(tables: list[Table], value: Integers) -> Lookup:
-    """Tables as arrays for a kernel."""
+    """Tables, one a stream, as arrays for a kernel; ``value`` has the shape (streams, steps)."""
     begins = np.cumsum([0, *(each.cells.size for each in tables)])[:-1]
     shape = np.array([(begin, *each.cells.shape) for begin, each in zip(begins, tables, strict=True)])
     return Lookup(

@@ -129,7 +129,7 @@ def _report(report: Report, text: Written | None) -> Checked:
 
 def _refused(text: Written, world: PlanSources, name: str) -> UnsupportedError:
     """All that cannot be decided: of the plan, and of the statement that the rest of it makes."""
-    unsupported_errors = [
+    blockers = [
         named(
             missing.construct,
             f"{missing.message} ({missing.origin})" if missing.origin else missing.message,
@@ -141,7 +141,7 @@ def _refused(text: Written, world: PlanSources, name: str) -> UnsupportedError:
         read(text.sql, text.catalog, name, "spark")
     except StreamboundError as error:
         # What else there is of names and types may be the fault of what is left out.
-        unsupported_errors += error.blockers if isinstance(error, UnsupportedError) else ()
-    made = together(unsupported_errors)
+        blockers += error.blockers if isinstance(error, UnsupportedError) else ()
+    made = together(blockers)
     made.text, made.subject = text.sql, name
     return made

@@ -234,15 +234,13 @@ class Columns:
         if isinstance(bare, exp.Star) or (isinstance(bare, exp.Column) and isinstance(bare.this, exp.Star)):
             target = item.unresolved_star.unparsed_target.removesuffix(".*")
             target = target or (bare.table if isinstance(bare, exp.Column) else "")
-            return self._starred(target.strip("`"), below, made)
+            return self._starred(target.strip("`"), below)
         if isinstance(bare, exp.Column) and not isinstance(value, exp.Alias) and not item.HasField("alias"):
             kept = next(n for n in below.names if str(n.key) == bare.name)
             return [(bare, kept, None)]
         return [(bare, None, origin)]
 
-    def _starred(
-        self, target: str, below: Seen, made: Sent
-    ) -> list[tuple[exp.Expr, Name | None, str | None]]:
+    def _starred(self, target: str, below: Seen) -> list[tuple[exp.Expr, Name | None, str | None]]:
         if not target:
             return [(key_column(n.key), n, None) for n in below.names]
         owned = [n for n in below.names if target.lower() in [o.lower() for o in n.owners]]

@@ -64,7 +64,7 @@ def decoded(frame: DataFrame, relation: Relation, beside: Path) -> DataFrame:
     wrong: list[Column] = []
     if live.value is not None:
         frame = frame.withColumn(_RECORD, _record(frame, relation, live.value, beside))
-        wrong = _no_record(frame, live.value)
+        wrong = _no_record(live.value)
     elif _CORRUPT in frame.columns:
         wrong = [f.col(f"`{_CORRUPT}`")]
     columns = []
@@ -188,7 +188,7 @@ def _avro_schema(relation: Relation, value: Payload, beside: Path) -> str:
         ) from None
 
 
-def _no_record(frame: DataFrame, value: Payload) -> list[Column]:
+def _no_record(value: Payload) -> list[Column]:
     """What is wrong with a payload that is no record."""
     from pyspark.sql import functions as f
 

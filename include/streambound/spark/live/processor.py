@@ -13,7 +13,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from streambound.errors import StreamboundError
 from streambound.history.fold import uncollected
-from streambound.live.step import Beginning, New, Step
+from streambound.live.step import Beginning, LiveState, New
 from streambound.spark.live.arrivals import arrival_of
 from streambound.synopsis.serial import row_text
 from streambound.tasks.summarise import error_text
@@ -47,7 +47,7 @@ class LiveProcessor(StatefulProcessor):
         before = {name: value for (name,), (value,) in self.state.iterator()}
         try:
             with uncollected():
-                step = Step(self.beginning, before)
+                step = LiveState(self.beginning, before)
                 new = step.take(map(arrival_of, arrived))
                 after = step.entries()
         except StreamboundError as error:

@@ -1,6 +1,6 @@
 """HEEB (section 4.3): the expected benefit of a tuple, weighted by the chance to be cached still.
 
-``heeb`` is the definition, Corollaries 3 to 5 are below it; what policies use is in ``tables.py``.
+``heeb`` is the definition, Corollaries 3 to 5 are below it; what policies use is in ``approximate.tables``.
 """
 
 from __future__ import annotations
