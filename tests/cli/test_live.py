@@ -67,16 +67,16 @@ def started(folder: Path, **more: Any) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", "import sys; from streambound.cli import main; sys.exit(main())"]
     return subprocess.Popen(
         [*command, *arguments(folder, "--live", "--every", "0.1")],
-        env={
-            **os.environ,
-            "STREAMBOUND_HOME": str(folder / "home"),
-            "STREAMBOUND_SPARK_MASTER": "local[2]",
-        },
+        env={**os.environ, **environment(folder)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         **more,
     )
+
+
+def environment(folder: Path) -> dict[str, str]:
+    return {"STREAMBOUND_HOME": str(folder / "home"), "STREAMBOUND_SPARK_MASTER": "local[2]"}
 
 
 def until(running: subprocess.Popen[str], wanted: str) -> str:
@@ -89,7 +89,9 @@ def until(running: subprocess.Popen[str], wanted: str) -> str:
 
 
 @pytest.mark.spark
-def test_it_goes_on_until_it_is_stopped(folder: Path) -> None:
+def test_it_goes_on_until_it_is_stopped_and_names_a_bad_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     running = started(folder)
     told = until(running, "epoch 0")
     running.send_signal(signal.SIGTERM)
@@ -99,6 +101,12 @@ def test_it_goes_on_until_it_is_stopped(folder: Path) -> None:
     answer = json.loads(out)
     # T has shown 4 and S 3: what is at 3 and after it may not be all there is.
     assert (answer["answer_count"], answer["waiting"], answer["live"]) == ("1", 2, True)
+    (folder / "streams" / "T" / "1.parquet").write_bytes(b"PAR1 and no more")
+    for name, value in environment(folder).items():
+        monkeypatch.setenv(name, value)
+    assert main(arguments(folder, "--live", "--available-now")) == 2
+    said = capsys.readouterr().err
+    assert "1.parquet: not a readable Parquet file" in said and "Traceback" not in said
 
 
 @pytest.mark.spark
