@@ -1,5 +1,5 @@
 .POSIX:
-.PHONY: demo cluster-demo cluster-test helm-check check test lint heavy live statements rewrites flink wild random properties fuzz api-fuzz crash backfill bench bench-check docs playground playground-test up down status lock setup setup-tests wheel release sbom audit
+.PHONY: demo cluster-demo cluster-test helm-check check test lint heavy live statements rewrites flink wild random properties fuzz api-fuzz crash airflow backfill bench bench-check docs playground playground-test up down status lock setup setup-tests wheel release sbom audit
 
 PY = .venv/bin/python
 
@@ -44,14 +44,17 @@ lint: setup
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 
-# The long tests only; `check` runs all the others.
+# The long tests, and thousands of random examples; `check` runs a sample of both.
 heavy: setup
-	$(PY) -m pytest --hypothesis-profile=heavy tests/boundedness tests/certificate tests/constraints tests/evaluation tests/papers \
-	  tests/query tests/synopsis
+	$(PY) -m pytest --hypothesis-profile=heavy -m "heavy or hypothesis" tests/boundedness tests/certificate tests/constraints \
+	  tests/evaluation tests/papers tests/query tests/synopsis tests/cli/test_hostile.py \
+	  tests/spark/test_checking.py tests/history/test_faults.py tests/history/test_registered.py tests/tasks/test_windows.py
 
-# Live queries on real Spark: more random queries and streams, late files, folders of odd names; about ten minutes.
+# Live queries on real Spark: more random queries and streams, late files, sources, folders of odd names, signals to
+# all their processes; about ten minutes.
 live: setup
-	$(PY) -m pytest tests/spark/test_live_query.py tests/spark/test_names.py -m "heavy or not heavy"
+	$(PY) -m pytest tests/spark/test_live_query.py tests/spark/test_live_sources.py tests/spark/test_names.py \
+	  tests/cli/test_live.py -m "heavy or not heavy"
 
 # Random statements of the whole grammar that have a plan, as local histories, against the definition at every
 # marker; and how many others had none. About half an hour; SPARK=200: so many on Spark as well, in one session.
@@ -78,7 +81,7 @@ var/flink/$(FLINK):
 wild: setup
 	@$(PY) -m tests.query.wild
 
-# Every random test with 100 examples that are new each time, where `check` takes 50 that stay the same. A failure
+# Every random test with 100 examples that are new each time, where `check` takes 25 that stay the same. A failure
 # prints its example; SEED=5 makes a run that can be repeated.
 random: setup-tests
 	@seed='$(SEED)'; exec $(PY) -m pytest -n logical --maxprocesses 4 -m "hypothesis and not heavy" \
@@ -106,6 +109,12 @@ api-fuzz: setup
 # and one of the caches' benchmark with everything, submitted: about 25 minutes.
 crash: setup
 	$(PY) -m pytest tests/crash tests/e2e/test_nights.py tests/dags/test_caches.py -m "heavy or not heavy" -rP
+
+# Every DAG started from its form in a browser and run by the real scheduler, which is killed as well as the other
+# parts of Airflow; about ten minutes.
+airflow: setup-tests
+	$(PY) -m pytest tests/e2e/test_pipeline.py tests/platform/test_airflow_local.py tests/platform/test_supervisor.py \
+	  -m "heavy or not heavy"
 
 # Backfills through the real scheduler: five to ten minutes.
 backfill: setup

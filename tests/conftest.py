@@ -5,6 +5,7 @@ And the parts in which several processes of pytest-xdist take the tests: the lon
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Generator
 from typing import Any
@@ -17,11 +18,17 @@ CHECKS = [HealthCheck.filter_too_much, HealthCheck.too_slow, HealthCheck.data_to
 # The ordinary run tells of a change, so its examples are few and the same each time; more and new ones are
 # drawn by the others (``make random``, ``make heavy``, ``make properties``, ``make fuzz``).
 settings.register_profile(
-    "sample", max_examples=50, deadline=None, suppress_health_check=CHECKS, derandomize=True
+    "sample", max_examples=25, deadline=None, suppress_health_check=CHECKS, derandomize=True
 )
 settings.register_profile("fresh", max_examples=100, deadline=None, suppress_health_check=CHECKS)
 settings.register_profile("heavy", max_examples=3000, deadline=None, suppress_health_check=CHECKS)
 settings.load_profile("sample")
+
+
+def pytest_collection_finish() -> None:
+    """All modules are there to stay: Python's search for cycles need not go through them in every test."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -41,25 +48,33 @@ def pytest_runtest_call() -> Generator[None, None, None]:
 
 # Of some minutes each: begun last, they would leave all processes but one without work.
 LONGEST = (
+    "spark",
     "tests/e2e/test_pipeline.py",
+    "airflow",
+    "pages",
     "tests/crash/test_crash.py",
-    "tests/dags/test_pages",
-    "tests/dags/",
-    "tests/history/test_registered.py",
+    "tests/crash/test_live_sources.py",
     "tests/platform/test_airflow_local.py",
     "tests/platform/test_cluster.py",
+    "tests/cli/test_live.py",
+    "tests/docs/test_sessions.py",
     "tests/platform/test_release.py",
-    "tests/spark/test_live_query.py",
-    "tests/engines/test_spark.py",
 )
-# Files whose paths begin like that share what takes long to start: Airflow's API, a year of flights.
-TOGETHER = ("tests/dags/test_pages", "tests/dags/", "tests/demo/")
+# Files whose paths begin like that share what takes long to start: Spark's Java, which is slow at first,
+# Airflow's API, a year of flights.
+TOGETHER = {
+    "tests/spark/": "spark",
+    "tests/engines/test_spark.py": "spark",
+    "tests/dags/test_pages": "pages",
+    "tests/dags/": "airflow",
+    "tests/demo/": "flights",
+}
 
 
 def unit(nodeid: str) -> str:
     """What one process takes as a whole: a file, or the files of a beginning in TOGETHER."""
     file = nodeid.split("::")[0]
-    return next((beginning for beginning in TOGETHER if file.startswith(beginning)), file)
+    return next((name for beginning, name in TOGETHER.items() if file.startswith(beginning)), file)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

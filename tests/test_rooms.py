@@ -124,7 +124,6 @@ SHOWN_BY = {
 # Rooms of which each module has its file of tests, which names each function that it offers. Elsewhere tests
 # go by what is asked of a room as a whole, and often of several at once.
 MIRRORED = ["constraints"]
-of_module = pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(LIBRARY)))
 
 
 def row(room: str) -> list[str]:
@@ -133,17 +132,17 @@ def row(room: str) -> list[str]:
     return found if isinstance(found, list) else [*row(found), found]
 
 
-@of_module
-def test_a_room_imports_only_what_it_may(path: Path) -> None:
-    room = home(path)
-    assert room in ALLOWED, f"{room} is no room: give it a row, or move its code"
-    for other in imported_rooms(imports(path)) - {room, *FREE}:
-        # From outside a room is one; its sub-rooms name each other.
-        asked = other if top(other) == top(room) else top(other)
-        assert asked in row(room), f"{room} must not import {other}"
-    for name in imports(path):
-        allowed = ONLY_IN.get(name.split(".")[0], [room])
-        assert room in allowed or top(room) in allowed, f"only {allowed} may import {name}"
+def test_a_room_imports_only_what_it_may() -> None:
+    for path in MODULES:
+        room = home(path)
+        assert room in ALLOWED, f"{path}: {room} is no room: give it a row, or move its code"
+        for other in imported_rooms(imports(path)) - {room, *FREE}:
+            # From outside a room is one; its sub-rooms name each other.
+            asked = other if top(other) == top(room) else top(other)
+            assert asked in row(room), f"{path}: {room} must not import {other}"
+        for name in imports(path):
+            allowed = ONLY_IN.get(name.split(".")[0], [room])
+            assert room in allowed or top(room) in allowed, f"{path}: only {allowed} may import {name}"
 
 
 def test_rows_name_only_rooms_above_them() -> None:
@@ -203,13 +202,13 @@ def test_the_definition_shares_nothing_with_what_evaluates_plans() -> None:
     assert {path.stem for path in seen} >= {*shared, "definition_values", "definition_functions"}
 
 
-@of_module
-def test_what_stands_beside_the_runtime_is_loaded_only_when_it_is_shown(path: Path) -> None:
-    room, name = home(path), path.relative_to(LIBRARY).as_posix()
-    for beside in {top(other) for other in imported_rooms(imports(path))} & set(BESIDE) - {top(room)}:
-        assert name in SHOWN_BY[beside], f"{name} must not import {beside}"
-        loaded = {top(other) for other in imported_rooms(on_loading(parsed(path).body))}
-        assert beside not in loaded, f"{name} must import {beside} in the function that shows it"
+def test_what_stands_beside_the_runtime_is_loaded_only_when_it_is_shown() -> None:
+    for path in MODULES:
+        room, name = home(path), path.relative_to(LIBRARY).as_posix()
+        for beside in {top(other) for other in imported_rooms(imports(path))} & set(BESIDE) - {top(room)}:
+            assert name in SHOWN_BY[beside], f"{name} must not import {beside}"
+            loaded = {top(other) for other in imported_rooms(on_loading(parsed(path).body))}
+            assert beside not in loaded, f"{name} must import {beside} in the function that shows it"
 
 
 @pytest.mark.parametrize("folder", ["dags", "plugins", "spark_apps"])

@@ -40,8 +40,8 @@ def outcome(seed: int, computed: float = 0.0) -> str:
 
 
 def test_a_sample_of_statements() -> None:
-    found = Counter(map(outcome, range(400)))
-    assert found["evaluated"] > 75 and found["unbounded"] > 20 and found["unknown"] > 20
+    found = Counter(map(outcome, range(200)))
+    assert found["evaluated"] > 37 and found["unbounded"] > 10 and found["unknown"] > 10
 
 
 def test_a_sample_of_statements_with_expressions() -> None:

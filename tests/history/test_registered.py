@@ -1,7 +1,11 @@
-"""Every bounded registered query over the whole year: the answer is that of the plain SQL."""
+"""Every bounded registered query over flights: the answer is that of the plain SQL.
+
+Over two fortnights with a blizzard, fog and long delays, and over the whole year (``make heavy``).
+"""
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import re
 from collections import Counter
@@ -26,8 +30,13 @@ from streambound.query.model import Relation, RelationKind
 from streambound.query.registry import RegisteredQuery
 
 REGISTRY = load_registry(settings.registry())
-# Rows, answers and digests of the year as they were when first judged: with any of them answers change.
-BEFORE = json.loads((Path(__file__).parent / "year.json").read_text())
+# Rows, answers and digests as they were when first judged, of each span: with any of them answers change.
+BEFORE = {name: json.loads((Path(__file__).parent / f"{name}.json").read_text()) for name in ("days", "year")}
+NAMES = list(BEFORE["year"])
+SPANS: dict[str, list[tuple[dt.date | None, dt.date | None]]] = {
+    "days": [(dt.date(2013, 2, 1), dt.date(2013, 2, 14)), (dt.date(2013, 12, 8), dt.date(2013, 12, 21))],
+    "year": [(None, None)],
+}
 QUERIES = {query.name: query for query in REGISTRY.queries}
 
 
@@ -39,25 +48,29 @@ def bounded() -> list[RegisteredQuery]:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """The folder of the answers, what the evaluation said, and an engine over the same partitions."""
+    """The span, the folder of the answers, what was said of each, and an engine over the same partitions."""
 
+    span: str
     folder: Path
     answers: dict[str, HistoryAnswer]
     plain: duckdb.DuckDBPyConnection
 
 
-@pytest.fixture(scope="module")
-def year(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluated]:
-    folder = tmp_path_factory.mktemp("year")
+@pytest.fixture(scope="module", params=["days", pytest.param("year", marks=pytest.mark.heavy)])
+def evaluated(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Evaluated]:
+    folder = tmp_path_factory.mktemp(request.param)
     with pytest.MonkeyPatch.context() as patch, duckdb.connect() as plain, local_executor() as executor:
         patch.setenv("STREAMBOUND_STREAMS", str(folder / "streams"))
-        flights.ingest(settings.streams_root())
+        for first, last in SPANS[request.param]:
+            flights.ingest(settings.streams_root(), first, last)
         abstract.generate(settings.streams_root())
         found = evaluate_history(executor, bounded(), REGISTRY.catalog, output=folder / "answers")
         plain.execute("SET TimeZone = 'UTC'")
         for relation in REGISTRY.catalog.relations:
             plain.execute(view(relation))
-        yield Evaluated(folder / "answers", {a.query: a for a in found}, plain)
+        yield Evaluated(request.param, folder / "answers", {a.query: a for a in found}, plain)
 
 
 def view(relation: Relation) -> str:
@@ -82,16 +95,16 @@ def plain_sql(query: RegisteredQuery, plain: duckdb.DuckDBPyConnection) -> Count
     return Counter({row[:-1]: row[-1] for row in rows})
 
 
-@pytest.mark.parametrize("query", [QUERIES[name] for name in BEFORE], ids=lambda query: query.name)
-def test_the_answer_is_that_of_plain_sql(query: RegisteredQuery, year: Evaluated) -> None:
-    answer = year.answers[query.name]
+@pytest.mark.parametrize("query", [QUERIES[name] for name in NAMES], ids=lambda query: query.name)
+def test_the_answer_is_that_of_plain_sql(query: RegisteredQuery, evaluated: Evaluated) -> None:
+    answer = evaluated.answers[query.name]
     assert answer.error is None and answer.evaluated
-    files = f"{year.folder / query.name}/*/*.parquet"
+    files = f"{evaluated.folder / query.name}/*/*.parquet"
     read = f"SELECT * FROM read_parquet('{files}', hive_partitioning = false)"
     found: Counter[Any] = Counter()
-    for *row, count in year.plain.execute(read).fetchall():
+    for *row, count in evaluated.plain.execute(read).fetchall():
         found[tuple(row)] += int(count)
-    assert found == plain_sql(query, year.plain)
+    assert found == plain_sql(query, evaluated.plain)
     # What is taken back by a later partition is in the files with both signs.
     standing = {row: count for row, count in found.items() if count}
     assert (answer.answer_rows, answer.answer_count) == (len(standing), found.total())
@@ -99,11 +112,11 @@ def test_the_answer_is_that_of_plain_sql(query: RegisteredQuery, year: Evaluated
 
 
 def test_bounded_and_unbounded_are_both_registered() -> None:
-    assert sorted(query.name for query in bounded()) == sorted(BEFORE)
-    assert (len(BEFORE), len(REGISTRY.queries)) == (28, 44)
+    assert sorted(query.name for query in bounded()) == sorted(NAMES) == sorted(BEFORE["days"])
+    assert (len(NAMES), len(REGISTRY.queries)) == (28, 44)
 
 
-@pytest.mark.parametrize("query", BEFORE)
-def test_answers_and_digests_are_those_of_before(query: str, year: Evaluated) -> None:
-    said = year.answers[query].to_json()
-    assert {key: said[key] for key in BEFORE[query]} == BEFORE[query]
+@pytest.mark.parametrize("query", NAMES)
+def test_answers_and_digests_are_those_of_before(query: str, evaluated: Evaluated) -> None:
+    said, before = evaluated.answers[query].to_json(), BEFORE[evaluated.span][query]
+    assert {key: said[key] for key in before} == before

@@ -158,6 +158,7 @@ def test_a_second_airflow_in_the_same_home_is_refused(airflow: LocalAirflow) -> 
     airflow.check()
 
 
+@pytest.mark.heavy
 @pytest.mark.airflow
 def test_runs_go_on_after_scheduler_and_api_server_were_killed(airflow: LocalAirflow) -> None:
     api = airflow.client()

@@ -139,12 +139,13 @@ def test_a_part_that_was_killed_is_started_again(name: str, layout: Layout) -> N
     assert not any(map(living, after.values()))
 
 
-def test_thirty_kills_of_any_parts_in_any_way(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kills", [8, pytest.param(30, marks=pytest.mark.heavy)])
+def test_kills_of_any_parts_in_any_way(kills: int, layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
     """Random parts, several at once, by random signals: all run again, and what they had started does not."""
-    monkeypatch.setattr(airflow_parts, "PAUSES", (0.0,) * 30)
+    monkeypatch.setattr(airflow_parts, "PAUSES", (0.0,) * kills)
     draws, killed = random.Random(20), dict.fromkeys(PARTS, 0)
     with LocalAirflow(layout) as airflow:
-        while sum(killed.values()) < 30:
+        while sum(killed.values()) < kills:
             gone = set(tasks_of(process_of(airflow, "scheduler").pid))
             victims = draws.sample(PARTS, draws.randint(1, len(PARTS)))
             for name in victims:

@@ -102,24 +102,18 @@ def rows_of(name: str, *rows: tuple[str, int, int]) -> list[dict[str, Any]]:
     return [{"stream": stream, name: value, "ts": ts} for stream, value, ts in rows]
 
 
-@pytest.mark.parametrize("distinct", ["", "DISTINCT "], ids=["bag", "distinct"])
+NAMES = ["n", "P", "p", "N", "c0", "t", "count", "bounds", "Found", "answered", "before", "inside"]
+NAMES += ["tuples", "first"]
+FORMS = {"bag": "", "distinct": "DISTINCT "}
+
+
 @pytest.mark.parametrize(
-    "name",
+    ("name", "distinct"),
     [
-        "n",
-        "P",
-        "p",
-        "N",
-        "c0",
-        "t",
-        "count",
-        "bounds",
-        "Found",
-        "answered",
-        "before",
-        "inside",
-        "tuples",
-        "first",
+        # Each name in one form, and all of both in the heavy run.
+        pytest.param(name, word, id=f"{name}-{form}", marks=[pytest.mark.heavy] * ((at + number) % 2))
+        for at, name in enumerate(NAMES)
+        for number, (form, word) in enumerate(FORMS.items())
     ],
 )
 def test_names_of_users_are_none_of_ours(name: str, distinct: str, tmp_path: Path) -> None:

@@ -65,6 +65,8 @@ RELATION_KEYS = (
 COUNTED = ("different", "nulls")
 # Values that aliases may stand for, each as often as it is said: a few lines can say billions.
 ALIASED = 100_000
+# Collections within each other; to compose each takes PyYAML a millisecond and more.
+NESTED = 100
 # Bits of an integer that a file may hold; Python takes long to print one of many more.
 _BITS = 2_000
 # The halves of a type with two numbers, and no value.
@@ -79,8 +81,23 @@ MAX_YAML_CHARACTERS = 1_000_000
 class _Loader(yaml.SafeLoader):
     """Safe YAML that names the place of every value it cannot make, and refuses a key given twice.
 
-    What aliases stand for is refused as well if it is much, or within itself.
+    What aliases stand for is refused as well if it is much, or within itself, and what is nested deeply.
     """
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self._depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        if self._depth > NESTED:
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            raise yaml.composer.ComposerError(None, None, "nested too deeply", mark)
+        self._depth += 1
+        try:
+            node: yaml.Node | None = super().compose_node(parent, index)
+        finally:
+            self._depth -= 1
+        return node
 
     def compose_document(self) -> yaml.Node | None:
         root: yaml.Node | None = super().compose_document()
