@@ -290,8 +290,8 @@ class Bench:
                 "duckdb": f"{self.output}/duckdb.parquet",
                 "polars": f"{self.output}/polars.parquet",
             }
-            for table, place in files.items():
-                read = f"read_parquet('{place}', hive_partitioning = false)"
+            for table, path in files.items():
+                read = f"read_parquet('{path}', hive_partitioning = false)"
                 columns = [row[0] for row in connection.execute(f"DESCRIBE FROM {read}").fetchall()]
                 keys = ", ".join(
                     f"{column}::TIMESTAMP AS {column}" if column == "ts" else column

@@ -87,11 +87,11 @@ class History:
     def night(self, spark: Any, **options: Any) -> list[HistoryAnswer]:
         """Evaluate what is there."""
         queries = [RegisteredQuery(name, sql, Path(f"{name}.sql")) for name, sql in QUERIES.items()]
-        places: dict[str, Any] = {
+        folders: dict[str, Any] = {
             "output": self.folder / "answers",
             "checkpoints": str(self.folder / "state"),
         }
-        found = evaluate_history(SparkExecutor(spark), queries, self.catalog(), **places, **options)
+        found = evaluate_history(SparkExecutor(spark), queries, self.catalog(), **folders, **options)
         for answer in found:
             if answer.error is not None:
                 raise answer.error

@@ -102,9 +102,9 @@ def main() -> int:
             answer = live(spark, query, catalog_in(folder), output=folder / "out", pace=pace, progress=sample)
             taken = time.perf_counter() - begun
             quarter = len(samples) // 4
-            for place, process in enumerate(("driver", "largest Python worker", "JVM")):
+            for position, process in enumerate(("driver", "largest Python worker", "JVM")):
                 early, late = (
-                    median(one[place] for one in own)
+                    median(one[position] for one in own)
                     for own in (samples[quarter : 2 * quarter], samples[3 * quarter :])
                 )
                 aim = None if process == "JVM" else AIM

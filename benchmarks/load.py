@@ -145,8 +145,8 @@ def evaluate(
     queries: Sequence[RegisteredQuery], given: Catalog, home: Path, executor: LocalExecutor
 ) -> list[HistoryAnswer]:
     """Evaluate queries together, with checkpoints; an error is raised."""
-    places: dict[str, Any] = {"output": home / "answers", "checkpoints": str(home / "checkpoints")}
-    found = evaluate_history(executor, queries, given, **places)
+    folders: dict[str, Any] = {"output": home / "answers", "checkpoints": str(home / "checkpoints")}
+    found = evaluate_history(executor, queries, given, **folders)
     for answer in found:
         if answer.error is not None:
             raise answer.error

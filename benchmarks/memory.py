@@ -168,17 +168,17 @@ def joined(spark: Any, folder: Path, partitions: int) -> tuple[int, int]:
 
     found: list[int] = []
     with tempfile.TemporaryDirectory() as name:
-        place = Path(name)
+        path = Path(name)
         for stream in "ST":
-            (place / stream).mkdir()
+            (path / stream).mkdir()
             for part in range(partitions):
                 os.link(
-                    folder / stream / f"part={part:05}" / "data.parquet", place / stream / f"{part}.parquet"
+                    folder / stream / f"part={part:05}" / "data.parquet", path / stream / f"{part}.parquet"
                 )
-        sides = [spark.readStream.schema("A bigint").parquet(str(place / stream)) for stream in "ST"]
+        sides = [spark.readStream.schema("A bigint").parquet(str(path / stream)) for stream in "ST"]
         frame = sides[0].join(sides[1], "A").where((f.col("A") > 10) & (f.col("A") < 20))
         writer = frame.writeStream.foreachBatch(lambda batch, _: found.append(batch.count()))
-        query = writer.option("checkpointLocation", str(place / "state")).trigger(availableNow=True).start()
+        query = writer.option("checkpointLocation", str(path / "state")).trigger(availableNow=True).start()
         query.awaitTermination()
         state = int(query.lastProgress["stateOperators"][0]["numRowsTotal"])
     return state, sum(found)

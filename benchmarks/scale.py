@@ -198,15 +198,15 @@ def looking(folder: Path, hours: int) -> tuple[float, float]:
     """The seconds of beginning with a query that has nothing to read, and of each known partition more."""
     queries, found = registry(len(KINDS), AREA)[:2], list[float]()
     for length in (hours, hours * 5):
-        place = folder / f"long-{length}"
+        path = folder / f"long-{length}"
         for hour in range(length):
-            arrive(place, hour, 20, AREA)
-        given = catalog(place, AREA)
-        evaluate(queries, given, place / "home", LocalExecutor(1))
+            arrive(path, hour, 20, AREA)
+        given = catalog(path, AREA)
+        evaluate(queries, given, path / "home", LocalExecutor(1))
         rounds = []
         for _ in range(3):
             begun = time.process_time()
-            evaluate(queries, given, place / "home", LocalExecutor(1))
+            evaluate(queries, given, path / "home", LocalExecutor(1))
             rounds.append(time.process_time() - begun)
         found.append(min(rounds) / len(queries))
     slope = (found[1] - found[0]) / (hours * 4)
@@ -306,9 +306,9 @@ def main() -> int:
         cells += [f"{dollars:,.0f}", units(run.hour, SPANS), units(run.by_day, SPANS)]
         print(f"| {run.shards} | {run.cores:,} | {' | '.join(cells)} |")
     first, whole = found[0], QUERIES * HOURS
-    share = first.driver / (first.driver + first.tasks)
+    fraction = first.driver / (first.driver + first.tasks)
     alone = f"the driver {units(first.driver, SPANS)}, all tasks {units(first.tasks, SPANS)}"
-    print(f"on one core {alone}: the driver's share is {share:.0%}")
+    print(f"on one core {alone}: the driver's share is {fraction:.0%}")
     held = f"state {units(one.state * QUERIES, BYTES)}, checkpoints {units(one.checkpoint * whole, BYTES)}"
     print(f"{held}, answers {units(one.answers * whole, BYTES)} in up to {whole:,} files")
     print(f"peak of summaries in a driver: {units((AHEAD + 1) * SUMMARIES * one.summary, BYTES)}")

@@ -103,8 +103,8 @@ def _all_imports(paths: Iterable[Path]) -> Iterable[str]:
 
 def _purpose(room: str) -> str:
     """The first sentence of a room's docstring."""
-    place = LIBRARY / room
-    file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    path = LIBRARY / room
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     text = ast.get_docstring(parsed(file)) or ""
     sentence = re.split(r"(?<=\.)\s", text.split("\n\n")[0].replace("\n", " "))[0]
     return sentence.replace("``", "`")
@@ -166,10 +166,10 @@ class Graph:
 
     def crossings(self) -> int:
         """How many pairs of lines cross."""
-        place = {node: i for band in self.bands for i, node in enumerate(band)}
+        position = {node: i for band in self.bands for i, node in enumerate(band)}
         found = 0
         for band in self.bands[1:]:
-            ends = [(place[node], place[other]) for node in band for other in self.below[node]]
+            ends = [(position[node], position[other]) for node in band for other in self.below[node]]
             found += sum((a - c) * (b - d) < 0 for (a, b), (c, d) in combinations(ends, 2))
         return found
 
@@ -200,9 +200,11 @@ def _untangled(graph: Graph) -> Graph:
     for sweep in range(SWEEPS):
         links = graph.above if sweep % 2 else graph.below
         for band in reversed(graph.bands) if sweep % 2 else graph.bands:
-            place = {node: i / len(other) for other in graph.bands for i, node in enumerate(other)}
+            position = {node: i / len(other) for other in graph.bands for i, node in enumerate(other)}
             middle = {
-                node: sum(place[o] for o in links[node]) / len(links[node]) if links[node] else place[node]
+                node: sum(position[o] for o in links[node]) / len(links[node])
+                if links[node]
+                else position[node]
                 for node in band
             }
             # What stands beside the runtime stands at the side.
@@ -258,8 +260,8 @@ def _apart(band: Sequence[Node], wished: Sequence[float], paper: int) -> list[fl
         pools.append((mean, size))
     least = MARGIN + _width(band[0]) / 2
     most = paper - MARGIN - _width(band[-1]) / 2 - offsets[-1]
-    places = [min(max(mean, least), most) for mean, size in pools for _ in range(size)]
-    return [place + offset for place, offset in zip(places, offsets, strict=True)]
+    positions = [min(max(mean, least), most) for mean, size in pools for _ in range(size)]
+    return [position + offset for position, offset in zip(positions, offsets, strict=True)]
 
 
 def picture(house: Mapping[str, Room], sizes: Mapping[str, int]) -> str:

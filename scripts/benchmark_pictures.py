@@ -152,9 +152,9 @@ def ratios(lines: Sequence[Result], title: str, sizes: str = "") -> str:
     peers = [*dict.fromkeys(line.peer or LIMIT for line in found)]
     done: list[str] = []
     with _figure(0.34 * len(rows) + 1.5, title, done) as figure:
-        places = figure.subplots(1, len(panels), sharey=True, sharex=True, squeeze=False)[0]
+        panels_axes = figure.subplots(1, len(panels), sharey=True, sharex=True, squeeze=False)[0]
         handles: dict[str, Any] = {}
-        for axes, size in zip(places, panels, strict=True):
+        for axes, size in zip(panels_axes, panels, strict=True):
             axes.set_xscale("log")
             axes.set_title(f"{size:,} {sizes}" if sizes else "")
             for line in found:
@@ -163,10 +163,10 @@ def ratios(lines: Sequence[Result], title: str, sizes: str = "") -> str:
                     mark = MARKS[peers.index(peer) % len(MARKS)]
                     handles[peer] = _point(axes, line, rows.index(names[line.case, line.size]), mark)
         if any(line.aim is not None and line.ratio is not None for line in found):
-            (handles["its aim, at most"],) = places[0].plot([], [], color=SOFT, **AIM)
-        low, high = places[0].get_xlim()
+            (handles["its aim, at most"],) = panels_axes[0].plot([], [], color=SOFT, **AIM)
+        low, high = panels_axes[0].get_xlim()
         low, high = min(low, 0.45), max(high, 2.2)
-        for axes in places:
+        for axes in panels_axes:
             axes.axvspan(low, 1, color=GOODLY, linewidth=0, zorder=0)
             axes.axvline(1, color=LINE, linewidth=1.5, zorder=1)
             axes.set_xlim(low, high)
@@ -266,9 +266,9 @@ def engines(found: Sequence[Measured], steps: Sequence[int], title: str) -> str:
     ticks = [4**n for n in range(8) if 4**n <= 1.2 * most]
     done: list[str] = []
     with _figure(1.9 * down + 1.0, title, done) as figure:
-        places = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
+        panels_axes = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
         handles: dict[str, Any] = {}
-        for axes, name in zip(places.flat, names, strict=False):
+        for axes, name in zip(panels_axes.flat, names, strict=False):
             for form in ENGINES:
                 for one in _states(found, name, form):
                     colour, style, width = ENGINES[form]
@@ -283,7 +283,7 @@ def engines(found: Sequence[Measured], steps: Sequence[int], title: str) -> str:
             axes.set_yticks(ticks, [f"x{n}" for n in ticks])
             axes.minorticks_off()
             axes.tick_params(labelsize=10)
-        for number, axes in enumerate(places.flat):
+        for number, axes in enumerate(panels_axes.flat):
             axes.tick_params(labelbottom=len(names) - across <= number < len(names))
             if number >= len(names):
                 axes.set_axis_off()

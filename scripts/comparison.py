@@ -41,9 +41,9 @@ def compared(one: Results, other: Results) -> Comparison:
     """
     from streambound.report.tables import aligned
 
-    mine, theirs = _records(one), _records(other)
+    left, right = _records(one), _records(other)
     found = {
-        key: _difference(key, mine.get(key), theirs.get(key)) for key in sorted(mine.keys() | theirs.keys())
+        key: _difference(key, left.get(key), right.get(key)) for key in sorted(left.keys() | right.keys())
     }
     rows = [
         (

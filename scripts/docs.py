@@ -48,7 +48,7 @@ def _lines(text: str) -> list[tuple[str, bool]]:
     return found
 
 
-def place(path: Path) -> Path | None:
+def site_path(path: Path) -> Path | None:
     """Where a file of the project lies in the site; None if it is not in it."""
     for folder, below in FOLDERS.items():
         if path.is_relative_to(folder) and path.suffix in COPIED:
@@ -58,7 +58,7 @@ def place(path: Path) -> Path | None:
 
 def linked(text: str, path: Path) -> str:
     """The text of a page with its links as the site needs them."""
-    here = place(path)
+    here = site_path(path)
     assert here is not None
 
     def moved(link: re.Match[str]) -> str:
@@ -66,7 +66,7 @@ def linked(text: str, path: Path) -> str:
         if not target or ":" in target:
             return link[0]
         aim = (path.parent / target).resolve()
-        there = place(aim)
+        there = site_path(aim)
         if there is None:
             return f"{said} (`{aim.relative_to(ROOT)}`)"
         return f"{picture}[{said}]({os.path.relpath(there, here.parent)}{anchor or ''})"
@@ -91,7 +91,7 @@ def build(target: Path) -> None:
         stage = Path(name)
         for folder in FOLDERS:
             for path in folder.rglob("*"):
-                if path.is_file() and (below := place(path)) is not None:
+                if path.is_file() and (below := site_path(path)) is not None:
                     there = stage / "docs" / below
                     there.parent.mkdir(parents=True, exist_ok=True)
                     if path.suffix == ".md":

@@ -57,8 +57,8 @@ def named(node: ast.AST) -> Iterator[str]:
 def is_module(name: str) -> bool:
     """Whether a dotted name is a module of the library."""
     first, *rest = name.split(".")
-    place = LIBRARY.joinpath(*rest)
-    return first == "streambound" and (place.is_dir() or place.with_suffix(".py").exists())
+    path = LIBRARY.joinpath(*rest)
+    return first == "streambound" and (path.is_dir() or path.with_suffix(".py").exists())
 
 
 def parsed(path: Path) -> ast.Module:

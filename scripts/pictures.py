@@ -220,9 +220,9 @@ def zones() -> str:
     sheet.path(f"M{left} {axis}H{right}")
     sheet.path(f"M{right + 4} {axis}l-8 -4v8z", "tip")
     sheet.path(f"M{left - 4} {axis}l8 -4v8z", "tip")
-    for place, said in ((low, "10"), (high, "20")):
-        sheet.path(f"M{place} {axis - 12}V{axis + 12}")
-        sheet.text(place, axis - 20, said, "name", "middle")
+    for x, said in ((low, "10"), (high, "20")):
+        sheet.path(f"M{x} {axis - 12}V{axis + 12}")
+        sheet.text(x, axis - 20, said, "name", "middle")
     for i in range(9):
         sheet.dot(low + (high - low) * (i + 1) / 10, axis, "gooddot")
     sheet.text((left + low) / 2, axis + 34, "below 10", "", "middle")
@@ -306,11 +306,11 @@ def changes() -> str:
         lines: dict[str, list[tuple[str, str]]] = {}
         for answer in told[mode]:
             row, sign = answer["row"], answer["count"]
-            place = str(answer["ts"])[11:16]
+            time_text = str(answer["ts"])[11:16]
             said = f"{'+' if sign > 0 else '−'} {str(row[0])[11:16]}: {row[1]}"
-            lines.setdefault(place, []).append((said, "good" if sign > 0 else "bad"))
-        for place, told_there in lines.items():
-            sheet.box(x[place] - 52, y, 104, 14 + LINE * len(told_there), told_there)
+            lines.setdefault(time_text, []).append((said, "good" if sign > 0 else "bad"))
+        for time_text, told_there in lines.items():
+            sheet.box(x[time_text] - 52, y, 104, 14 + LINE * len(told_there), told_there)
     sheet.text(24, 312, "10:00 is over when a row of 11 o'clock has come: only then is its count final.")
     return sheet.done()
 

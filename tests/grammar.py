@@ -281,12 +281,12 @@ class _Select:
         return found
 
     def _bounds(self) -> list[str]:
-        share, found = self.r.choice([0.0, 0.3, 0.6, 1.0]), []
+        fraction, found = self.r.choice([0.0, 0.3, 0.6, 1.0]), []
         for column in self.columns:
             known = LITERALS[column.kind]
             low, high = (known[0], known[-1]) if self.r.random() < 0.7 else sorted(self.r.choices(known, k=2))
-            found += [f"{column} >= {low}"] * (self.r.random() < share)
-            found += [f"{column} <= {high}"] * (self.r.random() < share)
+            found += [f"{column} >= {low}"] * (self.r.random() < fraction)
+            found += [f"{column} <= {high}"] * (self.r.random() < fraction)
         return found
 
     def _times(self) -> list[str]:

@@ -188,11 +188,11 @@ def _conditions(r: Random, relations: list[str], streams: dict[str, Any]) -> tup
     found: list[Condition] = [
         _condition(r, columns, r.choice([0, 0, 0, 1, 2])) for _ in range(r.choice([1, 1, 2, 3, 4]))
     ]
-    share = r.choice([0.0, 0.2, 0.5])
+    fraction = r.choice([0.0, 0.2, 0.5])
     for column, kind in columns.items():
-        if r.random() < share:
+        if r.random() < fraction:
             found.append(Compared(column, r.choice([">", ">="]), r.choice(LITERALS[kind]), kind))
-        if r.random() < share:
+        if r.random() < fraction:
             found.append(Compared(column, r.choice(["<", "<="]), r.choice(LITERALS[kind]), kind))
     stamped = [n for n, name in enumerate(relations) if "timestamp" in streams[name]]
     if len(stamped) > 1 and r.random() < 0.8:
@@ -238,31 +238,31 @@ def _rewritten(r: Random, drawn: Drawn) -> Drawn:
 def _reordered(r: Random, select: Select) -> Select:
     order = list(range(len(select.relations)))
     r.shuffle(order)
-    place = {old: new for new, old in enumerate(order)}
-    where = [_otherwise(r, _moved(part, place)) for part in select.where]
+    position = {old: new for new, old in enumerate(order)}
+    where = [_otherwise(r, _moved(part, position)) for part in select.where]
     for part in select.where:
         if r.random() < 0.15:
-            where.append(_otherwise(r, _moved(part, place)))
+            where.append(_otherwise(r, _moved(part, position)))
         if (implied := _implied(r, part)) is not None and r.random() < 0.25:
-            where.append(_moved(implied, place))
+            where.append(_moved(implied, position))
     r.shuffle(where)
-    outputs = tuple(_moved_column(o, place) if isinstance(o, Column) else o for o in select.outputs)
+    outputs = tuple(_moved_column(o, position) if isinstance(o, Column) else o for o in select.outputs)
     return Select(select.distinct, outputs, tuple(select.relations[old] for old in order), tuple(where))
 
 
-def _moved_column(column: Column, place: dict[int, int]) -> Column:
-    return Column(place[column.occurrence], column.name)
+def _moved_column(column: Column, position: dict[int, int]) -> Column:
+    return Column(position[column.occurrence], column.name)
 
 
-def _moved(part: Condition, place: dict[int, int]) -> Condition:
+def _moved(part: Condition, position: dict[int, int]) -> Condition:
     if isinstance(part, Joined):
-        return Joined(part.word, tuple(_moved(one, place) for one in part.parts))
+        return Joined(part.word, tuple(_moved(one, position) for one in part.parts))
     if isinstance(part, Not):
-        return Not(_moved(part.part, place))
+        return Not(_moved(part.part, position))
     if isinstance(part, Compared):
-        right = _moved_column(part.right, place) if isinstance(part.right, Column) else part.right
-        return replace(part, left=_moved_column(part.left, place), right=right)
-    return replace(part, column=_moved_column(part.column, place))
+        right = _moved_column(part.right, position) if isinstance(part.right, Column) else part.right
+        return replace(part, left=_moved_column(part.left, position), right=right)
+    return replace(part, column=_moved_column(part.column, position))
 
 
 def _implied(r: Random, part: Condition) -> Condition | None:
@@ -355,11 +355,11 @@ class _Writer:
         tables = [f"{self._relations[n]} {a}" for n, a in zip(select.relations, self._aliases, strict=True)]
         where = [f"({self._condition(part)})" for part in select.where]
         source, on = tables[0], list[str]()
-        for place, table in enumerate(tables[1:], start=1):
+        for position, table in enumerate(tables[1:], start=1):
             kind = "," if r is None else r.choice([",", "CROSS JOIN", "JOIN"])
             if kind == "JOIN" and r is not None:
                 # Conditions on what stands before may move to ON.
-                known = range(place + 1)
+                known = range(position + 1)
                 fitting = [n for n, part in enumerate(select.where) if _occurrences(part) <= set(known)]
                 chosen = [where[n] for n in fitting if where[n] not in on and r.random() < 0.6]
                 on += chosen

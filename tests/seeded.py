@@ -49,12 +49,12 @@ def _comparisons(r: Random, kinds: dict[str, str]) -> list[str]:
 
 
 def _bounds(r: Random, kinds: dict[str, str]) -> list[str]:
-    share = r.choice([0.0, 0.3, 0.6, 1.0])
+    fraction = r.choice([0.0, 0.3, 0.6, 1.0])
     found = []
     for column, kind in kinds.items():
         low, *_, high = sorted(r.sample(LITERALS[kind], 3))
-        found += [f"{column} >= {low}"] * (r.random() < share)
-        found += [f"{column} <= {high}"] * (r.random() < share)
+        found += [f"{column} >= {low}"] * (r.random() < fraction)
+        found += [f"{column} <= {high}"] * (r.random() < fraction)
     return found
 
 

@@ -67,10 +67,10 @@ def test_no_room_covers_another_and_no_text_leaves_its_room() -> None:
 
 def test_no_line_leaves_the_paper() -> None:
     width = paper()
-    places = [
+    positions = [
         float(x) for path in re.findall(r' d="([^"]*)"', PICTURE) for x in re.findall(r"M([-\d.]+)", path)
     ]
-    assert places and min(places) > 0 and max(places) < width
+    assert positions and min(positions) > 0 and max(positions) < width
 
 
 def test_the_table_is_that_of_the_imports() -> None:
@@ -87,16 +87,16 @@ def test_a_room_may_import_what_it_does_and_no_more(room: str) -> None:
 
 def is_defined(name: str) -> bool:
     """Whether a dotted name below the library is a module, or a function, class or method of one."""
-    parts, place = name.split("."), LIBRARY
-    while parts and (place / parts[0]).is_dir():
-        place /= parts.pop(0)
+    parts, path = name.split("."), LIBRARY
+    while parts and (path / parts[0]).is_dir():
+        path /= parts.pop(0)
     if not parts:
         return True
-    file = place / f"{parts[0]}.py"
+    file = path / f"{parts[0]}.py"
     if file.exists():
         parts.pop(0)
     else:
-        file = place / "__init__.py"
+        file = path / "__init__.py"
     nodes: list[ast.stmt] = parsed(file).body
     for part in parts:
         found = [node for node in nodes if part in _bound(node)]

@@ -120,8 +120,8 @@ def drop_drafts(folder: Path) -> None:
         StorageError: the disk refuses.
     """
     try:
-        for place in (folder, *(Path(e.path) for e in _entries(folder) if e.is_dir(follow_symlinks=False))):
-            for entry in _entries(place):
+        for path in (folder, *(Path(e.path) for e in _entries(folder) if e.is_dir(follow_symlinks=False))):
+            for entry in _entries(path):
                 if entry.name.startswith(".") and entry.name.endswith(DRAFT):
                     remove(Path(entry.path))
     except OSError as error:

@@ -29,10 +29,10 @@ class StreamboundError(Exception):
     Args:
         message: what was found.
         subject: the query or file that it is about.
-        place: where in that text.
+        location: where in that text.
         accepted: what would have been accepted.
         fix: one thing to do.
-        text: the text that ``place`` points into; the line is quoted and underlined.
+        text: the text that ``location`` points into; the line is quoted and underlined.
     """
 
     exit_code = 2
@@ -44,7 +44,7 @@ class StreamboundError(Exception):
         message: str,
         *,
         subject: str | None = None,
-        place: Location | None = None,
+        location: Location | None = None,
         accepted: str | None = None,
         fix: str | None = None,
         text: str | None = None,
@@ -52,7 +52,7 @@ class StreamboundError(Exception):
         super().__init__(message)
         self.message = message
         self.subject = subject
-        self.place = place
+        self.location = location
         self.accepted = accepted
         self.fix = fix
         self.text = text
@@ -65,7 +65,7 @@ class StreamboundError(Exception):
 
     def one_line(self) -> str:
         """The error as one line, for JSON and tables."""
-        where = ": ".join(str(part) for part in (self.subject, self.place) if part)
+        where = ": ".join(str(part) for part in (self.subject, self.location) if part)
         parts = [f"{where}: {self.message}" if where else self.message]
         if self.accepted:
             parts.append(f"accepted: {self.accepted}")
@@ -74,10 +74,10 @@ class StreamboundError(Exception):
         return "; ".join(parts)
 
     def __str__(self) -> str:
-        where = ": ".join(str(part) for part in (self.subject, self.place) if part)
+        where = ": ".join(str(part) for part in (self.subject, self.location) if part)
         lines = [f"{where}: {self.message}" if where else self.message]
-        if self.text and self.place:
-            lines.extend(underlined(self.text, self.place))
+        if self.text and self.location:
+            lines.extend(underlined(self.text, self.location))
         if self.accepted:
             lines.append(f"  accepted: {self.accepted}")
         if self.fix:
@@ -111,18 +111,18 @@ def meant(word: str, candidates: Iterable[str], otherwise: str | None = None) ->
 QUOTED = 1_000
 
 
-def underlined(text: str, place: Location) -> list[str]:
-    """The line of ``text`` at ``place``, and a line of carets below the part that is meant."""
+def underlined(text: str, location: Location) -> list[str]:
+    """The line of ``text`` at ``location``, and a line of carets below the part that is meant."""
     lines = text.splitlines()
-    if not 1 <= place.line <= len(lines):
+    if not 1 <= location.line <= len(lines):
         return []
-    line = lines[place.line - 1].replace("\t", " ")
-    start = min(place.column - 1, max(len(line) - 1, 0))
+    line = lines[location.line - 1].replace("\t", " ")
+    start = min(location.column - 1, max(len(line) - 1, 0))
     if len(line) > QUOTED:
         # Of a long line what is around the place: all of it would hide the message.
         left = max(0, min(start - QUOTED // 4, len(line) - QUOTED))
         line, start = line[left : left + QUOTED], start - left
-    carets = "^" * max(1, min(place.length, max(1, len(line) - start)))
+    carets = "^" * max(1, min(location.length, max(1, len(line) - start)))
     return [f"    {line}", f"    {' ' * start}{carets}"]
 
 
@@ -168,7 +168,7 @@ class UnsupportedError(QueryError):
     def one_line(self) -> str:
         """The error as one line; of several constructs each."""
         further = (
-            f"{blocker.place}: {blocker.message}" if blocker.place else blocker.message
+            f"{blocker.location}: {blocker.message}" if blocker.location else blocker.message
             for blocker in self.further
         )
         return "; ".join((super().one_line(), *further))
@@ -177,33 +177,37 @@ class UnsupportedError(QueryError):
         lines = [super().__str__()]
         for blocker in self.further:
             lines.append(
-                f"  and {blocker.place}: {blocker.message}" if blocker.place else f"  and {blocker.message}"
+                f"  and {blocker.location}: {blocker.message}"
+                if blocker.location
+                else f"  and {blocker.message}"
             )
-            if blocker.place and (text := blocker.text or self.text):
-                lines.extend(underlined(text, blocker.place))
+            if blocker.location and (text := blocker.text or self.text):
+                lines.extend(underlined(text, blocker.location))
         return "\n".join(lines)
 
 
 def unknown_column(
-    message: str, name: str, place: Location | None, columns: Iterable[str], fix: str | None
+    message: str, name: str, location: Location | None, columns: Iterable[str], fix: str | None
 ) -> QueryError:
     """The error of a column that is not known."""
-    error = QueryError(message, place=place, accepted=", ".join(columns), fix=fix)
+    error = QueryError(message, location=location, accepted=", ".join(columns), fix=fix)
     error.unknown = name
     return error
 
 
-def named(construct: str, message: str, place: Location | None) -> UnsupportedError:
+def named(construct: str, message: str, location: Location | None) -> UnsupportedError:
     """The error of a construct that is not decided."""
-    error = UnsupportedError(message, place=place)
+    error = UnsupportedError(message, location=location)
     error.construct = construct
     return error
 
 
 def together(errors: Iterable[UnsupportedError]) -> UnsupportedError:
     """Several as one: each construct once at a place, in the order of the text."""
-    flat = {(str(e.place), e.message): e for error in errors for e in error.blockers}
-    first, *rest = sorted(flat.values(), key=lambda e: (e.place.line, e.place.column) if e.place else (0, 0))
+    flat = {(str(e.location), e.message): e for error in errors for e in error.blockers}
+    first, *rest = sorted(
+        flat.values(), key=lambda e: (e.location.line, e.location.column) if e.location else (0, 0)
+    )
     first.further = tuple(rest)
     for error in rest:
         error.further = ()

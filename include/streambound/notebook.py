@@ -114,10 +114,10 @@ def run(
     answered = answers(query, None, evaluation.initial)
     state = []
     for batch in batches(query, arriving):
-        new = evaluation.step(batch)
+        new = evaluation.process(batch)
         total.update(new)
         answered += answers(query, batch.marker, new)
-        state.append((batch.marker, evaluation.tree.stored))
+        state.append((batch.marker, evaluation.tree.stored_units))
     left = {row: count for row, count in total.items() if count}
     return Run(
         job,

@@ -12,8 +12,8 @@ from streambound import settings
 GROUP = "streambound"
 
 
-def _asset(name: str, place: str, about: str) -> Asset:
-    return Asset(name, uri=f"x-streambound://{place}", group=GROUP, extra={"about": about})
+def _asset(name: str, path: str, about: str) -> Asset:
+    return Asset(name, uri=f"x-streambound://{path}", group=GROUP, extra={"about": about})
 
 
 FLIGHT_HISTORY = _asset(

@@ -208,8 +208,8 @@ def of_benchmark(nights: Iterable[Mapping[str, Any]], registry: Registry) -> Ope
             for one in night["sizes"]
         ]
         facet = ChoicesDatasetFacet(night=str(night["days"][-1]), drifted=night["drifted"], choices=choices)
-        place = located(str(settings.caches_root() / f"{query}.json"))
-        outputs.append(OutputDataset(*place, facets={"streambound_choices": facet}))
+        located_at = located(str(settings.caches_root() / f"{query}.json"))
+        outputs.append(OutputDataset(*located_at, facets={"streambound_choices": facet}))
     return OperatorLineage(inputs=histories([read[name] for name in sorted(read)]), outputs=outputs)
 
 

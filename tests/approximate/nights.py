@@ -15,8 +15,8 @@ WIDTH = 7
 def of_size(size: int, optimum: int, kept: Mapping[str, int], chosen: str) -> OfSize:
     """A size at which each policy kept so many of 1,000 results on four held-out days."""
     judged = tuple(Judged(Contender(policy), size, n, n / 4, 1.5) for policy, n in kept.items())
-    choice = SelectedPolicy(chosen, why=f"{chosen} was chosen")
-    return OfSize(size, WIDTH * size, optimum, judged, choice, kept[chosen], Contender(chosen))
+    selected_policy = SelectedPolicy(chosen, why=f"{chosen} was chosen")
+    return OfSize(size, WIDTH * size, optimum, judged, selected_policy, kept[chosen], Contender(chosen))
 
 
 def night(*sizes: OfSize, query: str = "q", fingerprint: str = "", results: int = RESULTS) -> Night:

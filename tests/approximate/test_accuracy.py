@@ -23,9 +23,9 @@ def test_where_all_keys_fit_the_sample_results_are_counted() -> None:
     found = accuracy_of(given, SelectedPolicy("lru"), 10)
     assert found.exact == pairs(skewed()[given.cut :]) == found.estimated
     assert 0 < found.results < found.exact and found.error == 0 and found.off == 0 and found.holds
-    assert found.share == found.estimated_share == found.results / found.exact
+    assert found.fraction == found.estimated_share == found.results / found.exact
     everything = accuracy_of(given, SelectedPolicy("fifo"), 10_000)
-    assert everything.results == found.exact and everything.share == 1
+    assert everything.results == found.exact and everything.fraction == 1
 
 
 def test_where_keys_are_sampled_the_truth_is_in_the_stated_interval() -> None:

@@ -46,8 +46,8 @@ def test_where_not_even_the_optimum_reaches_it() -> None:
 
 def test_policies_that_keep_more_than_the_chosen_one_are_named() -> None:
     found = advice(night(*USUAL), 0.5)
-    assert [share.of.size for share in found.kept_by_size] == [100, 500, 2_000]
-    assert [share.ahead for share in found.kept_by_size] == [(), (), (("lru", 0.9),)]
+    assert [at_size.of.size for at_size in found.kept_by_size] == [100, 500, 2_000]
+    assert [at_size.ahead for at_size in found.kept_by_size] == [(), (), (("lru", 0.9),)]
 
 
 def test_why_names_what_keeps_more_and_of_heeb_the_best() -> None:
@@ -72,7 +72,7 @@ def test_a_night_is_read_back_also_one_that_an_earlier_release_wrote() -> None:
         del size["estimate"], size["why"], size["ahead"]
     older = Night.of_json(body)
     assert older.sizes == USUAL and older.models is None and older.models_used is None
-    chosen = replace(USUAL[1], choice=SelectedPolicy("prob", models=models))
+    chosen = replace(USUAL[1], selected_policy=SelectedPolicy("prob", models=models))
     assert replace(older, sizes=(USUAL[0], chosen)).models_used == models
 
 

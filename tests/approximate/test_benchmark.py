@@ -64,7 +64,8 @@ def moving(steps: int = 4_000, slope: float = 0.5) -> np.ndarray:
 def all_trials(given: Case, size: int, seed: int = 0) -> list[Trial]:
     models = given.models()
     return [
-        trial(given, each, size, each.choice(size, models, given.pace, seed)) for each in contenders(POLICIES)
+        trial(given, each, size, each.selected_policy(size, models, given.pace, seed))
+        for each in contenders(POLICIES)
     ]
 
 
@@ -125,8 +126,8 @@ def test_a_trend_that_changes_is_a_drift_and_refitting_ends_it() -> None:
 def test_a_drift_is_looked_for_on_the_days_since() -> None:
     before = case(moving(4_800, 0.5))
     models = learned(before.plan, before.rows)
-    choice = SelectedPolicy("heeb", 5.0, models)
-    size = OfSize(10, 30, 1, (), choice, 1)
+    selected_policy = SelectedPolicy("heeb", 5.0, models)
+    size = OfSize(10, 30, 1, (), selected_policy, 1)
     night = Night("q", "", "", DAYS[:8], 3, len(before.rows), 1, (size,), ())
     # Of ten days two are new.
     on = np.concatenate([moving(4_800), moving(1_200) + 2_400])

@@ -110,7 +110,7 @@ def test_never_a_wrong_row(
     engine = MemoryPass(plan)
     found, exact = total(engine.run(arriving)), total(reference(query, arriving, {}))
     assert found <= exact
-    assert engine.peak <= size and engine.peak_units <= plan.units
+    assert engine.peak <= size and engine.peak_units <= plan.max_units
     assert engine.results == sum(found.values())
 
 
@@ -202,8 +202,8 @@ def test_the_estimate_is_close_where_keys_are_sampled() -> None:
     estimate = engine.estimate
     assert engine.sample.level > 0 and estimate is not None
     assert abs(estimate.results - exact) < 4 * estimate.error
-    share = estimate.share(engine.results)
-    assert share is not None and 0 <= share <= 1
+    fraction = estimate.fraction(engine.results)
+    assert fraction is not None and 0 <= fraction <= 1
 
 
 def test_a_sample_without_results_tells_nothing() -> None:
@@ -298,15 +298,15 @@ def test_tuples_that_time_bars_are_never_cached(query: Statement, given_: list[d
     plan = plan_for(query, 50)
     engine = MemoryPass(plan)
     for batch in batches(query, given_):
-        engine.step(batch)
+        engine.process(batch)
         for kept in engine.cached:
             last = plan.join.lags[kept.side][1]
             assert kept.moment != batch.moment or last is None or last > 0
 
 
 def test_a_choice_is_read_back_as_it_was() -> None:
-    choice = SelectedPolicy(
+    selected_policy = SelectedPolicy(
         "heeb", 12.5, (learn(["[1]", "[1]", "[2]"], 0.25), learn([], 0.75)), 60.0, 1, "it is best"
     )
-    assert SelectedPolicy.of_json(choice.to_json()).digest == choice.digest
-    assert SelectedPolicy.of_json(json.loads(json.dumps(choice.to_json()))) == choice
+    assert SelectedPolicy.of_json(selected_policy.to_json()).digest == selected_policy.digest
+    assert SelectedPolicy.of_json(json.loads(json.dumps(selected_policy.to_json()))) == selected_policy

@@ -46,7 +46,7 @@ def _branches(facts: System) -> Iterator[tuple[Closure, Placed]]:
                     pending.append((narrowed, {**placed, attribute: zone}, others))
             continue
         for ordered in _ordered(closure, _local_pairs(placed)):
-            if consistent(ordered, facts.choices):
+            if consistent(ordered, facts.disjunctions):
                 yield ordered, placed
 
 
@@ -55,7 +55,7 @@ def _places(time: TimeOrder, attribute: Attribute) -> Iterator[tuple[Zone | None
     known = sorted(set(facts.space.constants(facts.space.family(attribute))))
     for zone in _pieces(time, attribute):
         yield zone, zone.holds(attribute)
-    if known and facts.space.step(attribute) is not None:
+    if known and facts.space.resolution(attribute) is not None:
         yield None, [at_least(attribute, known[0]), at_most(attribute, known[-1])]
     elif known:
         for value in known:
@@ -71,7 +71,7 @@ def _pieces(time: TimeOrder, attribute: Attribute) -> Iterator[Zone]:
     family = space.family(attribute)
     ends = [None, *space.constants(family), None]
     intervals = [(ends[-2], None), (None, ends[1])] if len(ends) > 2 else [(None, None)]
-    if not any(space.step(a) is not None for a in _equal(time.facts, attribute)):
+    if not any(space.resolution(a) is not None for a in _equal(time.facts, attribute)):
         intervals += list(pairwise(ends[1:-1]))
     unknown = [a for a in space.mates(attribute) if a.occurrence in time.finite]
     for (floor, ceiling), sides in product(intervals, product((True, False), repeat=len(unknown))):

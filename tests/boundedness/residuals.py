@@ -214,8 +214,8 @@ def classes(shape: Shape, values: int) -> int:
     for number, stream in enumerate("STS" if timed else "ST"):
         # Of a stream with an order its values come rising, or falling at the second time.
         rising = [v for v in range(values)]
-        for place, v in enumerate(rising if number < 2 else rising[::-1]):
-            slots.append((stream, v, place if window else number * values + place if timed else number))
+        for position, v in enumerate(rising if number < 2 else rising[::-1]):
+            slots.append((stream, v, position if window else number * values + position if timed else number))
     if window:
         slots.sort(key=lambda slot: slot[2])
     end = slots[-1][2]

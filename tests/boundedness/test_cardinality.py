@@ -155,7 +155,7 @@ def test_the_state_stays_within_its_units_while_the_promise_holds(timed: bool, d
     for batch in arriving:
         for name, held in batch.tuples.items():
             found[name] = max(found[name], len(held))
-    most = engine.plan.size(found) if isinstance(engine.plan, Plan) else engine.plan.units
+    most = engine.plan.size(found) if isinstance(engine.plan, Plan) else engine.plan.max_units
     assert most is None or engine.peak_units <= most
 
 

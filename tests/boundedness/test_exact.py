@@ -95,7 +95,7 @@ def test_reasons_name_the_columns_the_comparison_and_the_bound(
     assert reason.code == code
     assert [str(a) for a in reason.attributes][: len(attributes)] == attributes
     assert words in reason.message
-    assert reason.place is not None
+    assert reason.location is not None
 
 
 def test_a_column_between_values_of_a_finite_stream_is_said_to_be() -> None:

@@ -64,13 +64,13 @@ def states(atoms: list[Atom], ordered: bool, values: int, most: int) -> int:
         t: sum(1 << n for n, f in enumerate(around) if match(t, f) or (not ordered and match(f, t)))
         for t in grid
     }
-    places = {t: 1 << around.index(t) for t in grid}
+    positions = {t: 1 << around.index(t) for t in grid}
     usable = [t for t in grid if ordered or not match(t, t)]
     seen, pending = {0}, [0]
     while pending and len(seen) <= most:
         here = pending.pop()
         for t in usable:
-            if not here & places[t] and (there := here | completes[t]) not in seen:
+            if not here & positions[t] and (there := here | completes[t]) not in seen:
                 seen.add(there)
                 pending.append(there)
     return len(seen)

@@ -258,8 +258,8 @@ def test_many_files_are_shared_and_come_in_order(
     start = Examiner._running
     monkeypatch.setattr(Examiner, "_running", lambda self: (started.append(self), start(self))[1])
     printed = []
-    for share, processes in ((5, 3), (1_000, 1)):
-        monkeypatch.setattr("streambound.cli.check.SHARE", share)
+    for fraction, processes in ((5, 3), (1_000, 1)):
+        monkeypatch.setattr("streambound.cli.check.SHARE", fraction)
         started.clear()
         assert main(["check", "--catalog", str(folder / "streams.yml"), str(folder)]) == 2
         assert len(set(started)) == processes

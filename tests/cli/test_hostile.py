@@ -119,13 +119,13 @@ def test_parquet_that_unpacks_to_a_thousand_times_its_size_is_read_in_pieces(
         "streams:\n  S: {columns: {A: bigint, B: bigint}, history: {path: S, partition_by: date}}\n"
     )
     (folder / "q.sql").write_text("SELECT DISTINCT A FROM S WHERE A > 10 AND A < 20 AND B = 1")
-    place = folder / "in" / "S" / "date=2013-01-01" / "part.parquet"
-    place.parent.mkdir(parents=True)
+    path = folder / "in" / "S" / "date=2013-01-01" / "part.parquet"
+    path.parent.mkdir(parents=True)
     rows = pa.table({"A": pa.array([12] * 1_000_000), "B": pa.array([1] * 1_000_000)})
-    with pq.ParquetWriter(place, rows.schema, compression="zstd") as file:
+    with pq.ParquetWriter(path, rows.schema, compression="zstd") as file:
         for _ in range(millions):
             file.write_table(rows)
-    assert place.stat().st_size < 16_000 * millions
+    assert path.stat().st_size < 16_000 * millions
     options = ("--catalog", "streams.yml", "--input", "in", "--output", "out", "--engine", "local")
     code, said = told(folder, "run", "q.sql", *options, seconds=SECONDS + 2 * millions)
     assert code == 0 and f'"rows_read": {millions}000000' in said
@@ -137,11 +137,11 @@ def test_what_is_no_parquet_at_all_is_one_error(folder: Path) -> None:
     (folder / "streams.yml").write_text(
         "streams:\n  S: {columns: {A: bigint, B: bigint}, history: {path: S, partition_by: date}}\n"
     )
-    place = folder / "in" / "S" / "date=2013-01-01" / "part.parquet"
-    place.parent.mkdir(parents=True)
+    path = folder / "in" / "S" / "date=2013-01-01" / "part.parquet"
+    path.parent.mkdir(parents=True)
     # A footer that says it has two gigabytes; one of nothing but signs that open.
     for content in (b"PAR1\xff\xff\xff\x7fPAR1", b"PAR1" + b"\x1c" * 9000 + b"\x28\x23\0\0PAR1"):
-        place.write_bytes(content)
+        path.write_bytes(content)
         options = ("--catalog", "streams.yml", "--input", "in", "--output", "out", "--engine", "local")
         code, said = told(folder, "run", "q.sql", *options)
         assert code in (2, 3) and "part.parquet" in said and len(said) < 2_000, said

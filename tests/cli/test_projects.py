@@ -209,9 +209,9 @@ def test_findings_of_dbt_stand_in_the_models_own_files(folder: Path, capsys: Cap
     }
     assert not any("fixes" in one for one in found)
     for one in found:
-        place = one["locations"][0]["physicalLocation"]
-        lines = (folder / place["artifactLocation"]["uri"]).read_text().splitlines()
-        text = lines[place["region"]["startLine"] - 1][place["region"]["startColumn"] - 1 :]
+        position = one["locations"][0]["physicalLocation"]
+        lines = (folder / position["artifactLocation"]["uri"]).read_text().splitlines()
+        text = lines[position["region"]["startLine"] - 1][position["region"]["startColumn"] - 1 :]
         assert text.startswith(("region", "group by", "o.", "s.")), text
     assert main(["check", *manifest, "--select", "revenue"]) == 1
     out = capsys.readouterr().out
@@ -258,7 +258,7 @@ def test_options_that_do_not_go_together_are_refused(
 FIRST = re.findall(r"```console\n\$ cd (\S+)\n\$ (streambound check.*)\n", GUIDE)
 
 
-@pytest.mark.parametrize(("place", "command"), FIRST, ids=[place for place, _ in FIRST])
+@pytest.mark.parametrize(("place", "command"), FIRST, ids=[position for position, _ in FIRST])
 def test_the_first_verdict_is_one_command_away(folder: Path, place: str, command: str) -> None:
     """What the page shows, in a fresh process and a folder in which nothing is configured."""
     if place == "shop":
@@ -280,4 +280,4 @@ def test_the_first_verdict_is_one_command_away(folder: Path, place: str, command
 
 
 def test_the_page_shows_both() -> None:
-    assert [place for place, _ in FIRST] == ["shop", "jobs-repository"]
+    assert [position for position, _ in FIRST] == ["shop", "jobs-repository"]

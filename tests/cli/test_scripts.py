@@ -201,7 +201,7 @@ def test_a_query_uses_the_definition_before_it(dialect: str, text: str, said: st
         assert said in (report.verdict, report.final)
     else:
         assert report.error.message.startswith(said), report.error
-        assert report.error.place is not None and report.error.place.line == 3
+        assert report.error.location is not None and report.error.location.line == 3
 
 
 def test_only_a_named_catalog_completes_declarations(
@@ -253,8 +253,8 @@ def test_a_wrong_declaration_refuses_the_queries_that_read_it_alone(table: str) 
         assert report.verdict == verdict, (query, report.error)
         if verdict == "invalid":
             assert isinstance(report.error, CatalogError)
-            place = report.error.place
-            assert place is not None and (place.line, place.column) == (2, 14)
+            location = report.error.location
+            assert location is not None and (location.line, location.column) == (2, 14)
             assert "CREATE TABLE a" in str(report.error)
 
 

@@ -34,15 +34,15 @@ def test_it_meets_every_condition_and_the_wish(data: st.DataObject) -> None:
     literals = data.draw(st.lists(literal, max_size=2)) if facts.space.mentioned else []
     wish = Wish(tuple(literals[:1]), tuple((one, one) for one in literals[1:]))
     numbers = assignment(facts, wish)
-    assert (numbers is not None) is facts.satisfiable(wish.literals, wish.choices)
+    assert (numbers is not None) is facts.satisfiable(wish.literals, wish.disjunctions)
     if numbers is None:
         return
     assert numbers.keys() == set(facts.space.mentioned)
-    constraints, choices = constraints_of(facts.space, found.where)
+    constraints, disjunctions = constraints_of(facts.space, found.where)
     assert all(met(one, numbers) for one in (*constraints, *wish.literals))
-    assert all(met(one, numbers) or met(other, numbers) for one, other in (*choices, *wish.choices))
+    assert all(met(one, numbers) or met(other, numbers) for one, other in (*disjunctions, *wish.disjunctions))
     for attribute, number in numbers.items():
-        step = facts.space.step(attribute)
+        step = facts.space.resolution(attribute)
         assert step is None or number % step == 0
 
 

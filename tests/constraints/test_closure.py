@@ -125,7 +125,7 @@ def test_no_model_is_lost_where_steps_mix(constraints: list[Difference], steps: 
 
 def test_a_bound_has_its_place() -> None:
     closure = Closure.over({ATTRIBUTES[0]: 1})
-    i, j, value = closure.place(at_most(ATTRIBUTES[0], 3, strict=True))
+    i, j, value = closure.bound_of(at_most(ATTRIBUTES[0], 3, strict=True))
     found = closure.assume([at_most(ATTRIBUTES[0], 3, strict=True)])
     assert found is not None and (i, j) == (1, 0)
     assert found.matrix[i][j] == value and found.upper(ATTRIBUTES[0]) == (2, False)

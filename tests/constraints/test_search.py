@@ -48,8 +48,8 @@ def test_a_way_is_found_if_values_make_every_choice(found: list[tuple[Difference
     if taken is None or within is None:
         return
     assert all_made(start, found, taken) == within
-    for choice in found:
-        assert made(within, choice)
+    for disjunction in found:
+        assert made(within, disjunction)
     # Between bounds on all sides every choice can fail, so that what was taken makes all of them.
     for values in assignments(ATTRIBUTES, range(4)):
         assert not all(met(one, values) for one in taken) or values in models
@@ -64,7 +64,9 @@ def test_between_dense_values_it_searches_as_between_fine_integers(
         [Difference(one.high, one.low, 8 * one.by, one.strict) for one in INSIDE]
     )
     assert dense is not None and fine is not None
-    finer = [tuple(Difference(d.high, d.low, 8 * d.by, d.strict) for d in choice) for choice in found]
+    finer = [
+        tuple(Difference(d.high, d.low, 8 * d.by, d.strict) for d in disjunction) for disjunction in found
+    ]
     assert consistent(dense, found) is consistent(fine, finer)  # type: ignore[arg-type]
 
 

@@ -46,7 +46,7 @@ def test_numbers_are_scaled_by_the_common_denominator() -> None:
     space = Space(query("M.D > 0.5 AND F.A < 0.25 AND M.L > 1", tables="M, F"))
     assert space.scale == 20
     assert space.constants(Family.NUMBER) == [5, 10, 20, 60]
-    assert [space.step(named(name)) for name in ("M.D", "F.A", "M.L")] == [2, None, 20]
+    assert [space.resolution(named(name)) for name in ("M.D", "F.A", "M.L")] == [2, None, 20]
     assert space.value(Family.NUMBER, 5) == Fraction(1, 4)
     assert space.mixed == {Family.NUMBER}
 
@@ -54,7 +54,7 @@ def test_numbers_are_scaled_by_the_common_denominator() -> None:
 def test_strings_are_ranked() -> None:
     space = Space(query("M.K > 'b' AND M.K <> 'a'", tables="M"))
     assert [space.embed(Family.STRING, text) for text in "ab"] == [0, 1]
-    assert space.step(named("M.K")) is None and space.mixed == frozenset()
+    assert space.resolution(named("M.K")) is None and space.mixed == frozenset()
 
 
 def test_domains_are_declared_or_those_of_truth_values() -> None:
@@ -99,5 +99,5 @@ def test_timestamps_stand_apart_by_the_granularity() -> None:
         {"X": {**body, "granularity": "hour"}, "Y": body, "Z": {**body, "columns": {"ts": "int"}}}
     )
     space = Space(parse("SELECT 1 FROM X, Y, Z WHERE X.ts < Y.ts AND Z.ts > 3", catalog))
-    assert space.tick(named("X.ts")) == space.step(named("X.ts")) == 3_600_000_000
+    assert space.tick(named("X.ts")) == space.resolution(named("X.ts")) == 3_600_000_000
     assert space.tick(named("Y.ts")) == space.tick(named("Z.ts")) == 1

@@ -97,20 +97,20 @@ def test_forced_choices_are_made_and_no_model_is_lost(atoms: list[str]) -> None:
     facts = system(made(" AND ".join([INSIDE, *atoms]), "S.A, S.B, T.D"))
     known = forced(facts)
     assert _models(known) == _models(facts)
-    for choice in known.choices if known.closure is not None else ():
-        assert all(known.closure.assume([option]) is not None for option in choice)
+    for disjunction in known.disjunctions if known.closure is not None else ():
+        assert all(known.closure.assume([option]) is not None for option in disjunction)
 
 
 def _models(facts: System) -> list[dict[Attribute, object]]:
     """The values of 0 to 3 that meet the conditions as they are: not closed, and no choice made."""
-    constraints, choices = constraints_of(facts.space, facts.query.where)
+    constraints, disjunctions = constraints_of(facts.space, facts.query.where)
     if facts.closure is None:
         return []
     return [
         values
         for values in assignments(COLUMNS, range(4))
         if all(met(one, values) for one in constraints)
-        and all(met(one, values) or met(other, values) for one, other in (*choices, *facts.choices))
+        and all(met(one, values) or met(other, values) for one, other in (*disjunctions, *facts.disjunctions))
     ]
 
 
@@ -127,9 +127,9 @@ def test_an_operator_as_difference_bounds(op: Op, offset: int, left: int, right:
 def test_conditions_are_those_of_the_text_and_constraints_have_domains_too() -> None:
     query = made("M.L > 1 AND M.L IN (1, 2, 3) AND M.L <> 2", tables="M")
     space, attribute = Space(query), named("M.L")
-    constraints, choices = conditions_of(space, query.where)
+    constraints, disjunctions = conditions_of(space, query.where)
     assert constraints == [at_least(attribute, 1, strict=True), at_least(attribute, 1), at_most(attribute, 3)]
-    assert choices == [(at_most(attribute, 2, strict=True), at_least(attribute, 2, strict=True))]
+    assert disjunctions == [(at_most(attribute, 2, strict=True), at_least(attribute, 2, strict=True))]
     further, declared = constraints_of(space, ())
     assert further == [at_least(attribute, 1), at_most(attribute, 3)]
     assert declared == [(at_most(attribute, 1), at_least(attribute, 3))]

@@ -184,8 +184,8 @@ def test_numbers_are_compared_as_numbers_whatever_the_catalog_said_before(
 ) -> None:
     ends = [("9.5", 0), ("-10.25", 3), ("nan", 2), ("EWR", "x")]
     days = {
-        f"d{place}": measured(1, least={"dep_delay": value}, greatest={"dep_delay": value}, first=first)
-        for place, (value, first) in enumerate(ends)
+        f"d{position}": measured(1, least={"dep_delay": value}, greatest={"dep_delay": value}, first=first)
+        for position, (value, first) in enumerate(ends)
     }
     check(store, "n1", NOON, days)
     found = viewer.get("api/v1/streams/departures").json()

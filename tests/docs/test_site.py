@@ -61,16 +61,16 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def built(site: Path, page: Path) -> Path:
-    place = docs.place(page)
-    assert place is not None
-    name = place.with_name("index.md") if place.name == "README.md" else place
+    path = docs.site_path(page)
+    assert path is not None
+    name = path.with_name("index.md") if path.name == "README.md" else path
     return site / name.with_suffix(".html")
 
 
 def test_every_page_is_in_the_navigation_once() -> None:
     listed = re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
     of_codes = {f"codes/{page.name}" for page in (ROOT / "docs" / "codes").glob("*.md")} - {"codes/README.md"}
-    there = {str(docs.place(page)) for page in docs.pages()} - of_codes
+    there = {str(docs.site_path(page)) for page in docs.pages()} - of_codes
     assert sorted(listed) == sorted(there)
 
 

@@ -101,18 +101,18 @@ class Streams:
     def show(self, rows: bool) -> None:
         """Make the streams views, with their rows or before any: what is refused mostly is so without."""
         for name, like in LIKE.items():
-            place = self.folder / (name if rows else f"{name} before its rows")
+            path = self.folder / (name if rows else f"{name} before its rows")
             stream = self.spark.readStream.schema(COLUMNS[like]).option("maxFilesPerTrigger", 1)
-            frame = stream.json(str(place))
+            frame = stream.json(str(path))
             if name == like:
                 frame = frame.withWatermark("ts", "0 seconds")
             frame.createOrReplaceTempView(name)
 
     def start(self, frame: Any, mode: str) -> Any:
         """Start a query that ends with what there is; it may be refused."""
-        place = self.folder / f"checkpoint-{len(list(self.folder.iterdir()))}"
+        path = self.folder / f"checkpoint-{len(list(self.folder.iterdir()))}"
         writer = frame.writeStream.format("noop").outputMode(mode).trigger(availableNow=True)
-        return writer.option("checkpointLocation", str(place)).start()
+        return writer.option("checkpointLocation", str(path)).start()
 
 
 @pytest.fixture(scope="module")
@@ -168,9 +168,9 @@ def test_random_statements_are_refused_where_spark_refuses_them(streams: Streams
         assert line.catalog is not None
         for one in line.catalog.relations:
             columns = ", ".join(f"`{column.name}` {column.type.name}" for column in one.columns)
-            place = streams.folder / f"{line.id} {one.name}"
-            place.mkdir()
-            frame = streams.spark.readStream.schema(columns).json(str(place))
+            path = streams.folder / f"{line.id} {one.name}"
+            path.mkdir()
+            frame = streams.spark.readStream.schema(columns).json(str(path))
             if one.timestamp is not None:
                 frame = frame.withWatermark(one.timestamp, "0 seconds")
             frame.createOrReplaceTempView(one.name)

@@ -92,7 +92,7 @@ def test_an_engine_that_is_not_known_is_told_with_its_place() -> None:
         engine("flonk")
     report = check(f"-- owner: me\n-- for: flonk\n{JOINED}", CATALOG)
     assert report.verdict == "invalid" and report.error is not None
-    assert str(report.error.place) == "line 2, column 9"
+    assert str(report.error.location) == "line 2, column 9"
     assert report.error.accepted == ", ".join(ENGINES)
 
 
@@ -116,7 +116,7 @@ def test_an_order_of_all_answers_is_what_an_engine_may_refuse(order: str, growth
     assert other is not None and other.growth is Growth.CONSTANT
     if growth is Growth.REFUSED:
         (sort,) = found.operators
-        assert str(sort.operator.place) == "line 1, column 21"
+        assert str(sort.operator.location) == "line 1, column 21"
 
 
 def test_modes_are_those_of_spark() -> None:

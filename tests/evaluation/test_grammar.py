@@ -35,7 +35,7 @@ def outcome(seed: int, computed: float = 0.0) -> str:
         return "unplanned"
     expected = list(reference(found, arriving, static))
     assert list(engine.run(arriving)) == expected, f"seed {seed}: {line.sql}"
-    assert engine.units is None or engine.peak_units <= engine.units, f"seed {seed}: {line.sql}"
+    assert engine.max_units is None or engine.peak_units <= engine.max_units, f"seed {seed}: {line.sql}"
     return "evaluated" if any(expected) else "evaluated, no answers"
 
 

@@ -157,7 +157,7 @@ def test_groups_of_rows_that_a_later_match_may_change_wait_for_it(negation: str)
     inner = "SELECT 1 FROM T WHERE T.K = S.K AND T.ts > S.ts AND T.ts < S.ts + 9"
     sql = f"SELECT S.ts, S.K, COUNT(*) FROM S WHERE {negation}EXISTS ({inner}) GROUP BY S.ts, S.K"
     made = equal(read(sql, CATALOG).statement, events(1, 40))
-    assert made.units is not None and 0 < made.peak_units <= made.units
+    assert made.max_units is not None and 0 < made.peak_units <= made.max_units
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_groups_of_rows_that_a_later_match_may_change_wait_for_it(negation: str)
 def test_what_is_done_to_groups_of_a_time(sql: str) -> None:
     inner = "SELECT window(S.ts, 2).start AS w, COUNT(*) AS n FROM S GROUP BY (window(S.ts, 2))"
     short, long = (equal(read(sql.format(inner), CATALOG).statement, events(1, n)) for n in (40, 80))
-    assert short.units is not None and 0 < short.peak_units <= short.units
+    assert short.max_units is not None and 0 < short.peak_units <= short.max_units
     assert long.peak_units <= short.peak_units + 8
 
 
@@ -187,7 +187,7 @@ def test_what_is_done_to_groups_of_a_time(sql: str) -> None:
 def test_groups_over_an_outer_join_keep_what_each_aggregate_needs(shown: str, condition: str) -> None:
     sql = f"SELECT S.K, {shown} FROM S LEFT JOIN T ON {condition} GROUP BY S.K"
     short, long = (equal(read(sql, CATALOG).statement, events(3, n)) for n in (12, 24))
-    assert short.units is not None and 0 < short.peak_units <= short.units
+    assert short.max_units is not None and 0 < short.peak_units <= short.max_units
     assert long.peak_units <= short.peak_units + 12
 
 
@@ -274,7 +274,7 @@ def test_only_rows_without_a_match_are_kept_to_be_taken_back(shown: str, units: 
 )
 def test_what_is_first_or_last_over_a_join_that_one_stream_completes(sql: str) -> None:
     short, long = (equal(read(sql, CATALOG).statement, events(4, n)) for n in (12, 24))
-    assert short.units is not None and 0 < short.peak_units <= short.units
+    assert short.max_units is not None and 0 < short.peak_units <= short.max_units
     assert long.peak_units <= short.peak_units + 12
 
 

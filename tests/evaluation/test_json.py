@@ -130,9 +130,9 @@ def test_other_paths_are_refused_by_name(dialect: str, path: str) -> None:
 def test_a_path_that_spark_has_no_words_for_is_an_error_at_its_place(sql: str) -> None:
     with pytest.raises(UnsupportedError, match="neither names nor places") as error:
         read(sql.format("J ->> '$..a'"), CATALOG, dialect="duckdb", query="w" if "VIEW" in sql else None)
-    place, before = error.value.place, sql[: sql.index("{")]
-    assert place is not None and place.line == before.count("\n") + 1
-    assert place.column == len(before) - before.rfind("\n")
+    location, before = error.value.location, sql[: sql.index("{")]
+    assert location is not None and location.line == before.count("\n") + 1
+    assert location.column == len(before) - before.rfind("\n")
 
 
 @pytest.mark.parametrize("path", ["a", "", "a.b", "$..a", "$a", "$.a.", "$[x]", "$.a..b", ".a", "$[-1]"])
@@ -141,10 +141,10 @@ def test_what_is_no_path_to_spark_is_an_error_at_its_place(path: str) -> None:
         text = sql.format(f"get_json_object(J, '{path}')")
         with pytest.raises(QueryError, match="is no path in a JSON text") as error:
             read(text, CATALOG)
-        place = error.value.place
-        assert place is not None
-        line = text.splitlines()[place.line - 1]
-        assert line[place.column - 1 : place.column - 1 + place.length] == f"'{path}'"
+        location = error.value.location
+        assert location is not None
+        line = text.splitlines()[location.line - 1]
+        assert line[location.column - 1 : location.column - 1 + location.length] == f"'{path}'"
         assert error.value.fix == (f"write '$.{path}'" if path.startswith("a") else None)
 
 

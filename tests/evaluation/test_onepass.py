@@ -48,7 +48,7 @@ def test_one_pass_equals_the_reference_at_every_event(types: tuple[str, ...], da
     arriving = list(batches(case.statement, data.draw(events(case))))
     engine = compact_pass(case.query, rows)
     assert list(engine.run(arriving)) == list(reference(case.statement, arriving, rows)), case.sql
-    assert engine.peak_units <= engine.plan.units
+    assert engine.peak_units <= engine.plan.max_units
 
 
 @pytest.mark.parametrize("types", MIXES, ids="-".join)
@@ -57,7 +57,7 @@ def test_a_plan_exists_exactly_for_bounded_queries(types: tuple[str, ...], data:
     case = data.draw(cases(types))
     values = static_values(case.query, encode_static(case.statement, data.draw(static(case))))
     if exact(case.query).bounded:
-        assert compact_plan(case.query, values).units >= 0
+        assert compact_plan(case.query, values).max_units >= 0
     elif not case.query.statics:
         with pytest.raises(PlanError):
             compact_plan(case.query, values)
@@ -100,7 +100,7 @@ def test_counts_are_exact_beyond_64_bits() -> None:
         many[frozenset((alias,))].put((0, ()), 2**40, (), ())
         assert engine.advance(many) == {}
     (batch,) = batches(Statement.of(query), [{"stream": "U", "A": 0}])
-    assert engine.step(batch) == {(1,): 2**80}
+    assert engine.process(batch) == {(1,): 2**80}
 
 
 def test_an_unbounded_query_is_refused_with_the_way_out() -> None:
@@ -197,7 +197,7 @@ def test_unequal_beside_a_mixed_extremum_keeps_few_tuples() -> None:
     )
     engine = compact_pass(query, {})
     assert list(engine.run(arriving)) == list(reference(Statement.of(query), arriving, {}))
-    assert engine.peak_units <= engine.plan.units
+    assert engine.peak_units <= engine.plan.max_units
 
 
 @pytest.mark.parametrize("streams", [38, 39])

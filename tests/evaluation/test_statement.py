@@ -26,4 +26,4 @@ def test_one_pass_over_statements_equals_the_reference(types: tuple[str, ...], d
     arriving = list(batches(case.statement, data.draw(events(case))))
     engine = statement_pass(case.query, rows)
     assert list(engine.run(arriving)) == list(reference(case.statement, arriving, rows)), case.sql
-    assert engine.units is not None and engine.peak_units <= engine.units
+    assert engine.max_units is not None and engine.peak_units <= engine.max_units

@@ -48,7 +48,7 @@ def agree(case: Case, events: list[dict[str, Any]], rows: dict[str, list[Encoded
     engine = one_pass(case.query, rows)
     assert list(engine.run(arriving)) == list(reference(case.statement, arriving, rows)), case.sql
     plan = engine.plan
-    most = plan.size(rows_at_once(arriving)) if isinstance(plan, Plan) else plan.units
+    most = plan.size(rows_at_once(arriving)) if isinstance(plan, Plan) else plan.max_units
     assert most is None or engine.peak_units <= most, case.sql
 
 
@@ -174,12 +174,12 @@ def test_the_worked_example_of_schiff_and_ozcep() -> None:
     assert isinstance(engine.plan, Plan) and engine.plan.timed
     found, kept = [], []
     for batch in batches(Statement.of(query), FIGURE_2):
-        found.append(engine.step(batch))
-        kept.append(engine.units)
+        found.append(engine.process(batch))
+        kept.append(engine.stored_units)
     assert found == [{}, {}, {}, {}, {}, {(42, 2): 1, (42, 1): 2}]
     # One count of U's; then one for each value of T.B that follows a U: 2, 1 and 3.
     assert kept == [0, 1, 2, 2, 3, 4]
-    assert engine.plan.units == 5
+    assert engine.plan.max_units == 5
 
 
 def test_rows_at_a_timestamp_size_a_window_if_they_are_declared() -> None:
@@ -466,7 +466,7 @@ def test_units_of_windows_hold_while_rates_do(
     engine = one_pass(query, {})
     arriving = list(batches(Statement.of(query), events))
     assert list(engine.run(arriving)) == list(reference(Statement.of(query), arriving, {}))
-    assert engine.plan.units is not None and engine.peak_units <= engine.plan.units
+    assert engine.plan.max_units is not None and engine.peak_units <= engine.plan.max_units
 
 
 def test_the_rate_of_a_window_is_taken_where_it_is_less() -> None:
@@ -493,8 +493,10 @@ def test_the_most_rows_of_some_timestamps_are_those_of_the_worst_place(
     rows: int, length: int, step: int, ticks: int
 ) -> None:
     places = range(0, step * length, step)
-    touched = (len({(place + step * i) // length for i in range(ticks)}) for place in places)
-    intervals = (len(range(place // length, (place + step * (ticks - 1)) // length + 1)) for place in places)
+    touched = (len({(position + step * i) // length for i in range(ticks)}) for position in places)
+    intervals = (
+        len(range(position // length, (position + step * (ticks - 1)) // length + 1)) for position in places
+    )
     found = Rate(rows, length).most(ticks, step)
     # Of intervals in which no timestamp lies nothing comes: the bound counts them where they are shorter.
     assert rows * max(touched) <= found == rows * max(intervals)

@@ -1,4 +1,4 @@
-"""The state of a plan: never more than ``units``, and not far from it on streams that provoke it."""
+"""The state of a plan: never more than ``max_units``, and not far from it on streams that provoke it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_peak_state_is_at_most_units_on_provoking_streams(
     assume(exact(case.query).bounded)
     engine = compact_pass(case.query, {})
     for _ in engine.run(batches(case.statement, data.draw(provoking(case)))):
-        assert engine.peak_units <= engine.plan.units, case.sql
+        assert engine.peak_units <= engine.plan.max_units, case.sql
 
 
 @given(data=st.data())
@@ -86,4 +86,4 @@ def test_units_are_reached_or_nearly(sql: str) -> None:
     engine = compact_pass(query, {})
     for _ in engine.run(batches(Statement.of(query), rows)):
         pass
-    assert 0.9 * engine.plan.units <= engine.peak_units <= engine.plan.units
+    assert 0.9 * engine.plan.max_units <= engine.peak_units <= engine.plan.max_units

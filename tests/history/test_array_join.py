@@ -19,8 +19,8 @@ from streambound.query.parse import parse
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import plan_of as any_plan_of
 from streambound.synopsis.row_join import (
-    Match,
-    Matches,
+    PartialMatch,
+    PartialMatches,
     Row,
     RowJoin,
     Source,
@@ -63,8 +63,8 @@ def test_equal_to_the_join_one_by_one(types: tuple[str, ...], data: st.DataObjec
     scale = data.draw(st.sampled_from([1, 10**6, 10**30]))
     for alias, table in tables.items():
         reps = representatives(table, table.buckets)
-        scaled = (Match(rep.values, {}, rep.weight * scale, rep.cell) for rep in reps)
-        sources.append((frozenset((alias,)), Matches(scaled)))
+        scaled = (PartialMatch(rep.values, {}, rep.weight * scale, rep.cell) for rep in reps)
+        sources.append((frozenset((alias,)), PartialMatches(scaled)))
     found, expected = counted(Arrays, plan, sources), counted(RowJoin, plan, sources)
     assert found == expected, case.sql
 
@@ -86,7 +86,10 @@ def test_no_wrapping_where_products_pass_64_bits() -> None:
     query = parse("SELECT S.A FROM S, T WHERE S.A = T.A AND S.A IN (1, 2)", catalog, "pairs")
     plan = compact_plan(query)
     sources: list[Source] = [
-        (frozenset((name,)), Matches(Match({Attribute(name, "A"): a}, {}, 2**61 - a, 0) for a in (1, 2)))
+        (
+            frozenset((name,)),
+            PartialMatches(PartialMatch({Attribute(name, "A"): a}, {}, 2**61 - a, 0) for a in (1, 2)),
+        )
         for name in ("S", "T")
     ]
     assert counted(Arrays, plan, sources) == {(a,): (2**61 - a) ** 2 for a in (1, 2)}
@@ -102,7 +105,9 @@ def test_many_pairs_with_several_comparisons() -> None:
     sources: list[Source] = []
     for name, rows in zip("ST", numbers, strict=True):
         named = [Attribute(name, column) for column in columns]
-        matches = Matches(Match(dict(zip(named, row, strict=True)), {}, 3, 0) for row in rows.tolist())
+        matches = PartialMatches(
+            PartialMatch(dict(zip(named, row, strict=True)), {}, 3, 0) for row in rows.tolist()
+        )
         sources.append((frozenset((name,)), matches))
     (a, b, c), (d, e, f) = (rows.T for rows in numbers)
     pairs = (a[:, None] < d) & (b[:, None] >= e) & (c[:, None] != f)

@@ -85,7 +85,7 @@ def test_answers_and_states_are_those_of_one_machine(shape: str, data: st.DataOb
     assume(isinstance(engine, EndingPass))
     assert isinstance(engine, EndingPass)
     for batch in batches(case.statement, rows):
-        engine.step(batch)
+        engine.process(batch)
     first = data.draw(st.integers(1, len(parts)))
     with TemporaryDirectory() as name:
         folder = Path(name)

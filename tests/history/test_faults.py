@@ -93,8 +93,8 @@ def digest(process: subprocess.Popen[str]) -> str:
 def evaluated(folder: Path, home: str = "", **more: Any) -> Any:
     """One evaluation in this process, which goes on from the checkpoints that lie there."""
     query = RegisteredQuery("q", (folder / "q.sql").read_text(), folder / "q.sql")
-    place = folder / home
-    places: dict[str, Any] = {"output": place / "answers", "checkpoints": str(place / "checkpoints")}
+    path = folder / home
+    places: dict[str, Any] = {"output": path / "answers", "checkpoints": str(path / "checkpoints")}
     catalog = load_catalog(folder / "streams.yml")
     (answer,) = evaluate_history(LocalExecutor(1), [query], catalog, **places, **more)
     return answer

@@ -288,7 +288,8 @@ def test_what_only_spark_reads_is_refused_by_name(
 def test_progress_counts_the_partitions_of_all_streams_that_a_task_reads() -> None:
     streams = [tuple(Task(stream, day, (), 1, frozenset("q")) for stream in "ST") for day in "12"]
     shared = [
-        Task("scan", day, (), 2, frozenset("q"), shares=mine) for day, mine in zip("12", streams, strict=True)
+        Task("scan", day, (), 2, frozenset("q"), stream_partitions=mine)
+        for day, mine in zip("12", streams, strict=True)
     ]
     assert about_read(1, 2, shared) == "about 2 of 4 partitions read"
 

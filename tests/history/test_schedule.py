@@ -27,7 +27,7 @@ from streambound.tasks.summarise import Task
 def step(number: int, tasks: int) -> PartitionWork:
     name = f"{number:04}"
     alone = tuple(Task(f"S{i}", name, (), 0, frozenset("qr")) for i in range(tasks))
-    read = (Task("S", name, (), 0, frozenset("qr"), shares=alone),) if tasks > 3 else alone
+    read = (Task("S", name, (), 0, frozenset("qr"), stream_partitions=alone),) if tasks > 3 else alone
     return PartitionWork(name, ("q", "r"), read)
 
 
@@ -38,7 +38,7 @@ def test_waves_keep_the_order_and_their_size(sizes: list[int], most: int, summar
     assert [one for wave in found for one in wave] == given
     for wave in found:
         tasks = tasks_of(wave)
-        made = sum(len(share.queries) for task in tasks for share in task.each)
+        made = sum(len(stream_partition.queries) for task in tasks for stream_partition in task.each)
         assert (len(tasks) <= most and made <= summaries) or len(wave) == 1
 
 

@@ -84,12 +84,12 @@ def encoded(statement: Statement, row: Sequence[Any]) -> tuple[Any, ...]:
 def expected(statement: Statement, parts: list[Rows]) -> Changes:
     """What the definition says is new in each partition."""
     every = [(str(number), row) for number, rows in enumerate(parts) for row in rows]
-    place = {row[TIME] if timed(statement) else at: number for at, (number, row) in enumerate(every)}
+    position = {row[TIME] if timed(statement) else at: number for at, (number, row) in enumerate(every)}
     found: Changes = {}
     tells = finals if statement.final else reference
     for answers in tells(statement, batches(statement, [row for _, row in every]), {}):
         for one in answers:
-            found.setdefault(place[one.marker], Counter())[encoded(statement, one.row)] += one.count
+            found.setdefault(position[one.marker], Counter())[encoded(statement, one.row)] += one.count
     return standing(found)
 
 

@@ -171,8 +171,8 @@ def test_what_is_seen_is_there(tmp_path_factory: pytest.TempPathFactory, parts: 
     found = observed(rows.entry, rows.dataset)
     made = relation(found)
     every = [row for part in parts for row in part]
-    for place, name in enumerate(("ts", "n", "word", "x")):
-        values = [row[place] for row in every if row[place] is not None]
+    for position, name in enumerate(("ts", "n", "word", "x")):
+        values = [row[position] for row in every if row[position] is not None]
         seen = found.observed[name]
         different = {"NaN" if value != value else value for value in values}
         assert (seen["different"], seen["nulls"]) == (len(different), len(every) - len(values))
@@ -200,7 +200,7 @@ def test_what_is_seen_is_there(tmp_path_factory: pytest.TempPathFactory, parts: 
                 f"{most:,} {'at one' if unit == 'moment' else 'in an' if unit == 'hour' else 'in a'} {unit}"
                 in notes
             )
-        late = max(max(moments[: place + 1]) - moment for place, moment in enumerate(moments))
+        late = max(max(moments[: position + 1]) - moment for position, moment in enumerate(moments))
         assert ("come in the order" in notes) is (late == 0)
         if 0 < late < 60:
             assert f"up to {late} second" in notes

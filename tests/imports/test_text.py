@@ -160,8 +160,8 @@ def described(relation: Relation) -> tuple[str, dict[str, str], set[str]]:
 def test_lines_of_a_person_stay_in_their_order(first: list[Entry], second: list[Entry], data: Any) -> None:
     lines = document(first, "a person").splitlines()
     for _ in range(data.draw(st.integers(0, 3))):
-        place = data.draw(st.integers(0, len(lines)))
-        lines.insert(place, data.draw(st.sampled_from(["", "# mine", "      # mine"])))
+        position = data.draw(st.integers(0, len(lines)))
+        lines.insert(position, data.draw(st.sampled_from(["", "# mine", "      # mine"])))
     text = "\n".join(lines) + data.draw(st.sampled_from(["", "\n", "\n\n# the end"]))
     before = catalog_of_text(text, "a person")
     found = merged(text, before, second, "a person")

@@ -47,7 +47,7 @@ def test_an_hour_of_files_leaves_a_state_as_large_as_half_an_hour(kind: str, tmp
     catalog = catalog_from_mapping(STREAMS)
     case = Case(STREAMS, SQL[kind], catalog, statement(SQL[kind], catalog, "q"))
     here, streams = Here(case, flat(catalog, tmp_path), tmp_path), case.statement.scanned
-    units = here.beginning.plan.units
+    units = here.beginning.plan.max_units
     assert units is not None
     held, answered = list[tuple[int, int]](), 0
     for file in range(FILES):

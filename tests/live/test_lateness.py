@@ -83,7 +83,7 @@ def stored(step: LiveState, plan: StatementPlan, now: int) -> int:
         for moment, *_ in rows_of(merged(table))
         if moment < now
     )
-    return step.evaluation.units + sum(waits)
+    return step.evaluation.stored_units + sum(waits)
 
 
 @pytest.mark.parametrize("shape", SHAPES | CHANGING)
@@ -104,7 +104,7 @@ def test_what_waits_and_what_is_held_stays_within_the_units(shape: str, data: st
                     seen[name, at] += 1
                     rows[name].append({"ts": at, "A": data.draw(small), "B": data.draw(small)})
         step.take(arrivals(plan, now, rows))
-        assert plan.units is not None and stored(step, plan, now) <= plan.units, sql
+        assert plan.max_units is not None and stored(step, plan, now) <= plan.max_units, sql
 
 
 def two(first: dict[str, Any], second: dict[str, Any]) -> Catalog:

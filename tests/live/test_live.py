@@ -83,7 +83,7 @@ def test_timed_answers_are_those_of_the_definition(types: tuple[str, ...], data:
 def assert_bounded(here: Here) -> None:
     """The state store has an entry a unit, what waits, one a part, and how far the query is."""
     beside = here.step.waiting.count + len(here.beginning.plan.parts) + 1
-    assert len(here.entries) <= here.step.evaluation.units + beside, here.entries
+    assert len(here.entries) <= here.step.evaluation.stored_units + beside, here.entries
 
 
 @pytest.mark.parametrize("types", MIXES[1:], ids="-".join)

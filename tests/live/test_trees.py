@@ -69,7 +69,7 @@ def agrees(line: CorpusLine, data: st.DataObject) -> None:
         everything = here.beginning.plan.inputs.keys()
         for epoch, files in enumerate(cut(lambda low, high: data.draw(st.integers(low, high)), case, rows)):
             found += here.take(write(case, files, folder, epoch))
-            assert here.step.evaluation.units <= max(here.step.evaluation.peak_units, 0)
+            assert here.step.evaluation.stored_units <= max(here.step.evaluation.peak_units, 0)
         found += here.end()
     expected = told(statement, list(batches(statement, rows)))
     if here.beginning.timed == everything:

@@ -105,7 +105,7 @@ def defined(one: Aggregate, bag: Mapping[Row, int]) -> Any:
         return sorted(values)[-1]
     if one.kind is AggregateKind.LIST:
         return f"[{', '.join(KINDS[one.arguments[0]].text(value) for value in sorted(values))}]"
-    real = one.type_of(lambda p: KINDS[p]).step is None
+    real = one.type_of(lambda p: KINDS[p]).resolution is None
     if one.kind is AggregateKind.SUM:
         total = _total(values)
         return total if total == NAN or not real else float(total)
@@ -136,9 +136,10 @@ def _computed(one: Aggregate, values: tuple[Any, ...]) -> Any:
     known = dict(zip(one.arguments, values, strict=True))
     assert one.polynomial is not None
     if any(map(_endless, values)):
-        return _total([known[p] for _, places in one.polynomial for p in places])
+        return _total([known[p] for _, positions in one.polynomial for p in positions])
     found = sum(
-        (by * math.prod(Fraction(known[p]) for p in places) for by, places in one.polynomial), Fraction(0)
+        (by * math.prod(Fraction(known[p]) for p in positions) for by, positions in one.polynomial),
+        Fraction(0),
     )
     return float(found) if REAL in one.arguments and one.kind is not AggregateKind.SUM else found
 
@@ -151,9 +152,9 @@ def _correlation(found: Sequence[tuple[Any, ...]]) -> Any:
 
 
 def _chosen(one: Aggregate, rows: Sequence[Row]) -> Any:
-    place = TIME if one.by is None else one.by
+    position = TIME if one.by is None else one.by
     value = one.arguments[0] if one.value is None else one.value
-    found = [(row[place], row[value]) for row in rows if row[place] is not None]
+    found = [(row[position], row[value]) for row in rows if row[position] is not None]
     if one.function.endswith("IGNORE NULLS"):
         found = [pair for pair in found if pair[1] is not None]
     if not found:
@@ -217,7 +218,7 @@ def test_the_value_is_that_of_all_rows_however_they_came(retracts: bool, data: s
             assert json.dumps(other.dump()) == json.dumps(final.dump()), one
             assert other.value() == whole.value(), one
         number, each = width(one, lambda p: KINDS[p], retracts)
-        assert whole.units <= number + each * len(bag), one
+        assert whole.stored_units <= number + each * len(bag), one
 
 
 def test_a_sum_of_integers_never_wraps_and_doubles_are_rounded_once() -> None:

@@ -15,9 +15,9 @@ from streambound.errors import PlanError
 from streambound.evaluation.definition_orders import with_functions
 from streambound.evaluation.definition_rows import Row as Defined
 from streambound.operators.frames import Frames
-from streambound.operators.framing import Functions
 from streambound.operators.operator import Row
 from streambound.operators.timed_frames import TimedFrames
+from streambound.operators.window_functions import Functions
 from streambound.query.column_types import NAN, parse_type
 from streambound.query.operators import Aggregate, AggregateKind, Frame, Framing, Over, Shown
 from streambound.synopsis.flow import Times
@@ -113,7 +113,7 @@ def resumed(one: Any, fresh: Any) -> Any:
     text = json.dumps(one.dump())
     fresh.load(json.loads(text))
     assert json.dumps(fresh.dump()) == text
-    assert fresh.units == one.units
+    assert fresh.stored_units == one.stored_units
     return fresh
 
 
@@ -184,7 +184,7 @@ def test_rows_that_change(then: Framing, came: list[tuple[Row, int, int]], cut: 
         added(total, one.take([batch]))
         assert {row: n for row, n in total.items() if n} == dict(defined(then, +now))
         one = resumed(one, Frames(then, TYPES, Times(), TIME))
-    assert one.units == 6 * len(+now)
+    assert one.stored_units == 6 * len(+now)
 
 
 def over(name: str, frame: Frame, aggregate: Aggregate | None = None, **more: Any) -> Over:
@@ -221,7 +221,7 @@ def test_units_do_not_grow_with_a_history(function: Over, kept: int) -> None:
     units = []
     for batch in history(30):
         one.take([batch])
-        units.append(one.units)
+        units.append(one.stored_units)
     assert max(units[5:]) <= kept
 
 
@@ -230,7 +230,7 @@ def test_a_partition_with_a_time_is_forgotten() -> None:
     one = TimedFrames(framing([lead]), TYPES, Times({TIME: (0, 0)}), TIME)
     for batch in history(5):
         one.take([batch])
-    assert one.units == 3 * 6
+    assert one.stored_units == 3 * 6
     frames = Frames(
         framing([Over("COUNT", AGGREGATES[0], (TIME,), (), Frame(False, None, None))]),
         TYPES,
@@ -238,7 +238,7 @@ def test_a_partition_with_a_time_is_forgotten() -> None:
     )
     for batch in history(5):
         frames.take([batch])
-    assert frames.units == 3 * 6
+    assert frames.stored_units == 3 * 6
 
 
 def test_counts_are_not_numbers_of_steps() -> None:
@@ -247,7 +247,7 @@ def test_counts_are_not_numbers_of_steps() -> None:
     one = Frames(framing([count]), TYPES, Times())
     row = (0, 0, 0, NAN, "a")
     assert one.take([{row: 10**15}]) == {(*row, 10**15): 10**15}
-    assert one.units == 6
+    assert one.stored_units == 6
 
 
 @pytest.mark.parametrize(

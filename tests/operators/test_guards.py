@@ -108,9 +108,9 @@ def operator(operation: Guarded, delay: int = 0) -> Guards:
     return Guards(operation, [Times({TIME: (0, 0)}, delay)] * (len(operation.sought) + 1))
 
 
-def cut(arrived: Arrivals, places: Sequence[int]) -> Iterator[Arrivals]:
+def cut(arrived: Arrivals, positions: Sequence[int]) -> Iterator[Arrivals]:
     # Mostly one by one: then all that can be forgotten early is.
-    every = range(len(arrived)) if len(places) < 3 else places
+    every = range(len(arrived)) if len(positions) < 3 else positions
     ends = [*sorted(p % (len(arrived) + 1) for p in every), len(arrived)]
     for start, end in zip([0, *ends], ends, strict=False):
         yield arrived[start:end]
@@ -137,10 +137,10 @@ def test_the_changes_add_up_however_rows_come_and_equal_rows_leave_equal_states(
         assert same(operation, total, seen)
         again = operator(operation, delay)
         again.load(json.loads(json.dumps(kept.dump())))
-        assert (again.dump(), again.units) == (kept.dump(), kept.units)
+        assert (again.dump(), again.stored_units) == (kept.dump(), kept.stored_units)
         kept = again
     assert json.dumps(kept.dump()) == json.dumps(whole.dump())
-    assert kept.units == whole.units
+    assert kept.stored_units == whole.stored_units
 
 
 def time(op: Op, offset: int = 0) -> Join:
@@ -173,7 +173,7 @@ def test_what_is_kept_does_not_grow(formula: Formula, negated: bool, rows: int, 
     for moment in range(rows):
         row = (moment, moment % 5, moment)
         found.take([{row: 1}, {row: 1}])
-        peak = max(peak, found.units)
+        peak = max(peak, found.stored_units)
     assert peak <= units
 
 

@@ -83,7 +83,7 @@ def resumed(one: Sessions, then: Grouped, retracts: bool, delay: int) -> Session
     found = made(then, retracts, delay)
     found.load(json.loads(text))
     assert json.dumps(found.dump()) == text
-    assert found.units == one.units
+    assert found.stored_units == one.stored_units
     return found
 
 
@@ -116,7 +116,7 @@ def test_rows_that_only_come(then: Grouped, came: list[tuple[Row, int]], delay: 
         assert +total == total
         assert {row: n for row, n in total.items() if n} == dict(defined(then, seen))
         parts = resumed(parts, then, False, delay)
-        assert parts.units <= units(then, seen, delay)
+        assert parts.stored_units <= units(then, seen, delay)
     assert whole.take([seen]) == dict(+total)
     assert json.dumps(whole.dump()) == json.dumps(parts.dump())
 
@@ -152,7 +152,7 @@ def test_rows_that_are_taken_back(then: Grouped, came: list[tuple[Row, int, int]
             total[row] += count
         assert {row: n for row, n in total.items() if n} == dict(defined(then, +now))
         one = resumed(one, then, True, 99)
-    assert one.units == 4 * len(+now)
+    assert one.stored_units == 4 * len(+now)
 
 
 def test_a_session_falls_apart_and_is_forgotten_with_its_rows() -> None:
@@ -164,7 +164,7 @@ def test_a_session_falls_apart_and_is_forgotten_with_its_rows() -> None:
         (0, 0, 3, 1, 1, 1, 1, 1): 1,
         (0, 4, 7, 1, 1, 1, 1, 1): 1,
     }
-    assert one.units == 8
+    assert one.stored_units == 8
     one.take([{(1, 1, 5): 1}])
     assert [row[TIME] for row in one.dump()["rows"]] == [4, 5]
     one.take([{(1, 1, 10): 1}])

@@ -47,8 +47,8 @@ def holding(operation: TimeFiltered, rows: Counter[Row], present: int) -> Counte
 def test_the_rows_that_hold(made: list[Moment], given: list[Step], width: int, together: int) -> None:
     operation = TimeFiltered(tuple(made), width)
     filters, there, shown = TimeFilters(operation), Counter[Row](), Counter[Row]()
-    for place in range(0, len(given), together):
-        batch, changes = given[place : place + together], Counter[Row]()
+    for position in range(0, len(given), together):
+        batch, changes = given[position : position + together], Counter[Row]()
         for _, rows in batch:
             for row, count in rows:
                 changes[row] += count
@@ -68,7 +68,7 @@ def test_the_rows_that_hold(made: list[Moment], given: list[Step], width: int, t
                 for n in range(20)
             )
         }
-        assert filters.units == sum(len(row) + 1 for row in ahead)
+        assert filters.stored_units == sum(len(row) + 1 for row in ahead)
         document = json.loads(json.dumps(filters.dump()))
         filters = TimeFilters(operation)
         filters.load(document)

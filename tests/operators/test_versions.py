@@ -111,11 +111,11 @@ def test_the_changes_add_up_however_rows_come_and_equal_rows_leave_equal_states(
         total.update(changes)
         again = operator(join, delay)
         again.load(json.loads(json.dumps(kept.dump())))
-        assert (again.dump(), again.units) == (kept.dump(), kept.units)
+        assert (again.dump(), again.stored_units) == (kept.dump(), kept.stored_units)
         kept = again
     assert {row: n for row, n in total.items() if n} == answer
     assert json.dumps(kept.dump()) == json.dumps(whole.dump())
-    assert kept.units == whole.units
+    assert kept.stored_units == whole.stored_units
 
 
 @pytest.mark.parametrize(("tolerance", "keys", "units"), [(None, 3, 15), (4, 100, 30)])
@@ -142,5 +142,5 @@ def test_of_each_key_the_last_tuple_is_kept_or_those_within_the_tolerance(
     for moment in range(200):
         one: dict[Row, Any] = {(moment, moment % keys, moment): 1}
         kept.take([one, one])
-        peak = max(peak, kept.units)
+        peak = max(peak, kept.stored_units)
     assert peak <= units

@@ -93,7 +93,7 @@ def cluster() -> Iterator[LocalSpark]:
 
 def evaluated(spark: SparkSession, catalog: Catalog, folder: Path) -> list[HistoryAnswer]:
     queries = [Query(name, sql) for name, sql in QUERIES.items()]
-    memory = {"memory": Memory(5, choice=SelectedPolicy("lfu"))}
+    memory = {"memory": Memory(5, selected_policy=SelectedPolicy("lfu"))}
     answers = evaluate_history(
         SparkExecutor(spark),
         queries,
@@ -136,7 +136,7 @@ def places(spark: SparkSession) -> set[str]:
         for batch in batches:
             yield pa.RecordBatch.from_pydict({"place": [file] * len(batch)})
 
-    return {row.place for row in spark.range(0, 8, 1, 8).mapInArrow(place, "place string").collect()}
+    return {row.location for row in spark.range(0, 8, 1, 8).mapInArrow(place, "place string").collect()}
 
 
 def test_a_cluster_answers_as_local_spark_does(

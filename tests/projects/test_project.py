@@ -110,8 +110,8 @@ def test_what_is_not_understood_is_named_with_its_place(
     problem, accepted, line = said
     whole = str(found.value)
     assert problem in whole and accepted in whole and str(tmp_path / NAME) in whole
-    place = found.value.place
-    assert line is None or (place is not None and place.line == line)
+    location = found.value.location
+    assert line is None or (location is not None and location.line == line)
 
 
 KEYS = ("catalog", "dialect", "dialects", "paths", "exclude", "errors", "dbt", "select", "timeout")
@@ -137,7 +137,7 @@ def test_random_projects_are_taken_or_refused_by_key(
         found = load_project(file)
     except ProjectError as error:
         assert any(key in error.message for key in said)
-        assert error.accepted and error.place is not None
+        assert error.accepted and error.location is not None
         return
     assert set(said) <= {"catalog", "dialect", "dialects", "paths", "exclude", "errors", "dbt"}
     assert found.dialect_of(folder / "x.sql") in (None, "flink")

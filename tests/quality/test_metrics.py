@@ -83,8 +83,8 @@ def test_a_day_is_half_open(history: History, moment: str, outside: int) -> None
 
 
 def test_timestamps_without_zone_are_utc(history: History) -> None:
-    for place, kind in enumerate((pa.timestamp("ms"), pa.timestamp("ms", tz="America/New_York"))):
-        day = f"2013-01-0{place + 1}"
+    for position, kind in enumerate((pa.timestamp("ms"), pa.timestamp("ms", tz="America/New_York"))):
+        day = f"2013-01-0{position + 1}"
         table = pa.Table.from_pylist(rows(day), schema=SCHEMA)
         utc = table["departed_at"].cast(pa.timestamp("us")) if kind.tz is None else table["departed_at"]
         history.write_table(day, table.set_column(0, "departed_at", utc.cast(kind)))

@@ -57,7 +57,7 @@ def test_what_a_dialect_has_is_read_or_named(dialect: str, text: str, said: str)
     assert isinstance(report.error, UnsupportedError), report.error
     found = dict.fromkeys(one.message.removesuffix(" is not supported yet") for one in report.error.blockers)
     assert f"refused: {' | '.join(found)}" == said
-    assert all(one.place is not None for one in report.error.blockers)
+    assert all(one.location is not None for one in report.error.blockers)
 
 
 @pytest.mark.parametrize(
@@ -103,9 +103,9 @@ def survive(seed: int) -> None:
     for name in named_queries(text, CATALOG, dialect):
         report = check(text, CATALOG, suggest=False, dialect=dialect, query=name)
         assert report.verdict in ("bounded", "unbounded", "unknown", "invalid"), text
-        place = None if report.error is None else report.error.place
-        if place is not None:
-            assert 1 <= place.line <= text.count("\n") + 1, f"{dialect}: {text!r}: {report.error}"
+        location = None if report.error is None else report.error.location
+        if location is not None:
+            assert 1 <= location.line <= text.count("\n") + 1, f"{dialect}: {text!r}: {report.error}"
 
 
 def test_broken_texts_of_dialects_are_refused_with_typed_errors() -> None:

@@ -229,7 +229,7 @@ def test_within_is_about_the_latest_row_of_a_side() -> None:
 @pytest.mark.parametrize("length", ["1 MONTH", "x HOURS", "(1 HOUR, 2)"])
 def test_within_without_a_length_is_refused(length: str) -> None:
     report = check(f"SELECT a.k FROM a JOIN b WITHIN {length} ON a.k = b.k", CATALOG, dialect="ksql")
-    assert report.verdict == "invalid" and report.error is not None and report.error.place is not None
+    assert report.verdict == "invalid" and report.error is not None and report.error.location is not None
 
 
 def test_a_text_with_the_present_time_gets_no_suggestions() -> None:

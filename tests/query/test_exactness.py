@@ -36,8 +36,8 @@ LITERALS += ["2e-300"]
 def value_of(kind: Type, text: str) -> Any:
     """The value of a type next to a number; None if it has none."""
     number = Fraction(Decimal(text))
-    if kind.step is not None:
-        number = Fraction(round(number / kind.step)) * kind.step
+    if kind.resolution is not None:
+        number = Fraction(round(number / kind.resolution)) * kind.resolution
     try:
         return kind.encode(number)
     except DataError:
@@ -153,7 +153,7 @@ def test_what_doubles_do_not_hold_is_refused_beside_them(kind: str, other: str, 
     for sql in (f"S.c {op} T.c", f"T.c {op} S.c"):
         with pytest.raises(QueryError) as caught:
             parse(f"SELECT 1 FROM S, T WHERE {sql}", catalog)
-        assert REFUSED[kind] in str(caught.value.fix) and caught.value.place is not None
+        assert REFUSED[kind] in str(caught.value.fix) and caught.value.location is not None
 
 
 @pytest.mark.parametrize(

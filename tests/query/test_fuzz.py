@@ -157,16 +157,16 @@ def torn(draw: st.DrawFn, sql: str) -> str:
     """A statement with words dropped, doubled, exchanged or put in."""
     words = sql.split(" ")
     for _ in range(draw(st.integers(0, 3))):
-        place = draw(st.integers(0, len(words) - 1)) if words else 0
+        position = draw(st.integers(0, len(words) - 1)) if words else 0
         change = draw(st.integers(0, 3))
         if change == 0:
-            words[place : place + 1] = []
+            words[position : position + 1] = []
         elif change == 1:
-            words[place:place] = words[place : place + 1]
+            words[position:position] = words[position : position + 1]
         elif change == 2:
-            words[place:place] = [draw(pick(NOISE))]
+            words[position:position] = [draw(pick(NOISE))]
         else:
-            words[place : place + 2] = reversed(words[place : place + 2])
+            words[position : position + 2] = reversed(words[position : position + 2])
     return " ".join(words)
 
 
@@ -192,4 +192,4 @@ def _judged(sql: str, catalog: Catalog) -> None:
     if report.verdict == "bounded":
         assert plan_text(compile(sql, catalog))
     if report.error is not None:
-        assert report.error.message and (report.error.place is None or report.error.place.line >= 1)
+        assert report.error.message and (report.error.location is None or report.error.location.line >= 1)

@@ -144,8 +144,8 @@ def test_places_are_those_of_the_text_that_the_user_wrote() -> None:
     assert report.verdict == "unbounded"
     lines = sql.split("\n")
     for reason in report.reasons:
-        assert reason.place is not None
-        said = lines[reason.place.line - 1][reason.place.column - 1 :][: reason.place.length]
+        assert reason.location is not None
+        said = lines[reason.location.line - 1][reason.location.column - 1 :][: reason.location.length]
         assert said in ("x.B", "x.A = T.A", "x.A", "T.A"), said
 
 
@@ -221,8 +221,8 @@ def test_registered_queries_are_read_by_name_as_views_are() -> None:
         assert (one.verdict, one.units) == (other.verdict, other.units), query
         if other.error is None:
             decided += 1
-            mine, theirs = read(query.sql, beside).statement, read(script, CATALOG, query="o").statement
-            assert mine.bare in (None, theirs.bare), query
+            left, right = read(query.sql, beside).statement, read(script, CATALOG, query="o").statement
+            assert left.bare in (None, right.bare), query
     assert decided > 20
 
 
@@ -277,8 +277,11 @@ def test_a_registered_query_is_read_by_its_name(text: str, queries: dict[str, st
         assert report.verdict == said
     else:
         assert said in str(report.error), report.error
-        place = report.error.place
-        assert place is not None and text[place.column - 1 : place.column - 1 + place.length] in ("q", "v")
+        location = report.error.location
+        assert location is not None and text[location.column - 1 : location.column - 1 + location.length] in (
+            "q",
+            "v",
+        )
 
 
 def test_what_two_texts_declare_differently_is_not_mixed_up() -> None:

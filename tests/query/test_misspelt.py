@@ -64,19 +64,21 @@ def assert_told(error: StreamboundError, sql: str) -> None:
     assert not PYTHON.search(str(error)), str(error)
     if not sql.strip():
         return
-    place = error.place
-    assert place is not None, f"{sql!r}: {error}"
+    location = error.location
+    assert location is not None, f"{sql!r}: {error}"
     lines = sql.split("\n")
-    assert 1 <= place.line <= len(lines), str(error)
-    line = lines[place.line - 1]
-    assert 1 <= place.column <= len(line) and place.column + place.length - 1 <= len(line), str(error)
-    pointed = line[place.column - 1 : place.column - 1 + place.length]
+    assert 1 <= location.line <= len(lines), str(error)
+    line = lines[location.line - 1]
+    assert 1 <= location.column <= len(line) and location.column + location.length - 1 <= len(line), str(
+        error
+    )
+    pointed = line[location.column - 1 : location.column - 1 + location.length]
     assert pointed == pointed.strip() != "", str(error)
     try:
         starts = {token.start for token in tokens(sql)}
     except StreamboundError:
         return
-    start = sum(len(above) + 1 for above in lines[: place.line - 1]) + place.column - 1
+    start = sum(len(above) + 1 for above in lines[: location.line - 1]) + location.column - 1
     assert start in starts, str(error)
 
 
@@ -153,9 +155,9 @@ def test_a_misspelt_keyword_is_named_with_the_one_that_was_meant(data: st.DataOb
     error = check(text, CATALOG, suggest=False).error
     assert error is not None, text
     assert_told(error, text)
-    place = error.place
-    assert place is not None and place.line == sql.count("\n", 0, token.start) + 1
-    assert place.column == token.start - sql.rfind("\n", 0, token.start), str(error)
+    location = error.location
+    assert location is not None and location.line == sql.count("\n", 0, token.start) + 1
+    assert location.column == token.start - sql.rfind("\n", 0, token.start), str(error)
     assert error.fix is not None and "did you mean" in error.fix, str(error)
 
 
@@ -175,9 +177,9 @@ NAMES = [
 @pytest.mark.parametrize(("sql", "word", "instead"), NAMES, ids=[word for _, word, _ in NAMES])
 def test_a_misspelt_name_is_told_with_the_one_that_was_meant(sql: str, word: str, instead: str) -> None:
     error = check(sql, CATALOG).error
-    assert error is not None and error.place is not None and error.fix is not None
-    start = error.place.column - 1
-    assert sql[start : start + error.place.length] == word
+    assert error is not None and error.location is not None and error.fix is not None
+    start = error.location.column - 1
+    assert sql[start : start + error.location.length] == word
     assert instead in error.fix
 
 

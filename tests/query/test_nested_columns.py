@@ -95,10 +95,10 @@ def test_a_field_that_is_not_there_is_an_error_at_its_name(
     before, named = marked[: marked.index("[")], marked[marked.index("[") + 1 : marked.index("]")]
     with pytest.raises(QueryError) as error:
         read(text, CATALOG)
-    place = error.value.place
-    assert error.value.message == message and error.value.accepted == accepted and place is not None
-    assert (place.line, place.length) == (before.count("\n") + 1, len(named))
-    assert place.column == len(before) - before.rfind("\n")
+    location = error.value.location
+    assert error.value.message == message and error.value.accepted == accepted and location is not None
+    assert (location.line, location.length) == (before.count("\n") + 1, len(named))
+    assert location.column == len(before) - before.rfind("\n")
 
 
 def test_a_misspelt_field_is_told_what_was_meant() -> None:
@@ -138,8 +138,8 @@ def test_a_path_goes_by_its_last_name() -> None:
 
 def test_a_reason_stands_at_the_whole_path() -> None:
     found = check("SELECT DISTINCT o.user.id FROM orders o", CATALOG)
-    place = found.reasons[0].place
-    assert place is not None and (place.column, place.length) == (17, len("o.user.id"))
+    location = found.reasons[0].location
+    assert location is not None and (location.column, location.length) == (17, len("o.user.id"))
     assert "user.id" in found.reasons[0].message
 
 
@@ -195,9 +195,9 @@ def test_a_path_is_evaluated(sql: str) -> None:
     plain = []
     for event in events:
         user, by = event.get("user") or {}, event.get("by") or {}
-        mine = {"uid": user.get("id"), "c": (user.get("g") or {}).get("c"), "K": event.get("K")}
-        theirs = {"bid": by.get("uid"), "how": by.get("how")}
-        plain.append({"stream": event["stream"], "ts": event["ts"], **(mine if "K" in event else theirs)})
+        left = {"uid": user.get("id"), "c": (user.get("g") or {}).get("c"), "K": event.get("K")}
+        right = {"bid": by.get("uid"), "how": by.get("how")}
+        plain.append({"stream": event["stream"], "ts": event["ts"], **(left if "K" in event else right)})
     text = sql
     for path, name in (("user.id", "uid"), ("user.g.c", "c"), ("by.uid", "bid"), ("by.how", "how")):
         text = text.replace(path, name)

@@ -54,7 +54,7 @@ def test_rejected_corpus(sql: str, message: str, column: str) -> None:
     assert message in caught.value.message
     assert caught.value.subject == "the query"
     if column:
-        assert caught.value.place is not None and caught.value.place.column == int(column)
+        assert caught.value.location is not None and caught.value.location.column == int(column)
 
 
 def atoms(where: str, source: str = "S, T, V, W, W W2") -> list[str]:
@@ -227,7 +227,7 @@ def test_parentheses_are_read_to_a_named_depth(kind: str) -> None:
     assert statement(nested(MAX_NESTING), catalog).outputs
     with pytest.raises(QueryError, match="nested too deeply") as refused:
         statement(nested(MAX_NESTING + 2), catalog)
-    assert refused.value.place is not None and f"{MAX_NESTING} parentheses" in str(refused.value)
+    assert refused.value.location is not None and f"{MAX_NESTING} parentheses" in str(refused.value)
     # What nests without parentheses ends at Python's own limit.
     with pytest.raises(QueryError, match="nested too deeply"):
         statement(f"SELECT A FROM S WHERE {'NOT ' * 20_000}A = 1", catalog)

@@ -447,7 +447,7 @@ def test_the_verdict_of_a_script(dialect: str, sql: str, verdict: str) -> None:
 )
 def test_mistakes_are_told(dialect: str, sql: str, said: str) -> None:
     error = check(sql, CATALOG, suggest=False, dialect=dialect).error
-    assert error is not None and error.message == said and error.place is not None
+    assert error is not None and error.message == said and error.location is not None
 
 
 def test_a_session_of_other_keys_than_those_of_its_groups_has_no_verdict() -> None:
@@ -455,7 +455,7 @@ def test_a_session_of_other_keys_than_those_of_its_groups_has_no_verdict() -> No
     error = check(
         f"SELECT usr, COUNT(*) AS n FROM TABLE({of}) GROUP BY {by}", CATALOG, suggest=False, dialect="flink"
     ).error
-    assert isinstance(error, UnsupportedError) and error.place is not None
+    assert isinstance(error, UnsupportedError) and error.location is not None
     assert [one.construct for one in error.blockers] == ["a session of other keys than GROUP BY"]
     assert error.fix is not None and "PARTITION BY" in error.fix
 

@@ -47,7 +47,7 @@ def test_no_verdict_is_wrong_and_what_is_missing_is_named(line: dict[str, Any]) 
     assert not any("syntax" in message for message in said)
     for feature in set(one.line["features"]) & set(NAMED):
         assert any(re.search(NAMED[feature], message) for message in said), (feature, said)
-    assert all(blocker.place is not None for blocker in error.blockers)
+    assert all(blocker.location is not None for blocker in error.blockers)
 
 
 @pytest.mark.parametrize("name", EXPECTED)
@@ -61,7 +61,7 @@ def test_scripts_are_read_without_a_catalog(name: str, guess: bool) -> None:
         report = check(text, Catalog(()), name, suggest=False, dialect=dialect, query=query)
         assert report.query == f"{name}/{query}"
         if report.error is not None:
-            assert isinstance(report.error, UnsupportedError) and report.error.place, report.error
+            assert isinstance(report.error, UnsupportedError) and report.error.location, report.error
         else:
             assert report.verdict == one["verdict"], report
 

@@ -83,7 +83,7 @@ def test_how_much_of_the_exact_answer_there_is() -> None:
 
 
 def test_a_choice_that_stands_need_not_have_taken_part(tmp_path: Path) -> None:
-    stands = replace(USUAL[0], choice=SelectedPolicy("rand"), chosen=None, kept=600)
+    stands = replace(USUAL[0], selected_policy=SelectedPolicy("rand"), chosen=None, kept=600)
     draw(night(stands), tmp_path / "q.svg")
     assert "chosen: rand, 60.0%" in text_of(tmp_path / "q.svg")
 

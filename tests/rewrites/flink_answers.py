@@ -21,9 +21,9 @@ def main() -> None:
     for key, value in {"parallelism.default": "1", "table.local-time-zone": "UTC"}.items():
         environment.get_config().set(key, value)
     found = []
-    for place, case in enumerate(json.load(sys.stdin)):
-        environment.execute_sql(f"CREATE DATABASE case{place}")
-        environment.use_database(f"case{place}")
+    for position, case in enumerate(json.load(sys.stdin)):
+        environment.execute_sql(f"CREATE DATABASE case{position}")
+        environment.use_database(f"case{position}")
         for name, table in case["tables"].items():
             environment.execute_sql(_declared(Path(case["folder"]), name, table))
         found.append(_answers(environment, case["query"]))

@@ -126,15 +126,15 @@ def streamed(spark: SparkSession, line: CorpusLine, made: Rewrite, folder: Path)
         rows = [event for event in line.events if event["stream"] == relation.name]
         columns = [c.name for c in relation.own]
         schema = ", ".join(f"`{c.name}` {c.type.name}" for c in relation.own)
-        place = folder / relation.name
-        place.mkdir(parents=True)
+        path = folder / relation.name
+        path.mkdir(parents=True)
         for part in range(3):
             text = "".join(
                 json.dumps({n: row[n] for n in columns if row.get(n) is not None}) + "\n"
                 for row in rows[part::3]
             )
-            (place / f"{part}.json").write_text(text)
-        frame = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).json(str(place))
+            (path / f"{part}.json").write_text(text)
+        frame = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).json(str(path))
         frame.withWatermark(str(relation.timestamp), WATERMARK).createOrReplaceTempView(relation.name)
     held: dict[Any, tuple[Any, ...]] = {}
     numbers = count()
@@ -162,8 +162,8 @@ def test_rewrites_answer_so_as_streaming_queries_of_spark(
     spark: SparkSession, number: int, tmp_path: Path
 ) -> None:
     lines = of_kinds(1000, *KINDS[:: 5 if number < 5 else 1], WINDOWED)
-    for place, (line, made) in enumerate(islice(rewritten(lines, TARGETS["spark"]), number)):
-        found = streamed(spark, line, made, tmp_path / str(place))
+    for position, (line, made) in enumerate(islice(rewritten(lines, TARGETS["spark"]), number)):
+        found = streamed(spark, line, made, tmp_path / str(position))
         if made.number is None and made.rules != ("R7",):
             found = Counter(dict.fromkeys(found, 1))
         assert found == defined(line), f"{line.sql}\n{made.sql}"
@@ -179,8 +179,8 @@ def test_rewrites_answer_so_on_flink(tmp_path: Path) -> None:
     asked = [*islice(rewritten(of_kinds(2000, *KINDS, WINDOWED), TARGETS["flink"]), 30)]
     assert FLINK.exists(), "make flink"
     cases = [
-        {"folder": str(tmp_path / str(place)), "tables": tables_of(line), "query": made.sql}
-        for place, (line, made) in enumerate(asked)
+        {"folder": str(tmp_path / str(position)), "tables": tables_of(line), "query": made.sql}
+        for position, (line, made) in enumerate(asked)
     ]
     done = subprocess.run(
         [FLINK, Path(__file__).with_name("flink_answers.py")],

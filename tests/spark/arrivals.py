@@ -49,15 +49,15 @@ def cut(pick: Pick, case: Case, rows: Rows, most: int = 4) -> Arriving:
     for name in sorted(r.name for r in case.statement.scanned if r.kind is RelationKind.STREAM):
         mine, at = [row for row in rows if row["stream"] == name], 0
         files: list[Rows] = [[]]
-        places = [at]
+        positions = [at]
         for row in mine:
             if pick(0, 2) == 0:
                 at = pick(at, number - 1)
                 files.append([])
-                places.append(at)
+                positions.append(at)
             files[-1].append(row)
-        for place, file in zip(places, files, strict=True):
-            found[place].append((name, file))
+        for position, file in zip(positions, files, strict=True):
+            found[position].append((name, file))
     return found
 
 

@@ -51,13 +51,13 @@ def expected(case: Case, parts: list[Rows], statics: dict[str, list[Encoded]]) -
     every = [(str(number), row) for number, rows in enumerate(parts) for row in rows]
     by_time = timed(case.statement)
     # Where there is no time a marker is the position of an event.
-    place = {row["ts"] if by_time else index: number for index, (number, row) in enumerate(every)}
+    position = {row["ts"] if by_time else index: number for index, (number, row) in enumerate(every)}
     found: dict[str, Counter[Any]] = {}
     arriving = list(batches(case.statement, [row for _, row in every]))
     for answers in reference(case.statement, arriving, statics):
         for one in answers:
             row = tuple(kind.encode(value) for kind, value in zip(kinds, one.row, strict=True))
-            found.setdefault(place[one.marker], Counter())[row] += one.count
+            found.setdefault(position[one.marker], Counter())[row] += one.count
     return found
 
 

@@ -68,8 +68,8 @@ def test_a_trend_that_changes_is_told_that_night_and_models_follow_it(
 ) -> None:
     days, night = trending([0.5] * 10 + [-0.5] * 4), Nights(tmp_path, policies)
     calm = night(days[:10])
-    assert not calm.drifted and calm.sizes[0].choice.policy == chosen
-    assert "learned anew" not in calm.sizes[0].choice.why
+    assert not calm.drifted and calm.sizes[0].selected_policy.policy == chosen
+    assert "learned anew" not in calm.sizes[0].selected_policy.why
     night.told.clear()
     changed = night(days[:12])
     assert changed.drifted and {fit.stream for fit in changed.drifts if fit.drifted} == {"S", "T"}
@@ -78,7 +78,7 @@ def test_a_trend_that_changes_is_told_that_night_and_models_follow_it(
     assert len(told) == 2 and "on the days since, " in told[0] and " nats below the " in told[0]
     # What stood has no say, also where it needs no model; and it is said why.
     assert changed.sizes[0].chosen is not None
-    why = changed.sizes[0].choice.why
+    why = changed.sizes[0].selected_policy.why
     assert f"left those before: S by {changed.drifts[0].drop:.2f} nats a tuple, T by " in why
     assert why in changed.to_json()["sizes"][0]["why"]
     text = advice_text(advice(changed, 0.5))
@@ -86,7 +86,7 @@ def test_a_trend_that_changes_is_told_that_night_and_models_follow_it(
     assert changed.drifts[0].sentence() in text
     # Learned anew, the models explain what comes: nothing is told, and the choice stands.
     after = night(days)
-    assert not after.drifted and len(after.drifts) == 2 and after.sizes[0].choice.policy == chosen
+    assert not after.drifted and len(after.drifts) == 2 and after.sizes[0].selected_policy.policy == chosen
     assert all(abs(fit.drop or 0.0) < DRIFT for fit in after.drifts)
     assert read(tmp_path / "caches", "q") == after
 

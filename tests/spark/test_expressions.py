@@ -45,16 +45,16 @@ def test_expressions_mean_what_spark_says(spark: Any) -> None:
                 kind = type_of(text, KINDS) or parse_type("string")
                 kind = parse_type("double") if kind.name.startswith("decimal") else kind
                 found = compiled(text, list(KINDS.items()), kind)(encoded)
-                theirs = [value_of(kind, row[number]) for row in said]
+                right = [value_of(kind, row[number]) for row in said]
                 wrong = [
-                    (row, mine, spark_)
-                    for row, mine, spark_ in zip(given, map(plain_of, found), theirs, strict=True)
-                    if mine != spark_
+                    (row, left, spark_)
+                    for row, left, spark_ in zip(given, map(plain_of, found), right, strict=True)
+                    if left != spark_
                 ]
                 if wrong:
-                    row, mine, spark_ = wrong[0]
+                    row, left, spark_ = wrong[0]
                     used = {name: value for name, value in row.items() if name in text}
-                    differing.append(f"{text}: {mine!r}, Spark {spark_!r}, of {used}")
+                    differing.append(f"{text}: {left!r}, Spark {spark_!r}, of {used}")
         assert not differing, "\n".join(differing)
     finally:
         for key, value in before.items():
@@ -77,7 +77,11 @@ def value_of(kind: Any, value: Any) -> Any:
     if isinstance(value, dt.datetime):
         # Spark gives moments in the machine's own zone.
         return kind.encode(value.astimezone(dt.UTC))
-    return plain(float(value)) if kind.family is Family.NUMBER and kind.step is None else kind.encode(value)
+    return (
+        plain(float(value))
+        if kind.family is Family.NUMBER and kind.resolution is None
+        else kind.encode(value)
+    )
 
 
 def plain_of(value: Any) -> Any:

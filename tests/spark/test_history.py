@@ -53,7 +53,7 @@ def one_pass(case: Case, parts: list[Rows], statics: dict[str, list[Encoded]]) -
         for row in rows:
             relation = case.query.occurrence(row["stream"]).relation
             tuples.setdefault(row["stream"], []).append(encode(relation, row, "row"))
-        if new := engine.step(Batch(number, tuples)):
+        if new := engine.process(Batch(number, tuples)):
             found[str(number)] = Counter(new)
     return found
 

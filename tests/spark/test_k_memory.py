@@ -62,7 +62,9 @@ def test_answers_are_part_of_the_definitions_and_those_of_one_pass(
     parts = cut(data, rows)
     plan = plan_for(query, size)
     memory = {
-        "q": Memory(size, choice=SelectedPolicy(data.draw(st.sampled_from(["fifo", "lru", "lfu", "rand"]))))
+        "q": Memory(
+            size, selected_policy=SelectedPolicy(data.draw(st.sampled_from(["fifo", "lru", "lfu", "rand"])))
+        )
     }
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -78,9 +80,9 @@ def test_answers_are_part_of_the_definitions_and_those_of_one_pass(
     exact = expected(case_of(query), parts, {})
     assert all(rows <= exact[part] for part, rows in found.items()), query.sql
     assert answer.verdict == decide(query).verdict.outcome.value and answer.memory is not None
-    engine = MemoryPass(replace(plan, choice=memory["q"].choice or SelectedPolicy()))
+    engine = MemoryPass(replace(plan, choice=memory["q"].selected_policy or SelectedPolicy()))
     for batch in batches(query, [row for part in parts for row in part]):
-        engine.step(batch)
+        engine.process(batch)
     assert answer.memory["results"] == engine.results == sum(found.values(), Counter()).total()
     assert answer.memory["estimated_results"] == sum(exact.values(), Counter()).total()
 
@@ -123,7 +125,7 @@ def test_another_policy_or_size_is_another_state(tmp_path: Path) -> None:
     first = night(registered, catalog, tmp_path, memory={"q": Memory(3)})["q"]
     again = night(registered, catalog, tmp_path, memory={"q": Memory(3)})["q"]
     assert again.read_partitions == () and again.digest == first.digest and again.memory == first.memory
-    for other in (Memory(4), Memory(3, choice=SelectedPolicy("lfu"))):
+    for other in (Memory(4), Memory(3, selected_policy=SelectedPolicy("lfu"))):
         assert len(night(registered, catalog, tmp_path, memory={"q": other})["q"].read_partitions) == 10
 
 
@@ -147,7 +149,9 @@ def test_the_benchmark_decides_and_the_evaluation_uses_it(spark: Any, tmp_path: 
         assert len(size.judged) == 7
         assert all(0 <= each.kept <= size.optimum <= one.possible for each in size.judged)
     # Keys come as they always did: what is known of them beats what was seen last.
-    assert one.sizes[0].choice.policy == "prob" and "keeps the most" in one.sizes[0].choice.why
+    assert (
+        one.sizes[0].selected_policy.policy == "prob" and "keeps the most" in one.sizes[0].selected_policy.why
+    )
     memory = {"q": Memory(5, one)}
     answer = evaluate_history(
         SparkExecutor(spark), [Registered("q", JOIN)], catalog, output=tmp_path / "out", memory=memory
@@ -173,8 +177,8 @@ def test_the_benchmark_decides_and_the_evaluation_uses_it(spark: Any, tmp_path: 
     )
     assert not isinstance(second, Failed) and not second.drifted
     # The same streams: the choice stands as it was, and so do the checkpoints that rest on it.
-    assert [s.choice.digest for s in second.sizes] == [s.choice.digest for s in one.sizes]
-    assert "it stands" in second.sizes[0].choice.why
+    assert [s.selected_policy.digest for s in second.sizes] == [s.selected_policy.digest for s in one.sizes]
+    assert "it stands" in second.sizes[0].selected_policy.why
     # One day of history is too little to hold one out: the benchmark fails, and what was chosen stays.
     (third,) = benchmark_caches(
         SparkExecutor(spark),

@@ -72,7 +72,7 @@ def values(kind: str) -> list[Any]:
         small = kind in ("tinyint", "smallint")
         found = [v for v in given if v is not None and (not small or low <= v < high)]
         found = [v for v in found if kind != "int" or abs(v) < 2**31]
-        if described.step is None:
+        if described.resolution is None:
             found += [described.encode(v) for v in (math.nan, math.inf, -math.inf, -0.0)]
     return [described.decode(v) for v in dict.fromkeys(found)]
 

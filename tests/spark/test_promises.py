@@ -238,8 +238,8 @@ def one_pass(case: Drawn, folder: Path) -> int | None:
     query = statement(case.sql, catalog, "q")
     evaluation = statement_pass(query, {})
     for _ in evaluation.run(history_batches(query)):
-        assert evaluation.units is None or evaluation.peak_units <= evaluation.units
-    return evaluation.units
+        assert evaluation.max_units is None or evaluation.peak_units <= evaluation.max_units
+    return evaluation.max_units
 
 
 def definition(case: Drawn, folder: Path) -> None:
@@ -275,7 +275,7 @@ def live(case: Drawn, folder: Path) -> None:
         arriving = [(name, dated(case, part.get(name, []))) for name in sorted(case.streams)]
         here.take(write_files(statement_case, arriving, folder, epoch))
     here.end()
-    units = here.beginning.plan.units
+    units = here.beginning.plan.max_units
     assert units is None or here.step.progress.peak_units <= units
 
 
@@ -286,7 +286,7 @@ def tables(case: Drawn, folder: Path) -> None:
         histories.write_file(relation, dated(case, rows), folder / f"{relation.name}.parquet")
     reading = stored_relations.StoredEvaluation(stored_relations.stored("q", case.sql, case.catalog, folder))
     list(reading.run())
-    units = reading.query.plan.units
+    units = reading.query.plan.max_units
     assert units is None or reading.peak_units <= units
 
 

@@ -61,7 +61,7 @@ def test_the_table_of_two_bags_is_the_merge_of_their_tables(data: st.DataObject)
             assert dumps(first) == dumps(filled(table, matches))
         turned = filled(table, matches[cut:])
         turned.merge(filled(table, matches[:cut]))
-        assert turned.units == first.units or any(cell.unequal for cell in table.cells)
+        assert turned.stored_units == first.stored_units or any(cell.unequal for cell in table.cells)
 
 
 @given(data=st.data())
@@ -102,12 +102,16 @@ def test_old_timestamps_are_forgotten_and_their_slices_merge() -> None:
     assert isinstance(engine, OnePass)
     events = [{"stream": "S", "A": 0, "ts": ts} for ts in range(6)]
     for batch in batches(Statement.of(query), events):
-        engine.step(batch)
+        engine.process(batch)
     (slices,) = engine.state.tables.values()
     assert isinstance(slices, Slices)
     # Of T only timestamps from 6 are to come: S at 4 and at 5 still matter apart.
-    assert {ages: table.units for ages, table in slices.tables.items()} == {(None,): 1, (4,): 1, (5,): 1}
-    assert engine.plan.units == 3 == engine.peak_units
+    assert {ages: table.stored_units for ages, table in slices.tables.items()} == {
+        (None,): 1,
+        (4,): 1,
+        (5,): 1,
+    }
+    assert engine.plan.max_units == 3 == engine.peak_units
 
 
 def test_tuples_that_are_held_enter_later_though_no_batch_comes_in_between() -> None:

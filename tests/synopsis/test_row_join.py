@@ -15,7 +15,7 @@ from streambound.evaluation.onepass import OnePass
 from streambound.query.model import Attribute
 from streambound.synopsis.plan import Plan
 from streambound.synopsis.planner import plan_of
-from streambound.synopsis.row_join import Match, Matches
+from streambound.synopsis.row_join import PartialMatch, PartialMatches
 
 A, B = Attribute("S", "A"), Attribute("S", "B")
 
@@ -32,11 +32,11 @@ A, B = Attribute("S", "A"), Attribute("S", "B")
 def test_merged_matches_follow_their_groups(
     puts: list[tuple[int, list[tuple[int, int, int]]]], asked: int
 ) -> None:
-    matches = Matches()
+    matches = PartialMatches()
     for number, (group, rows) in enumerate(puts):
         if number == asked:
             matches.merged()
-        matches.put(group, [Match({A: a, B: b}, {"S": group}, weight) for a, b, weight in rows])
+        matches.put(group, [PartialMatch({A: a, B: b}, {"S": group}, weight) for a, b, weight in rows])
     weights: Counter[tuple[int, int]] = Counter()
     for match in matches:
         weights[match.values[A], match.values[B]] += match.weight
@@ -49,10 +49,11 @@ def test_merged_matches_follow_their_groups(
 
 
 def test_what_is_kept_does_not_grow_with_the_values_that_have_gone() -> None:
-    matches, sizes = Matches(), set[int]()
+    matches, sizes = PartialMatches(), set[int]()
     for moment in range(100):
         matches.put(
-            moment, [Match({A: moment, B: 1}, {"S": moment}), Match({A: moment, B: 0}, {"S": moment})]
+            moment,
+            [PartialMatch({A: moment, B: 1}, {"S": moment}), PartialMatch({A: moment, B: 0}, {"S": moment})],
         )
         for kept in (matches, matches.merged()):
             assert len(list(kept.having((A,), (moment,)))) == 2
@@ -80,8 +81,8 @@ def test_what_arrives_at_once_equals_the_matches_made_one_by_one(data: st.DataOb
             for match in held.complete(composite, batch.moment):
                 wanted[str(sorted(match.values.items(), key=str))] += match.weight
             for sources in held.arrived(composite):
-                for match in join.matches(sources):
+                for match in join.joined(sources):
                     found[str(sorted(match.values.items(), key=str))] += match.weight
             assert found == wanted
         held.take({alias: [] for alias in arriving}, None)
-        engine.step(batch)
+        engine.process(batch)

@@ -18,7 +18,7 @@ from streambound.evaluation.onepass import OnePass, one_pass
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
 from streambound.synopsis.plan import Plan
-from streambound.synopsis.row_join import Match
+from streambound.synopsis.row_join import PartialMatch
 from streambound.synopsis.state import accepts
 from streambound.synopsis.state_codec import load_state
 from streambound.synopsis.table_planner import timed_plan
@@ -44,22 +44,22 @@ def test_a_loaded_state_is_the_state(types: tuple[str, ...], data: st.DataObject
     """At every boundary: the same bytes, units and answers from then on."""
     engine, other, arriving = engine_of(data, types)
     for batch in arriving:
-        assert other.step(batch) == engine.step(batch)
+        assert other.process(batch) == engine.process(batch)
         written = engine.dump()
         other.load(json.loads(written))
         assert other.dump() == written
-        assert (other.units, other.answered) == (engine.units, engine.answered)
+        assert (other.stored_units, other.answered) == (engine.stored_units, engine.answered)
 
 
-def weighted(engine: OnePass, batch: Batch) -> dict[str, list[Match]]:
+def weighted(engine: OnePass, batch: Batch) -> dict[str, list[PartialMatch]]:
     """The accepted tuples of a batch, equal ones once with their number."""
-    found: dict[str, list[Match]] = {}
+    found: dict[str, list[PartialMatch]] = {}
     for synopsis in engine.plan.streams:
         name = engine.query.occurrence(synopsis.alias).relation.name
         kept = (row for row in batch.tuples.get(name, ()) if accepts(synopsis, row))
         counts = Counter(tuple(row[a.column] for a in synopsis.carried) for row in kept)
         found[synopsis.alias] = [
-            Match(dict(zip(synopsis.carried, row, strict=True)), {synopsis.alias: batch.moment}, count)
+            PartialMatch(dict(zip(synopsis.carried, row, strict=True)), {synopsis.alias: batch.moment}, count)
             for row, count in counts.items()
         ]
     return found
@@ -73,8 +73,8 @@ def test_a_weight_is_so_many_equal_tuples(data: st.DataObject) -> None:
         twice = replace(
             batch, tuples={n: [r for r in rows for _ in "ab"] for n, rows in batch.tuples.items()}
         )
-        assert one.take(batch.moment, weighted(one, twice)) == other.step(twice)
-        assert one.units <= other.units
+        assert one.take(batch.moment, weighted(one, twice)) == other.process(twice)
+        assert one.stored_units <= other.stored_units
 
 
 def test_bytes_that_are_no_state_are_refused() -> None:

@@ -60,7 +60,7 @@ def test_a_digest_is_that_of_its_definition(data: st.DataObject) -> None:
     numbers = data.draw(st.sampled_from([[1], [1, -2, 2**15 - 1], [1, -(2**15), 2**15], [1, 2, 10**30]]))
     counts = data.draw(st.lists(st.sampled_from(numbers), min_size=size, max_size=size))
     columns.append(pa.array(list(map(Decimal, counts)), emit.COUNTS))
-    batch = pa.RecordBatch.from_arrays(columns, [str(place) for place in range(len(columns))])
+    batch = pa.RecordBatch.from_arrays(columns, [str(position) for position in range(len(columns))])
     assert emit.digest([batch]) == defined(batch)
 
 

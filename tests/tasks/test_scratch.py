@@ -29,19 +29,19 @@ with scratch(Path(sys.argv[1])) as folder:
 def test_a_folder_is_gone_with_its_process_or_with_the_next(tmp_path: Path) -> None:
     run = subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     assert run.stdout is not None
-    theirs = Path(run.stdout.readline().strip())
+    right = Path(run.stdout.readline().strip())
     others = tmp_path / "streambound-of-a-user"
     others.mkdir()
-    with scratch(tmp_path) as mine:
-        assert mine.is_dir() and theirs.is_dir(), "it is held"
-    assert not mine.exists()
+    with scratch(tmp_path) as left:
+        assert left.is_dir() and right.is_dir(), "it is held"
+    assert not left.exists()
     os.kill(run.pid, signal.SIGKILL)
     run.wait()
-    assert (theirs / "spilled" / "rows").is_file()
+    assert (right / "spilled" / "rows").is_file()
     # As a process that has not looked yet.
     _sweep.cache_clear()
-    with scratch(tmp_path) as mine:
-        assert sorted(tmp_path.iterdir()) == sorted([mine, others])
+    with scratch(tmp_path) as left:
+        assert sorted(tmp_path.iterdir()) == sorted([left, others])
 
 
 def test_no_disk_for_temporary_files_is_an_outside_cause(tmp_path: Path) -> None:

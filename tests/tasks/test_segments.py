@@ -132,10 +132,10 @@ def test_segments_give_what_one_pass_gives(
     for number, part in enumerate(cut(data, arriving)):
         expected: Counter[tuple[Any, ...]] = Counter()
         for batch in part:
-            expected.update(engine.step(batch))
+            expected.update(engine.process(batch))
         assert other.advance(str(number), {COGROUP: dump_segment(summary(plan, part))}) == expected, case.sql
         assert other.dump() == engine.dump(), case.sql
-        assert other.units == engine.units
+        assert other.stored_units == engine.stored_units
         # Between boundaries more may be held.
         assert other.peak_units <= engine.peak_units if plan.delay else other.peak_units == engine.peak_units
 

@@ -68,7 +68,7 @@ class MemoryPass:
         self._benefits = _benefits(plan)
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         """Stored values of the cache now."""
         return sum(len(t.values) + BESIDE for t in self.cached)
 
@@ -90,9 +90,9 @@ class MemoryPass:
         """The new answers at each marker; a DISTINCT row may come again at a later one."""
         statement = Statement.of(self.query)
         for batch in batches:
-            yield answers(statement, batch.marker, self.step(batch))
+            yield answers(statement, batch.marker, self.process(batch))
 
-    def step(self, batch: Batch) -> dict[Row, int]:
+    def process(self, batch: Batch) -> dict[Row, int]:
         """Take in one batch and return its new answer rows (encoded) with their multiplicities."""
         return self.advance(self.accepted(batch))
 
@@ -175,8 +175,8 @@ class MemoryPass:
         return self._given(rows, list(map(self.key, rows)))
 
     def _given(self, rows: list[Tuple], keys: list[tuple[Any, ...]]) -> Arrivals:
-        join, codes = self.plan.join, dict[tuple[Any, ...], int]()
-        numbers = [codes.setdefault(key, len(codes)) for key in keys]
+        join, symbols = self.plan.join, dict[tuple[Any, ...], int]()
+        numbers = [symbols.setdefault(key, len(symbols)) for key in keys]
         side = np.array([row.side for row in rows], np.int64)
         time = np.array([row.moment for row in rows], np.int64)
         most = np.array([NO_LAG if last is None else last for _, last in join.lags], np.int64)
@@ -195,14 +195,14 @@ class MemoryPass:
         )
 
     def _expected(self, keys: list[tuple[Any, ...]]) -> Expected:
-        choice, count = self.plan.choice, max(len(keys), 1)
+        selected_policy, count = self.plan.choice, max(len(keys), 1)
         chance = np.zeros((2, count))
         moving = np.zeros(2, np.bool_)
         drift, gain = np.zeros(2), np.zeros(2)
         value = np.zeros(count, np.int64)
-        if choice.models is not None:
+        if selected_policy.models is not None:
             texts = [key_text(key) for key in keys]
-            for side, model in enumerate(choice.models):
+            for side, model in enumerate(selected_policy.models):
                 chance[side, : len(keys)] = [model.rate * model.shares.get(t, model.rest) for t in texts]
                 if model.moving is not None:
                     step = model.step()
@@ -220,10 +220,10 @@ class MemoryPass:
             np.concatenate([cells, more]),
             np.array([0, len(cells)]),
             np.array([first, second]),
-            choice.pace,
-            choice.alpha or 1.0,
-            float(1 / np.expm1(1 / (choice.alpha or 1.0))),
-            choice.seed,
+            selected_policy.pace,
+            selected_policy.alpha or 1.0,
+            float(1 / np.expm1(1 / (selected_policy.alpha or 1.0))),
+            selected_policy.seed,
         )
 
     def _keep(self, rows: list[Tuple], given: Arrivals, played: Played) -> None:
@@ -268,12 +268,13 @@ def numbers_of(keys: Iterable[tuple[Any, ...]]) -> Integers | None:
 
 
 def _benefits(plan: MemoryPlan) -> list[tuple[int, Floats]]:
-    choice = plan.choice
-    if choice.models is None or not POLICIES[choice.policy].facts.benefit:
+    selected_policy = plan.choice
+    if selected_policy.models is None or not POLICIES[selected_policy.policy].facts.benefit:
         return [(0, np.zeros(0)), (0, np.zeros(0))]
-    alpha = choice.alpha or float(plan.size)
+    alpha = selected_policy.alpha or float(plan.size)
     return [
-        benefits(model, alpha) if model.moving is not None else (0, np.zeros(0)) for model in choice.models
+        benefits(model, alpha) if model.moving is not None else (0, np.zeros(0))
+        for model in selected_policy.models
     ]
 
 

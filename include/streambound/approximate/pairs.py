@@ -64,12 +64,12 @@ def answer_rows(join: Equijoin, columns: Columns, left: Rows, right: Rows) -> di
     }
     combined = np.zeros(len(left), np.int64)
     span = 1
-    for codes, values in coded.values():
+    for symbols, values in coded.values():
         if span * max(len(values), 1) >= MOST_CODES:
             # The combinations that do occur are no more than the pairs.
             seen, combined = np.unique(combined, return_inverse=True)
             span = len(seen)
-        combined = combined * len(values) + codes
+        combined = combined * len(values) + symbols
         span *= max(len(values), 1)
     _, first, number = np.unique(combined, return_index=True, return_counts=True)
     counts: dict[Row, int] = {}

@@ -47,7 +47,7 @@ class MemoryPlan:
         return width(self.streams)
 
     @property
-    def units(self) -> int:
+    def max_units(self) -> int:
         """Stored values of the cache, at most: k times the width. The estimate's sample comes beside."""
         return self.size * self.width
 

@@ -51,7 +51,7 @@ class Estimate:
     results: float
     error: float
 
-    def share(self, kept: int) -> float | None:
+    def fraction(self, kept: int) -> float | None:
         """What share of all results ``kept`` are; None if there are none."""
         return min(kept / self.results, 1.0) if self.results else None
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streambound import settings
+from streambound.backup.locations import DATABASE, tree_of
 from streambound.backup.manifest import PARTS, Entry, Manifest, read_manifest, require_sound
-from streambound.backup.places import DATABASE, tree_of
 from streambound.checkpoint.answer_files import digest_of_file
 from streambound.durable import replaced
 from streambound.errors import DataError

@@ -9,8 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from streambound import settings
+from streambound.backup.locations import DATABASE, results_url, tree_of
 from streambound.backup.manifest import NAME, PARTS, Entry, Manifest
-from streambound.backup.places import DATABASE, results_url, tree_of
 from streambound.checkpoint.answer_files import digest_of_file
 from streambound.checkpoint.lock import NAME as LOCK
 from streambound.checkpoint.lock import alone

@@ -182,10 +182,10 @@ class _Groups(Operated):
                 return None
             if not aggregate.arguments:
                 return "bounded"
-            place = aggregate.arguments[0]
-            if all(s[place].term in [s[k].term for k in self.keys] for s in select):
+            position = aggregate.arguments[0]
+            if all(s[position].term in [s[k].term for k in self.keys] for s in select):
                 return judge(distinct(self.statement, self.selections, self.keys)).outcome.value
-            return self._last(aggregate, place, judge)
+            return self._last(aggregate, position, judge)
         if aggregate.kind in _SUMS and aggregate.distinct:
             values = [(s, s.base.select[p].term) for s in self.selections for p in aggregate.arguments]
             return "bounded" if all(_finite(*value) for value in values) else "never-final"
@@ -197,12 +197,14 @@ class _Groups(Operated):
         first = aggregate.kind in (AggregateKind.ANY, AggregateKind.FIRST) and aggregate.by is None
         return "bounded" if first else "never-final" if aggregate.kind is not AggregateKind.SKETCH else None
 
-    def _last(self, aggregate: Aggregate, place: int, judge: Judge) -> str | None:
+    def _last(self, aggregate: Aggregate, position: int, judge: Judge) -> str | None:
         """An extremum is final once it has its last value: DISTINCT with that value."""
-        ends = {end for s in self.selections for end in _ends(s, s.base.select[place].term, aggregate.kind)}
+        ends = {
+            end for s in self.selections for end in _ends(s, s.base.select[position].term, aggregate.kind)
+        }
         if ends == {None}:
             return "never-final"
-        if len(ends) != 1 or aggregate.polynomial not in (None, ((Fraction(1), (place,)),)):
+        if len(ends) != 1 or aggregate.polynomial not in (None, ((Fraction(1), (position,)),)):
             return None
         selections = [
             _where(s, aggregate, Op.EQ, end) for end in ends if end is not None for s in self.selections
@@ -240,12 +242,12 @@ def _where(selection: Selection, aggregate: Aggregate, op: Op, value: Fraction) 
         return selection
     exact = int(value) if value.denominator == 1 else value
     constant = Constant(exact, str(value), selection.base.type_of(term))
-    return filtered(selection, [Filter(term, op, constant, aggregate.place)])
+    return filtered(selection, [Filter(term, op, constant, aggregate.location)])
 
 
 def _endless(aggregate: Aggregate) -> Verdict:
     message = "a list of the rows of a group that never closes grows without end"
-    return Verdict(Outcome.UNBOUNDED, NAME, (Reason("unbounded-list", message, (), aggregate.place),))
+    return Verdict(Outcome.UNBOUNDED, NAME, (Reason("unbounded-list", message, (), aggregate.location),))
 
 
 def _is_null(selection: Selection, position: int) -> bool:

@@ -42,19 +42,19 @@ def versions(selection: Selection) -> Iterator[Verdict]:
 def _kept(selection: Selection, join: AsOf) -> Verdict:
     if selection.base.occurrence(join.alias).relation.kind is RelationKind.STATIC:
         return _bounded(f"{join.alias} is known beforehand")
-    keys = (Join(a, Op.EQ, b, join.place) for a, b in join.keys)
+    keys = (Join(a, Op.EQ, b, join.location) for a, b in join.keys)
     for case in cases(filtered(selection, (*keys, join.where))):
         for part in case.parts:
             query = replace(part, select=(*part.select, *(Output("", b) for _, b in join.keys)))
             for attribute in _asked(query, join):
                 message = f"the last tuple of each {attribute} is kept, and no condition bounds it"
-                reason = Reason("unbounded-versions", message, (attribute,), join.place)
+                reason = Reason("unbounded-versions", message, (attribute,), join.location)
                 return Verdict(Outcome.UNBOUNDED, NAME, (reason,))
             if join.left is not None and not (
                 query.is_timestamp(join.left) and _at_once(query, join, join.left)
             ):
                 message = f"rows of {join.left.occurrence} wait, and need what {join.alias} was before"
-                reason = Reason("open-question", message, (), join.place)
+                reason = Reason("open-question", message, (), join.location)
                 return Verdict(Outcome.UNKNOWN, NAME, (reason,))
     return _bounded(f"of {join.alias} the last tuple of each key is kept: finitely many")
 
@@ -103,13 +103,13 @@ def _first_widened(selection: Selection) -> Selection:
 
 
 def _joined(selection: Selection, join: AsOf) -> Selection:
-    keys = (Join(a, Op.EQ, b, join.place) for a, b in join.keys)
+    keys = (Join(a, Op.EQ, b, join.location) for a, b in join.keys)
     times: list[Formula] = []
     if join.left is not None and join.right is not None:
-        times.append(Join(join.left, join.op, join.right, join.place))
+        times.append(Join(join.left, join.op, join.right, join.location))
         if join.tolerance is not None:
             before = f" + {join.tolerance}"
-            times.append(Join(join.right, Op.LE, join.left, join.place, join.tolerance, before))
+            times.append(Join(join.right, Op.LE, join.left, join.location, join.tolerance, before))
     return filtered(selection, (*keys, *times, join.where))
 
 
@@ -132,7 +132,7 @@ def _with_columns(selection: Selection, join: AsOf) -> Selection:
         return Attribute(mine.alias, names[term.column])
 
     select = tuple(replace(o, term=of(o.term)) if isinstance(o.term, Attribute) else o for o in base.select)
-    keys = (Join(of(b), Op.EQ, a, join.place) for a, b in join.keys)
+    keys = (Join(of(b), Op.EQ, a, join.location) for a, b in join.keys)
     formula = all_of((mapped_formula(selection.formula, of), *(() if join.outer else keys)))
     guards = tuple(replace(g, formula=mapped_formula(g.formula, of)) for g in selection.guards)
     as_of = tuple(

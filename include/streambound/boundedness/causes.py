@@ -31,7 +31,7 @@ class Cause:
 
     message: str
     fix: str
-    place: Location | None = None
+    location: Location | None = None
     added: tuple[str, ...] = ()
 
 
@@ -95,16 +95,20 @@ def _declared(query: Query, reread: Reread) -> tuple[Query, Cause] | None:
     cause = Cause(
         f"{' and '.join(names)} {plural} in the catalog, and could have {columns}: nothing is ever too old",
         f"declare {entries}",
-        dated[0][0].place,
+        dated[0][0].location,
     )
-    return _at_places_of(query, made), cause
+    return _at_locations_of(query, made), cause
 
 
-def _at_places_of(query: Query, reread: Query) -> Query:
+def _at_locations_of(query: Query, reread: Query) -> Query:
     """A query that was read from another text, with the places of the user's."""
-    places = {occurrence.alias: occurrence.place for occurrence in query.occurrences}
-    select = (replace(new, place=old.place) for new, old in zip(reread.select, query.select, strict=True))
-    occurrences = (replace(occurrence, place=places[occurrence.alias]) for occurrence in reread.occurrences)
+    locations = {occurrence.alias: occurrence.location for occurrence in query.occurrences}
+    select = (
+        replace(new, location=old.location) for new, old in zip(reread.select, query.select, strict=True)
+    )
+    occurrences = (
+        replace(occurrence, location=locations[occurrence.alias]) for occurrence in reread.occurrences
+    )
     return replace(reread, select=tuple(select), occurrences=tuple(occurrences))
 
 
@@ -149,7 +153,7 @@ def _within(query: Query) -> tuple[Query, Cause] | None:
         window(query, str(attribute), str(later), family) for attribute, later in pairwise(apart)
     )
     fix = f"keep them within a window, such as {text}"
-    cause = Cause(said, fix, query.occurrence(apart[1].occurrence).place, (text,))
+    cause = Cause(said, fix, query.occurrence(apart[1].occurrence).location, (text,))
     return replace(query, where=(*query.where, *added)), cause
 
 
@@ -201,6 +205,6 @@ def _shown(query: Query) -> tuple[Query, Cause] | None:
     cause = Cause(
         "DISTINCT has no timestamp among its columns: a row, once told, must be known for ever",
         f"show {last[0]} as well: each row is then told once for each of its moments",
-        query.select[0].place,
+        query.select[0].location,
     )
     return replace(query, select=(*query.select, Output(last[0].column, last[0]))), cause

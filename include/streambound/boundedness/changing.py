@@ -60,13 +60,13 @@ def unbounded_keys(query: Query) -> Reason | None:
     for table in tables:
         if not table.relation.primary_key:
             message = f"{table.alias} is a table that changes without a declared key: every row of it is kept"
-            return Reason("unbounded-versions", message, (), table.place)
+            return Reason("unbounded-versions", message, (), table.location)
     for key in keys:
         if query.numbered(key):
             continue
         if facts.closure is not None and not finite(Space(facts.query), facts.closure, key):
             message = f"{key.occurrence} holds the latest row of each key, and no condition bounds {key}"
-            return Reason("unbounded-versions", message, (key,), query.occurrence(key.occurrence).place)
+            return Reason("unbounded-versions", message, (key,), query.occurrence(key.occurrence).location)
     return None
 
 
@@ -98,7 +98,7 @@ def as_streams(query: Query) -> Query:
         keys_relation = replace(
             relation, name=f"{relation.name}, keys", kind=RelationKind.FINITE, timestamp=None
         )
-        occurrences.append(Occurrence(names[table.alias], keys_relation, table.place))
+        occurrences.append(Occurrence(names[table.alias], keys_relation, table.location))
         kind = RelationKind.FINITE if alone else RelationKind.STREAM
         occurrences.append(replace(table, relation=_stamped(relation, kind, len(tables) > 1)))
     together = (

@@ -101,14 +101,14 @@ def _narrowed(statement: Statement, relation: Relation) -> Statement | None:
         return None
     if statement.blocks[0].ring.remembers:
         return None
-    places = dict(_places(relation, made))
+    positions = dict(_positions(relation, made))
     select = statement.selections[0].base.select
     shown = [o.term.column for o in select if isinstance(o.term, Attribute) and not o.within]
-    if any(name not in places for name in shown) or not shown:
+    if any(name not in positions for name in shown) or not shown:
         return None
 
     def of(selection: Selection) -> Selection:
-        kept = tuple(selection.base.select[places[name]] for name in shown)
+        kept = tuple(selection.base.select[positions[name]] for name in shown)
         return (
             selection
             if block.then is not None
@@ -179,13 +179,13 @@ def _filters(statement: Statement, relation: Relation, made: Statement) -> tuple
     if outer.base.occurrences[0].relation.name != relation.name:
         return None
     atoms = conjuncts(outer.formula)
-    places = dict(_places(relation, made))
+    positions = dict(_positions(relation, made))
     filters = [atom for atom in atoms if isinstance(atom, Filter)]
-    if len(filters) < len(atoms) or any(atom.attribute.column not in places for atom in filters):
+    if len(filters) < len(atoms) or any(atom.attribute.column not in positions for atom in filters):
         return None
     selections = []
     for selection in made.blocks[0].selections:
-        terms = [selection.base.select[places[atom.attribute.column]].term for atom in filters]
+        terms = [selection.base.select[positions[atom.attribute.column]].term for atom in filters]
         if not all(isinstance(term, Attribute) for term in terms):
             return None
         asked = [
@@ -197,7 +197,7 @@ def _filters(statement: Statement, relation: Relation, made: Statement) -> tuple
     return tuple(selections)
 
 
-def _places(relation: Relation, made: Statement) -> Iterator[tuple[str, int]]:
+def _positions(relation: Relation, made: Statement) -> Iterator[tuple[str, int]]:
     """The columns of a relation that are outputs of the rows of its statement as they are."""
     (block,) = made.blocks
     for number, column in enumerate(c for c in relation.columns if not c.of):

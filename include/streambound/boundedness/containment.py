@@ -23,8 +23,8 @@ def contained(part: Query, query: Query) -> bool:
 def maps_of(part: Query, query: Query) -> Iterator[Mapping[str, str]]:
     """The maps of the occurrences of ``query`` to those of ``part`` with the same relation."""
     targets = [[p.alias for p in part.occurrences if p.relation == o.relation] for o in query.occurrences]
-    for choice in product(*targets):
-        yield dict(zip((o.alias for o in query.occurrences), choice, strict=True))
+    for combination in product(*targets):
+        yield dict(zip((o.alias for o in query.occurrences), combination, strict=True))
 
 
 def _maps(part: Query, query: Query, names: Mapping[str, str]) -> bool:

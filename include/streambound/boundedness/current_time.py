@@ -79,20 +79,20 @@ def _undelayed(selection: Selection) -> Selection:
 def _of_block(block: Block) -> Block:
     if not any(map(reads_present, block.selections)) or (block.then is None and not block.ring.idempotent):
         return block
-    then, place = block.then, len(block.selections[0].base.select)
+    then, position = block.then, len(block.selections[0].base.select)
     if isinstance(then, Grouping):
-        place, then = then.keys, then.with_key()
+        position, then = then.keys, then.with_key()
     elif isinstance(then, Ranking):
-        then = replace(then, partition=(*then.partition, place))
+        then = replace(then, partition=(*then.partition, position))
     elif isinstance(then, Framing):
-        functions = (replace(over, partition=(*over.partition, place)) for over in then.functions)
+        functions = (replace(over, partition=(*over.partition, position)) for over in then.functions)
         then = replace(then, functions=tuple(functions))
-    selections = tuple(_with_present(selection, place) for selection in block.selections)
+    selections = tuple(_with_present(selection, position) for selection in block.selections)
     return replace(block, selections=selections, then=then)
 
 
-def _with_present(selection: Selection, place: int) -> Selection:
+def _with_present(selection: Selection, position: int) -> Selection:
     term = PRESENT if reads_present(selection) else Constant(None, "NULL", CLOCK.columns[0].type)
     select = selection.base.select
-    made = (*select[:place], Output(CLOCK.name, term), *select[place:])
+    made = (*select[:position], Output(CLOCK.name, term), *select[position:])
     return replace(selection, base=replace(selection.base, select=made))

@@ -226,14 +226,10 @@ def _proof(judged: list[_Judged]) -> Verdict | None:
         for case, verdicts in item.cases:
             if not case.exact or verdicts[0].outcome is not Outcome.UNBOUNDED:
                 continue
-            (mine,), (relaxed,) = case.parts, case.relaxed
-            own = _filters(mine)
-            filtered = (
-                (q, theirs, judgement is item and not item.refined) for judgement, q, theirs in filters
-            )
-            if not any(
-                _lives(mine, own, q, theirs, same) for q, theirs, same in filtered if q is not relaxed
-            ):
+            (left,), (relaxed,) = case.parts, case.relaxed
+            own = _filters(left)
+            filtered = ((q, right, judgement is item and not item.refined) for judgement, q, right in filters)
+            if not any(_lives(left, own, q, right, same) for q, right, same in filtered if q is not relaxed):
                 return verdicts[0]
     return None
 
@@ -255,25 +251,25 @@ _filter = lru_cache(maxsize=4096)(_Filter)
 
 
 def _lives(
-    mine: Query, own: tuple[_Filter, ...], query: Query, theirs: tuple[_Filter, ...], same: bool
+    left: Query, own: tuple[_Filter, ...], query: Query, right: tuple[_Filter, ...], same: bool
 ) -> bool:
-    """Whether ``query`` has answer rows of ``mine`` among tuples that pass the filters of ``mine``.
+    """Whether ``query`` has answer rows of ``left`` among tuples that pass the filters of ``left``.
 
     The filters are the conditions on single tuples. Of ``same``, other cases of one SELECT, a match whose
-    tuples pass the filters of ``mine`` each in its own place is one of ``mine``.
+    tuples pass the filters of ``left`` each in its own place is one of ``left``.
     """
-    rows = _same_rows(mine, query)
+    rows = _same_rows(left, query)
     if rows is None:
         return False
     ways = []
-    for there in theirs:
+    for there in right:
         passing = [(here.occurrence.alias, _passing(here, there)) for here in own]
         ways.append([(alias, atoms) for alias, atoms in passing if atoms is not None])
     aliases = tuple(o.alias for o in query.occurrences)
-    for choice in product(*ways):
-        if same and tuple(alias for alias, _ in choice) == aliases:
+    for combination in product(*ways):
+        if same and tuple(alias for alias, _ in combination) == aliases:
             continue
-        where = (*query.where, *rows, *(atom for _, atoms in choice for atom in atoms))
+        where = (*query.where, *rows, *(atom for _, atoms in combination for atom in atoms))
         if system(replace(query, where=where)).satisfiable():
             return True
     return False
@@ -355,11 +351,11 @@ def _joined(blocks: Iterable[Block]) -> tuple[Block, ...]:
     """The blocks of a statement, bags of the same FROM and SELECT that share no match as one with OR."""
     merged: list[Block] = []
     for block in blocks:
-        place = None if block.ring.idempotent else next((p for p in _partners(merged, block)), None)
-        if place is None:
+        position = None if block.ring.idempotent else next((p for p in _partners(merged, block)), None)
+        if position is None:
             merged.append(block)
         else:
-            number, formula = place
+            number, formula = position
             mine = merged[number].selections[0]
             merged[number] = Block(block.ring, (replace(mine, formula=any_of((mine.formula, formula))),))
     return tuple(merged)
@@ -375,15 +371,15 @@ def _partners(blocks: list[Block], block: Block) -> Iterator[tuple[int, Formula]
 
 def _as(selection: Selection, target: Selection) -> Formula | None:
     """The conditions of a selection under the aliases of another with the same FROM and SELECT."""
-    mine, theirs = _by_relation(selection.base), _by_relation(target.base)
-    if {name: len(aliases) for name, aliases in mine.items()} != {n: len(a) for n, a in theirs.items()}:
+    left, right = _by_relation(selection.base), _by_relation(target.base)
+    if {name: len(aliases) for name, aliases in left.items()} != {n: len(a) for n, a in right.items()}:
         return None
     wanted = [o.term for o in target.base.select]
-    for orders in product(*(permutations(aliases) for aliases in mine.values())):
+    for orders in product(*(permutations(aliases) for aliases in left.values())):
         names = {
             alias: partner
-            for order, name in zip(orders, mine, strict=True)
-            for alias, partner in zip(order, theirs[name], strict=True)
+            for order, name in zip(orders, left, strict=True)
+            for alias, partner in zip(order, right[name], strict=True)
         }
         if [renamed(o.term, names) for o in selection.base.select] == wanted:
             return renamed_formula(selection.formula, names)

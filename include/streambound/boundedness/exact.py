@@ -126,7 +126,7 @@ def _waits(time: TimeOrder, waiting: str | None, crossing: Crossing) -> bool:
     """Whether tuples of the stream that is held wait for the other side of a crossing; None: of any."""
     sides = (crossing.low.occurrence, crossing.high.occurrence)
     return waiting is None or any(
-        mine == waiting and theirs not in time.down(waiting) for mine, theirs in (sides, sides[::-1])
+        left == waiting and right not in time.down(waiting) for left, right in (sides, sides[::-1])
     )
 
 
@@ -240,7 +240,7 @@ def _projected(facts: System, output: Output, attribute: Attribute, zone: Zone) 
         what, remembered = "a key", "what is known of every key must be kept"
     message = f"{attribute} is {what}, so {remembered}, and {lacks(facts, zone, attribute)}"
     where = branch(facts, zone, attribute)
-    return Reason("unbounded-projection", message, (attribute,), output.place, where)
+    return Reason("unbounded-projection", message, (attribute,), output.location, where)
 
 
 def _preserving(time: TimeOrder, waiting: str | None) -> Iterator[Reason]:
@@ -257,7 +257,7 @@ def _preserving(time: TimeOrder, waiting: str | None) -> Iterator[Reason]:
             ends = lacks(facts, unequal.zones[0], *atom.attributes)
             message = f"{atom} compares two streams and {ends}: counting the pairs needs every value"
             where = branch(facts, unequal.zones[0], *atom.attributes)
-            yield Reason("unbounded-disequality", message, atom.attributes, atom.place, where)
+            yield Reason("unbounded-disequality", message, atom.attributes, atom.location, where)
 
 
 def _spanning_crossings(facts: System, crossed: list[Crossing]) -> list[Crossing]:
@@ -291,7 +291,7 @@ def _linked(facts: System, crossing: Crossing) -> Reason:
     message = f"{said} {what} {low} with {high} of another stream and {open_ends}: {need} needs every value"
     code = "unbounded-equality" if equal else "unbounded-inequality"
     where = branch(facts, crossing.zones[0], low, high)
-    return Reason(code, message, (low, high), chain[0].place if chain else None, where)
+    return Reason(code, message, (low, high), chain[0].location if chain else None, where)
 
 
 def _eliminating(time: TimeOrder, waiting: str | None) -> Iterator[Reason]:
@@ -334,9 +334,9 @@ def _pending(
             f"({ends[0]}), so every value must be kept"
         )
     attributes = tuple(dict.fromkeys((first.low, first.high, second.low, second.high)))
-    place = next((chain[0].place for chain in chains if chain), None)
+    location = next((chain[0].location for chain in chains if chain), None)
     where = (
         branch(facts, first_zone, first.low, first.high),
         branch(facts, second_zone, second.low, second.high),
     )
-    return Reason("two-pending-groups", message, attributes, place, "; ".join(dict.fromkeys(where)))
+    return Reason("two-pending-groups", message, attributes, location, "; ".join(dict.fromkeys(where)))

@@ -45,7 +45,7 @@ def pending(
         order: positions of what waits, with whether the greatest is best.
         timely: the streams whose time the stream has; none: it has no time.
     """
-    text, place = (asking, None) if isinstance(asking, str) else (asking.text, asking.place)
+    text, location = (asking, None) if isinstance(asking, str) else (asking.text, asking.location)
     selection = _with_clones(selection, [p for p, _ in order])
     base = selection.base
     columns, joins = list[Column](), list[Join]()
@@ -63,21 +63,21 @@ def pending(
         if attribute.column not in [column.name for column in columns]:
             columns.append(Column(attribute.column, base.type_of(term), None, False))
         low, high = (attribute, term) if greatest else (term, attribute)
-        joins.append(Join(low, Op.LE, high) if place is None else Join(low, Op.LE, high, place))
+        joins.append(Join(low, Op.LE, high) if location is None else Join(low, Op.LE, high, location))
     if not columns:
         return selection
     relation = Relation(text, RelationKind.STREAM, tuple(columns), description=BETTER)
     stamp = next((o for o in base.occurrences if o.alias in timely and o.relation.timestamp), None)
     if stamp is not None:
-        theirs = Attribute(stamp.alias, str(stamp.relation.timestamp))
-        mine = Attribute(text, _STAMP)
+        right = Attribute(stamp.alias, str(stamp.relation.timestamp))
+        left = Attribute(text, _STAMP)
         relation = replace(
             relation,
-            columns=(*columns, replace(stamp.relation.column(theirs.column), name=_STAMP)),
+            columns=(*columns, replace(stamp.relation.column(right.column), name=_STAMP)),
             timestamp=_STAMP,
             granularity=stamp.relation.granularity,
         )
-        joins.append(Join(mine, Op.EQ, theirs))
+        joins.append(Join(left, Op.EQ, right))
     occurrences = (*base.occurrences, Occurrence(text, relation))
     return filtered(replace(selection, base=replace(base, occurrences=occurrences)), joins)
 
@@ -173,10 +173,10 @@ def _with_clones(selection: Selection, positions: Iterable[int]) -> Selection:
 
 def without(selection: Selection, keys: Iterable[int], streams: frozenset[str]) -> Selection:
     """The selection whose keys are no columns of some streams."""
-    base, places = selection.base, set(keys)
+    base, positions = selection.base, set(keys)
     select = tuple(
         replace(o, term=Constant(None, "NULL", base.type_of(o.term)))
-        if n in places and isinstance(o.term, Attribute) and o.term.occurrence in streams
+        if n in positions and isinstance(o.term, Attribute) and o.term.occurrence in streams
         else o
         for n, o in enumerate(base.select)
     )

@@ -121,15 +121,17 @@ def _preceding(query: Query, outer: set[str]) -> frozenset[str]:
 
 def _excludes(selection: Selection, query: Query) -> bool:
     """Whether the columns of a row alone can rule every match out."""
-    mine = [a for a in query.mentioned if a.occurrence in {o.alias for o in selection.base.occurrences}]
+    local_columns = [
+        a for a in query.mentioned if a.occurrence in {o.alias for o in selection.base.occurrences}
+    ]
     both = system(query).closure
     for case in cases(replace(selection, guards=())):
         for part in case.parts:
-            select = tuple(Output("", a) for a in mine)
+            select = tuple(Output("", a) for a in local_columns)
             alone = system(replace(part, select=select)).closure
             if alone is None or both is None:
                 continue
-            attributes = [a for a in mine if a in alone.index]
+            attributes = [a for a in local_columns if a in alone.index]
             if any(
                 both.upper(a) != alone.upper(a) or both.lower(a) != alone.lower(a)
                 for a in attributes

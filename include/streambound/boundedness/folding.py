@@ -118,7 +118,7 @@ def entailed(facts: System, atom: Atom) -> bool:
         outside: list[Disjunction] = [
             (at_most(atom.attribute, v, True), at_least(atom.attribute, v, True)) for v in points
         ]
-        return not facts.satisfiable(choices=outside)
+        return not facts.satisfiable(disjunctions=outside)
     if isinstance(atom, Never):
         return False
     return not any(facts.satisfiable(broken) for broken in _broken(facts, atom))
@@ -161,6 +161,6 @@ def never_both(query: Query, first: str, second: str) -> bool:
     local = [a for a in query.where if {x.occurrence for x in a.attributes} in ({first}, {second})]
     merged = replace(query, where=tuple(renamed_atom(a, {first: second}) for a in local))
     facts = system(merged)
-    constraints, choices = constraints_of(facts.space, merged.where)
+    constraints, disjunctions = constraints_of(facts.space, merged.where)
     closure = unconstrained(facts.space).assume(constraints)
-    return closure is None or not System(merged, facts.space, closure, tuple(choices)).satisfiable()
+    return closure is None or not System(merged, facts.space, closure, tuple(disjunctions)).satisfiable()

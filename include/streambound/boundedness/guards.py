@@ -232,7 +232,7 @@ def _untimed_pair(selection: Selection, both: Verdict) -> Verdict | None:
         beside = (unequal_crossings(time.beside(alias)) for alias in time.infinite)
         for atom, _ in chain.from_iterable(beside):
             message = f"{atom} leaves a row without a match only while no other value came: each must be kept"
-            reason = Reason("unbounded-disequality", message, atom.attributes, atom.place)
+            reason = Reason("unbounded-disequality", message, atom.attributes, atom.location)
             return Verdict(Outcome.UNBOUNDED, NAME, (reason,))
     return both
 

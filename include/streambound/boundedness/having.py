@@ -142,10 +142,10 @@ def least_term(aggregate: Aggregate, selections: tuple[Selection, ...]) -> Fract
                 )
                 facts = system(query)
                 lower = None if facts.closure is None else facts.closure.lower(term)
-                step = facts.space.step(term)
-                if lower is None or lower[0] < 0 or (lower[0] == 0 and not (lower[1] and step)):
+                resolution = facts.space.resolution(term)
+                if lower is None or lower[0] < 0 or (lower[0] == 0 and not (lower[1] and resolution)):
                     return None
-                least.append(factor * Fraction(lower[0] or step or 0))
+                least.append(factor * Fraction(lower[0] or resolution or 0))
     return min(least, default=None)
 
 

@@ -43,7 +43,7 @@ def _open(block: Block) -> Iterator[Reason]:
         for guard in () if _of_tables(selection) else selection.guards:
             if any(o.relation.kind is RelationKind.VERSIONED for o in guard.base.occurrences):
                 message = "what is looked for is in a table that changes: rows come and go with it"
-                yield Reason("open-question", message, (), guard.place)
+                yield Reason("open-question", message, (), guard.location)
     if isinstance(block.then, Grouping):
         asked = [a for a in block.then.aggregates if any(_computed(s, a) for s in block.selections)]
     elif isinstance(block.then, Framing):
@@ -51,12 +51,12 @@ def _open(block: Block) -> Iterator[Reason]:
         for over in block.then.functions:
             if any(_joins(s) for s in block.selections):
                 message = f"{over.name} is over the rows of a join that time does not keep together"
-                yield Reason("open-question", message, (), over.place)
+                yield Reason("open-question", message, (), over.location)
     else:
         return
     for aggregate in asked:
         message = f"{aggregate.text} is computed from columns of several streams, and is no sum of products"
-        yield Reason("open-question", message, (), aggregate.place)
+        yield Reason("open-question", message, (), aggregate.location)
 
 
 def _of_tables(selection: Selection) -> bool:

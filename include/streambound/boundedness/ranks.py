@@ -220,7 +220,7 @@ def _constant_zone(selection: Selection, term: Attribute) -> tuple[Formula, ...]
             return None
         values = [space.value(space.family(term), n) for n in numbers]
         constants = tuple(Constant(v, kind.text(v), kind) for v in values)
-        if space.step(term) is None:
+        if space.resolution(term) is None:
             return (Membership(term, constants),)
         return (Filter(term, Op.GE, constants[0]), Filter(term, Op.LE, constants[-1]))
     return None

@@ -82,11 +82,11 @@ class _Families:
         """Whether the other tuple can come any time after the optional one."""
         assert self.facts.closure is not None
         stamp = self.query.occurrences[0].relation.timestamp
-        mine, theirs = (Attribute(self.aliases[n], str(stamp)) for n in (optional, 1 - optional))
-        if mine not in self.facts.space.mentioned or theirs not in self.facts.space.mentioned:
+        left, right = (Attribute(self.aliases[n], str(stamp)) for n in (optional, 1 - optional))
+        if left not in self.facts.space.mentioned or right not in self.facts.space.mentioned:
             return True
-        return self.facts.closure.bound(theirs, mine) is None and all(
-            self.facts.closure.upper(a) is None for a in (mine, theirs)
+        return self.facts.closure.bound(right, left) is None and all(
+            self.facts.closure.upper(a) is None for a in (left, right)
         )
 
     def columns(self) -> list[list[str]]:
@@ -113,15 +113,15 @@ class _Families:
             yield from self._fitting(optional, components[0])
             return
         ways = [list(self._fitting(optional, columns)) for columns in components]
-        for choice in product(*ways):
-            yield dict(chain.from_iterable(part.items() for part in choice))
+        for combination in product(*ways):
+            yield dict(chain.from_iterable(part.items() for part in combination))
 
     def _fitting(self, optional: int, columns: list[str]) -> Iterator[dict[_Coordinate, _Course]]:
         """The values of columns that are compared with each other."""
-        places = [(role, column) for role in ("t", "f") for column in columns]
+        coordinates = [(role, column) for role in ("t", "f") for column in columns]
         atoms = [a for a in self.query.where if _within(a, columns)]
         fits = partial(self._is_match, optional, atoms)
-        for courses in self._component(places, fits):
+        for courses in self._component(coordinates, fits):
             self.work += 1
             if self.work > STEPS:
                 self.partial = True
@@ -135,21 +135,22 @@ class _Families:
         match = (t, f) if optional == 0 else (f, t)
         return all(self._holds(atom, match) for atom in atoms)
 
-    def _component(self, places: list[_Coordinate], fits: _Fits) -> Iterator[dict[_Coordinate, _Course]]:
+    def _component(self, coordinates: list[_Coordinate], fits: _Fits) -> Iterator[dict[_Coordinate, _Course]]:
         """Where columns that are compared can lie: at known values, or in bands of an infinite zone."""
-        column = next(a for a in self.facts.space.mentioned if a.column == places[0][1])
+        column = next(a for a in self.facts.space.mentioned if a.column == coordinates[0][1])
         zones, points = self._zones(column)
-        for where in product(range(-1, len(zones)), repeat=len(places)):
-            fixed = [p for p, zone in zip(places, where, strict=True) if zone < 0]
+        for where in product(range(-1, len(zones)), repeat=len(coordinates)):
+            fixed = [p for p, zone in zip(coordinates, where, strict=True) if zone < 0]
             if fixed and not points:
                 continue
             if len(set(where)) == 1 and not fixed:
-                yield from self._banded(places, zones[where[0]], fits)
+                yield from self._banded(coordinates, zones[where[0]], fits)
                 continue
             moving = [
                 list(
                     islice(
-                        self._banded([p for p, z in zip(places, where, strict=True) if z == n], zone), STEPS
+                        self._banded([p for p, z in zip(coordinates, where, strict=True) if z == n], zone),
+                        STEPS,
                     )
                 )
                 for n, zone in enumerate(zones)
@@ -173,35 +174,35 @@ class _Families:
         if not constants:
             return [(0, _FAR)], []
         zones = [(constants[0] - _FAR, constants[0] - 1), (constants[-1] + 1, constants[-1] + _FAR)]
-        step = space.step(attribute)
-        if step is None:
+        resolution = space.resolution(attribute)
+        if resolution is None:
             return [*zones, *pairwise(constants)], constants
-        values = list(range(constants[0], constants[-1] + 1, step * _SCALE))
+        values = list(range(constants[0], constants[-1] + 1, resolution * _SCALE))
         if len(values) > _BETWEEN:
             self.partial = True
             values = constants
         return zones, values
 
     def _banded(
-        self, places: list[_Coordinate], zone: tuple[int, int], fits: _Fits = lambda _: True
+        self, coordinates: list[_Coordinate], zone: tuple[int, int], fits: _Fits = lambda _: True
     ) -> Iterator[dict[_Coordinate, _Course]]:
         """The ways to put coordinates into bands of a zone, each standing, rising or falling.
 
         ``fits`` tells of an order of the coordinates whether it is one.
         """
-        if not places:
+        if not coordinates:
             yield {}
             return
-        for levels in _orders(len(places)):
+        for levels in _orders(len(coordinates)):
             self.work += 1
-            if not fits({p: _course(zone, n, 0, 0) for p, n in zip(places, levels, strict=True)}):
+            if not fits({p: _course(zone, n, 0, 0) for p, n in zip(coordinates, levels, strict=True)}):
                 continue
             for cuts in product((False, True), repeat=max(levels)):
                 bands = [sum(cuts[:level]) for level in range(max(levels) + 1)]
                 for ways in product((0, 1, -1), repeat=bands[-1] + 1):
                     yield {
-                        place: _course(zone, level, bands[level], ways[bands[level]])
-                        for place, level in zip(places, levels, strict=True)
+                        coordinate: _course(zone, level, bands[level], ways[bands[level]])
+                        for coordinate, level in zip(coordinates, levels, strict=True)
                     }
 
     def tells(self, optional: int, courses: Mapping[_Coordinate, _Course]) -> bool:

@@ -131,11 +131,11 @@ def _connected(time: TimeOrder, streams: frozenset[str]) -> bool:
     return seen == streams
 
 
-def _waiting(query: Query, outer: frozenset[str], mine: Attribute, theirs: Attribute) -> Reason:
-    between = (a for a in query.joins if {mine, theirs} == set(a.attributes))
+def _waiting(query: Query, outer: frozenset[str], left: Attribute, right: Attribute) -> Reason:
+    between = (a for a in query.joins if {left, right} == set(a.attributes))
     atom: Join | None = next(between, None)
-    said = str(atom) if atom is not None else f"{mine} is compared with {theirs}, which"
-    message = f"{said} is asked of rows that wait for a match, so {mine} must be kept of each of them"
+    said = str(atom) if atom is not None else f"{left} is compared with {right}, which"
+    message = f"{said} is asked of rows that wait for a match, so {left} must be kept of each of them"
     # A column of the rows themselves can be bounded where they are selected.
-    named = tuple(a for a in (mine, theirs) if a.occurrence in outer) or (mine, theirs)
-    return Reason("unbounded-waiting", message, named, None if atom is None else atom.place)
+    named = tuple(a for a in (left, right) if a.occurrence in outer) or (left, right)
+    return Reason("unbounded-waiting", message, named, None if atom is None else atom.location)

@@ -30,7 +30,9 @@ def level(statement: Statement) -> Statement | None:
         linked = {
             a for atom in atoms_of(selection.formula) if isinstance(atom, Join) for a in atom.attributes
         }
-        if base.ring.idempotent and any(base.type_of(a).step is None for a in linked if not base.is_time(a)):
+        if base.ring.idempotent and any(
+            base.type_of(a).resolution is None for a in linked if not base.is_time(a)
+        ):
             return None
         for atom in atoms_of(selection.formula):
             if isinstance(atom, (Filter, Membership)) and not base.is_time(atom.attribute):

@@ -43,11 +43,11 @@ def _mixed(statement: Statement) -> Iterator[tuple[str, str]]:
 
 
 def _bucket_beside(queries: dict[str, Query], atom: Join) -> Iterator[tuple[str, str]]:
-    for mine, theirs in (atom.attributes, atom.attributes[::-1]):
-        if mine.occurrence not in queries or theirs.occurrence not in queries:
+    for left, right in (atom.attributes, atom.attributes[::-1]):
+        if left.occurrence not in queries or right.occurrence not in queries:
             continue
-        if _bucket(queries, mine) and not queries[theirs.occurrence].is_time(theirs):
-            yield queries[mine.occurrence].occurrence(mine.occurrence).relation.name, mine.column
+        if _bucket(queries, left) and not queries[right.occurrence].is_time(right):
+            yield queries[left.occurrence].occurrence(left.occurrence).relation.name, left.column
 
 
 def _bucket(queries: dict[str, Query], attribute: Attribute) -> bool:

@@ -214,7 +214,7 @@ def _of_block(
             outer = pending.pop()
             here = next((o for o in outer.base.occurrences if o.relation.name == relation.name), None)
             if here is not None:
-                pending += [_in_place(outer, here, *row, vital) for row in rows]
+                pending += [_put_in(outer, here, *row, vital) for row in rows]
                 continue
             guarded = next(
                 (
@@ -300,7 +300,7 @@ class _Replacement:
 
 
 def _compared(attribute: Attribute, op: Op, constant: Constant, at: Join) -> Formula:
-    return NOWHERE if constant.value is None else Filter(attribute, op, constant, at.place)
+    return NOWHERE if constant.value is None else Filter(attribute, op, constant, at.location)
 
 
 def _apart(selection: Selection, inner: Selection, around: str) -> Selection:
@@ -346,7 +346,7 @@ def _apart(selection: Selection, inner: Selection, around: str) -> Selection:
     return Selection(base, renamed_formula(inner.formula, names), guards, as_of)
 
 
-def _place(
+def _replacement(
     here: Occurrence, inner: Selection, was: Selection, terms: list[Term | None]
 ) -> tuple[_Replacement, Selection]:
     """What the columns of an occurrence are, and the selection with the derived columns that it needs."""
@@ -384,7 +384,7 @@ def _with(relation: Relation, columns: list[Column]) -> Relation:
     return replace(relation, columns=(*relation.columns, *further)) if further else relation
 
 
-def _in_place(
+def _put_in(
     selection: Selection,
     here: Occurrence,
     inner: Selection,
@@ -393,8 +393,8 @@ def _in_place(
 ) -> Selection:
     if any(a.alias == here.alias for a in selection.as_of):
         raise _Lost
-    place, rows = _place(here, _apart(selection, inner, here.alias), inner, terms)
-    of = place.attribute
+    replacement, rows = _replacement(here, _apart(selection, inner, here.alias), inner, terms)
+    of = replacement.attribute
     occurrences = [
         occurrence
         for o in selection.base.occurrences
@@ -404,24 +404,24 @@ def _in_place(
         selection.base,
         occurrences=tuple(occurrences),
         select=tuple(
-            replace(o, term=place.shown(o, selection.base, vital is None or n in vital))
+            replace(o, term=replacement.shown(o, selection.base, vital is None or n in vital))
             for n, o in enumerate(selection.base.select)
         ),
     )
-    guards = tuple(replace(g, formula=place.formula(g.formula)) for g in selection.guards)
+    guards = tuple(replace(g, formula=replacement.formula(g.formula)) for g in selection.guards)
     as_of = tuple(
         replace(
             a,
             keys=tuple((of(left), of(right)) for left, right in a.keys),
             left=None if a.left is None else of(a.left),
             right=None if a.right is None else of(a.right),
-            where=place.formula(a.where),
+            where=replacement.formula(a.where),
         )
         for a in selection.as_of
     )
     return Selection(
         base,
-        all_of((rows.formula, place.formula(selection.formula))),
+        all_of((rows.formula, replacement.formula(selection.formula))),
         (*rows.guards, *guards),
         (*rows.as_of, *as_of),
     )
@@ -433,7 +433,7 @@ def _in_guard(
     if inner.guards or inner.as_of:
         raise _Lost
     guard = selection.guards[number]
-    place, rows = _place(here, _apart(selection, inner, here.alias), inner, terms)
+    replacement, rows = _replacement(here, _apart(selection, inner, here.alias), inner, terms)
     occurrences = [
         occurrence
         for o in guard.base.occurrences
@@ -442,7 +442,7 @@ def _in_guard(
     made = replace(
         guard,
         base=replace(guard.base, occurrences=tuple(occurrences)),
-        formula=all_of((rows.formula, place.formula(guard.formula))),
+        formula=all_of((rows.formula, replacement.formula(guard.formula))),
     )
     guards = (*selection.guards[:number], made, *selection.guards[number + 1 :])
     return replace(selection, guards=guards)

@@ -47,10 +47,10 @@ def _base(selection: Selection, attribute: Attribute) -> Attribute | frozenset[s
 def _vacuous(selection: Selection, atom: Formula, uses: Counter[Attribute | frozenset[str]]) -> bool:
     if not isinstance(atom, Join):
         return False
-    for mine, op in ((atom.right, atom.op), (atom.left, atom.op.mirrored)):
-        if atom.left.occurrence == atom.right.occurrence or not _free(selection, mine, uses):
+    for local, op in ((atom.right, atom.op), (atom.left, atom.op.mirrored)):
+        if atom.left.occurrence == atom.right.occurrence or not _free(selection, local, uses):
             continue
-        domain = selection.base.column(mine).domain
+        domain = selection.base.column(local).domain
         if domain is None or (domain.values is None and _open(op, domain.minimum, domain.maximum)):
             return op in (*_UPWARD, *_DOWNWARD)
     return False
@@ -60,13 +60,13 @@ def _open(op: Op, minimum: object, maximum: object) -> bool:
     return (maximum if op in _UPWARD else minimum) is None
 
 
-def _free(selection: Selection, mine: Attribute, uses: Counter[Attribute | frozenset[str]]) -> bool:
+def _free(selection: Selection, local: Attribute, uses: Counter[Attribute | frozenset[str]]) -> bool:
     """Whether a column of FROM occurs nowhere else, not even in what is computed."""
     base = selection.base
-    if all(o.alias != mine.occurrence for o in base.occurrences) or base.is_time(mine):
+    if all(o.alias != local.occurrence for o in base.occurrences) or base.is_time(local):
         return False
-    column = base.column(mine)
-    if column.of or column.type.family not in _ENDLESS or uses[mine] != 1:
+    column = base.column(local)
+    if column.of or column.type.family not in _ENDLESS or uses[local] != 1:
         return False
     computed = (key for key in uses if isinstance(key, frozenset))
-    return not any(mine.occurrence in key and mine.column in key for key in computed)
+    return not any(local.occurrence in key and local.column in key for key in computed)

@@ -26,7 +26,7 @@ class Reason:
     code: str
     message: str
     attributes: tuple[Attribute, ...] = ()
-    place: Location | None = None
+    location: Location | None = None
     branch: str = ""
 
     def __post_init__(self) -> None:

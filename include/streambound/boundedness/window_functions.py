@@ -69,7 +69,7 @@ class _Frames(Operated):
         if self._stamped(over) is None:
             message = f"{over.name} is ordered by the time of a stream that does not complete the rows"
             yield Question(
-                Verdict(Outcome.UNKNOWN, NAME, (Reason("open-question", message, (), over.place),)), ""
+                Verdict(Outcome.UNKNOWN, NAME, (Reason("open-question", message, (), over.location),)), ""
             )
             return
         positions = over.partition
@@ -103,12 +103,12 @@ class _Frames(Operated):
                 positions = (*positions, *over.aggregate.arguments)
             if over.aggregate.kind is AggregateKind.LIST:
                 message = "a list of all rows before grows without end"
-                unbounded = Reason("unbounded-list", message, (), over.place)
+                unbounded = Reason("unbounded-list", message, (), over.location)
                 yield Question(Verdict(Outcome.UNBOUNDED, NAME, (unbounded,)), reason, plain)
         if over.name == PATTERN:
             message = "how many matches of a pattern are open for one key is not known"
             yield Question(
-                Verdict(Outcome.UNKNOWN, NAME, (Reason("open-question", message, (), over.place),)), ""
+                Verdict(Outcome.UNKNOWN, NAME, (Reason("open-question", message, (), over.location),)), ""
             )
         kept = tuple(dict.fromkeys(positions))
         yield Question(distinct(self.statement, self.selections, kept), reason, plain)
@@ -156,8 +156,11 @@ class _Frames(Operated):
 
     def _closes(self, over: Over) -> bool:
         """Whether its partitions end: they have a time of streams that complete the rows."""
-        places = [[(s, s.base.select[p].term, top) for p in over.partition] for s, top in self.tops]
+        partitions = [[(s, s.base.select[p].term, top) for p in over.partition] for s, top in self.tops]
         return all(
-            any(isinstance(t, Attribute) and s.base.is_time(t) and t.occurrence in top for s, t, top in place)
-            for place in places
+            any(
+                isinstance(t, Attribute) and s.base.is_time(t) and t.occurrence in top
+                for s, t, top in partition
+            )
+            for partition in partitions
         )

@@ -20,7 +20,7 @@ def lacks(facts: System, zone: Zone, *attributes: Attribute) -> str:
         return f"{names} {'have' if plural else 'has'} no upper bound"
     if zone.open_below:
         return f"{names} {'have' if plural else 'has'} no lower bound"
-    if any(facts.space.step(a) is not None for a in attributes):
+    if any(facts.space.resolution(a) is not None for a in attributes):
         return f"only values of a finite stream bound {names}, and there can be any number between them"
     kind = facts.query.column(attributes[0]).type.name
     return f"{names} can take infinitely many values, since {kind} is dense: an interval is no finite set"

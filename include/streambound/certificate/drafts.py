@@ -143,14 +143,14 @@ class Draft:
             lambda member: member.distinct(distinct),
         )
 
-    def without_output(self, place: int) -> Draft:
+    def without_output(self, position: int) -> Draft:
         """Without the output at a position of the SELECT list; with the constant 1 if it was the only one."""
 
         def change(select: exp.Select) -> None:
-            kept = [item for i, item in enumerate(select.expressions) if i != place]
+            kept = [item for i, item in enumerate(select.expressions) if i != position]
             select.set("expressions", kept or [exp.Literal.number(1)])
 
-        return self._edited(change, lambda member: member.drop(place))
+        return self._edited(change, lambda member: member.drop(position))
 
     def with_output(self, output: str) -> Draft:
         """The draft with a further output, the last of the SELECT list."""

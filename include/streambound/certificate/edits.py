@@ -140,7 +140,7 @@ def _literal(kind: Type, value: Value) -> str:
     """A value as Spark's SQL reads it."""
     if kind.family is Family.STRING:
         return exp.Literal.string(value).sql(dialect="spark")
-    if kind.family is Family.NUMBER and isinstance(value, Fraction) and kind.step is None:
+    if kind.family is Family.NUMBER and isinstance(value, Fraction) and kind.resolution is None:
         return str(float(value))
     return kind.text(value)
 
@@ -242,13 +242,13 @@ def _conditioned(member: int, text: str) -> Callable[[Draft], Draft]:
 def _projections(query: Query, reasons: Iterable[Reason]) -> Iterator[Edit]:
     """Dropping an output whose column a reason about the projection names."""
     named = {a for reason in reasons for a in reason.attributes}
-    for place, output in enumerate(query.select):
+    for position, output in enumerate(query.select):
         if output.term not in named:
             continue
         instead = " and answer 1 where there is a match" if len(query.select) == 1 else ""
         words = f"do not project {output.term}{instead}"
-        yield Edit(Change.PROJECTION, words, _dropped(place), ("drop", output.name))
+        yield Edit(Change.PROJECTION, words, _dropped(position), ("drop", output.name))
 
 
-def _dropped(place: int) -> Callable[[Draft], Draft]:
-    return lambda draft: draft.without_output(place)
+def _dropped(position: int) -> Callable[[Draft], Draft]:
+    return lambda draft: draft.without_output(position)

@@ -18,11 +18,11 @@ _MINUTE = 60_000_000
 
 
 def between(
-    family: Family, low: Value | None, high: Value | None, count: int, step: Fraction | None
+    family: Family, low: Value | None, high: Value | None, count: int, resolution: Fraction | None
 ) -> list[Value] | None:
     """``count`` ascending values between ``low`` and ``high`` (None: open); None if there is no room.
 
-    ``step`` is the grid that all of them lie on; None for doubles and strings.
+    ``resolution`` is the grid that all of them lie on; None for doubles and strings.
     """
     if family is Family.STRING:
         return _strings(low, high, count)
@@ -32,21 +32,21 @@ def between(
             if low is not None and high is not None
             else _grid(low, high, count, Fraction(_MINUTE))
         )
-    if step is None and low is not None and high is not None:
+    if resolution is None and low is not None and high is not None:
         return _doubles(low, high, count)
-    return _grid(low, high, count, step or Fraction(1))
+    return _grid(low, high, count, resolution or Fraction(1))
 
 
-def _grid(low: Value | None, high: Value | None, count: int, step: Fraction) -> list[Value] | None:
+def _grid(low: Value | None, high: Value | None, count: int, resolution: Fraction) -> list[Value] | None:
     if low is None and high is not None:
-        last = math.ceil(Fraction(high) / step) - 1
+        last = math.ceil(Fraction(high) / resolution) - 1
         first = last - count + 1
     else:
-        first = math.floor(Fraction(low or 0) / step) + 1
+        first = math.floor(Fraction(low or 0) / resolution) + 1
         last = first + count - 1
-    if low is not None and high is not None and last * step >= high:
+    if low is not None and high is not None and last * resolution >= high:
         return None
-    return [_exact(step * i) for i in range(first, last + 1)]
+    return [_exact(resolution * i) for i in range(first, last + 1)]
 
 
 def _spread(low: Value, high: Value, count: int) -> list[Value] | None:

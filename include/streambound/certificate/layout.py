@@ -84,7 +84,7 @@ class Layout:
         """The values that are the same in each copy, by number; None if a gap has no room."""
         space = self.time.facts.space
         constants = {Fraction(c): space.value(family, c) for c in space.constants(family)}
-        grid = [a for a in attributes if space.step(a) is not None]
+        grid = [a for a in attributes if space.resolution(a) is not None]
         moving = {a for turn in self.turns for a in (turn.low, turn.high)}
         lasting = [a for a in attributes if a.occurrence not in self.time.infinite or a in self.time.kept]
         if self.still:
@@ -118,27 +118,27 @@ class Layout:
     ) -> bool:
         levels = sorted({self.numbers[a] for a in members})
         turns = tuple(turn for turn in self.turns if turn.low in members)
-        places: list[tuple[Fraction, int]] = []
+        slots: list[tuple[Fraction, int]] = []
         for ascending, run in groupby(levels, lambda level: directed(self.numbers, turns, level)):
             block = list(run)
             order = range(len(copies)) if ascending else reversed(range(len(copies)))
-            places += [(level, k) for k in order for level in block]
-        values = between(family, *ends, len(places), self._step(members))
+            slots += [(level, k) for k in order for level in block]
+        values = between(family, *ends, len(slots), self._step(members))
         if values is None:
             return False
-        for (level, k), value in zip(places, values, strict=True):
+        for (level, k), value in zip(slots, values, strict=True):
             copies[k].update({a: value for a in members if self.numbers[a] == level})
         return True
 
     def _step(self, members: list[Attribute]) -> Fraction | None:
         """The coarsest grid that all types of the members share; with doubles, one of integers."""
         kinds = [self.time.facts.query.column(a).type for a in members]
-        steps = [kind.step for kind in kinds if kind.step is not None]
-        if not steps:
+        resolutions = [kind.resolution for kind in kinds if kind.resolution is not None]
+        if not resolutions:
             return None
-        steps += [Fraction(1)] if any(kind.step is None for kind in kinds) else []
-        below = lcm(*(step.denominator for step in steps))
-        return Fraction(lcm(*(int(step * below) for step in steps)), below)
+        resolutions += [Fraction(1)] if any(kind.resolution is None for kind in kinds) else []
+        below = lcm(*(resolution.denominator for resolution in resolutions))
+        return Fraction(lcm(*(int(resolution * below) for resolution in resolutions)), below)
 
 
 def _by_gap(

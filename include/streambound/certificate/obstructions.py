@@ -77,11 +77,11 @@ class Obstruction:
 
         Where unknown values end a zone, values on a grid need it ``room`` wide; dense ones do not.
         """
-        on_grid = any(space.step(a) is not None for turn in self.turns for a in (turn.low, turn.high))
+        on_grid = any(space.resolution(a) is not None for turn in self.turns for a in (turn.low, turn.high))
         for by in (room, 0) if on_grid else (0,):
             parts = [turn_zone.wish(by) for turn_zone in self.turn_zones]
             literals = (literal for part in parts for literal in part.literals)
-            yield Wish((*literals, *self.further), tuple(c for part in parts for c in part.choices))
+            yield Wish((*literals, *self.further), tuple(c for part in parts for c in part.disjunctions))
 
 
 def obstructions(time: TimeOrder) -> Iterator[Obstruction]:

@@ -83,13 +83,13 @@ def _conjunctions(selection: Selection) -> Iterator[Query]:
 
 def _with_own(query: Query) -> Query:
     """The query that projects also the columns that its computed ones are computed from."""
-    own = (
+    local_columns = (
         Attribute(a.occurrence, name)
         for a in query.mentioned
         for name in query.column(a).of
         if not query.is_timestamp(Attribute(a.occurrence, name))
     )
-    further = (Output("", a) for a in dict.fromkeys(own) if a not in query.mentioned)
+    further = (Output("", a) for a in dict.fromkeys(local_columns) if a not in query.mentioned)
     return replace(query, select=(*query.select, *further))
 
 
@@ -97,9 +97,9 @@ def _looked_up(selection: Selection) -> Selection:
     """As-of joins as joins: of the tuples that a row could find, any."""
     further: list[Formula] = []
     for join in selection.as_of:
-        further += [*(Join(a, Op.EQ, b, join.place) for a, b in join.keys), join.where]
+        further += [*(Join(a, Op.EQ, b, join.location) for a, b in join.keys), join.where]
         if join.left is not None and join.right is not None:
-            further.append(Join(join.left, join.op, join.right, join.place))
+            further.append(Join(join.left, join.op, join.right, join.location))
     return replace(filtered(selection, further), as_of=())
 
 

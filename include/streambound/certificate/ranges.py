@@ -60,7 +60,7 @@ class Hints:
     def start(self) -> tuple[int, int]:
         """Line and column of the first output, or of FROM."""
         parts = self.query.select or self.query.occurrences
-        return min((part.place.line, part.place.column) for part in parts)
+        return min((part.location.line, part.location.column) for part in parts)
 
     def about(self, reason: Reason) -> bool:
         """Whether every column that a reason names is one of the query's."""
@@ -167,12 +167,18 @@ class Hints:
             yield from (text for value in pool for text in (value, f"{value}a"))
             yield from WORDS
             return
-        step = DAY if kind.family is Family.TIMESTAMP else 1
+        resolution = DAY if kind.family is Family.TIMESTAMP else 1
         values = pool or [FIRST_DAY * DAY if kind.family is Family.TIMESTAMP else 0]
         for before, value in zip([None, *values], values, strict=False):
-            yield value - step if before is None else (before + value) / 2 if step == 1 else before + step
+            yield (
+                value - resolution
+                if before is None
+                else (before + value) / 2
+                if resolution == 1
+                else before + resolution
+            )
             yield value
-        yield values[-1] + step
+        yield values[-1] + resolution
 
 
 Ends = tuple[list[Value], list[Value]]
@@ -189,9 +195,9 @@ def _domain_ends(domain: Domain | None) -> Ends:
 
 def _nearest_value(kind: Type, value: Value, rounded: Callable[[Fraction], int]) -> Value:
     """The nearest value of a discrete type, with fewer digits if it has too many."""
-    if kind.family is not Family.NUMBER or kind.step is None:
+    if kind.family is not Family.NUMBER or kind.resolution is None:
         return value
-    exact = rounded(Fraction(value) / kind.step) * kind.step
+    exact = rounded(Fraction(value) / kind.resolution) * kind.resolution
     while exact and not _encodes(kind, exact):
         exact = Fraction(int(exact / 10))
     return int(exact) if exact.denominator == 1 else exact

@@ -116,8 +116,8 @@ class Builder:
             first = min(going_on) if going_on else max(ended, default=0)
         else:
             first = min((*ended, *going_on), default=0)
-        step = self._tick
-        return first // step * step
+        resolution = self._tick
+        return first // resolution * resolution
 
     @cached_property
     def _tick(self) -> int:

@@ -43,8 +43,8 @@ class Member:
 
     def _end(self, *kinds: TokenType) -> int:
         """Where the text ends that stands before the first token of some kinds."""
-        place = next((n for n, token in enumerate(self.tokens) if token.token_type in kinds), None)
-        return self.tokens[-1 if place is None else place - 1].end + 1
+        position = next((n for n, token in enumerate(self.tokens) if token.token_type in kinds), None)
+        return self.tokens[-1 if position is None else position - 1].end + 1
 
     def key(self, added: str) -> list[Splice]:
         """Splices that add a key to GROUP BY."""
@@ -94,7 +94,7 @@ class Member:
         before = [] if last is None else [t for t in self.tokens if t.end < last.start]
         return [Splice(before[-1].end + 1, before[-1].end + 1, f", {output}")] if before else []
 
-    def drop(self, place: int) -> list[Splice]:
+    def drop(self, position: int) -> list[Splice]:
         """Splices that remove an output, or put the constant 1 for the only one."""
         first, last = self.after(TokenType.DISTINCT, TokenType.SELECT), self.after(TokenType.FROM)
         head = self.after(TokenType.DISTINCT) or first
@@ -104,10 +104,10 @@ class Member:
         before = [t for t in self.tokens if t.end < last.start]
         if not commas:
             return [Splice(head.end + 1, before[-1].end + 1, " 1")]
-        if place == 0:
+        if position == 0:
             return [Splice(head.end + 1, commas[0].end + 1, "")]
-        end = commas[place].start if place < len(commas) else before[-1].end + 1
-        return [Splice(commas[place - 1].start, end, "")]
+        end = commas[position].start if position < len(commas) else before[-1].end + 1
+        return [Splice(commas[position - 1].start, end, "")]
 
 
 @dataclass(frozen=True)

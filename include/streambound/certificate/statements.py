@@ -160,8 +160,8 @@ def _alone(part: Part, parts: tuple[Part, ...]) -> Iterator[Query]:
         for conjunction in conjunctions
         if not set(conjunction) <= set(query.where)
     ]
-    for choice in product(*ways) if ways else ():
-        atoms = (*query.where, *(atom for way in choice for atom in way))
+    for combination in product(*ways) if ways else ():
+        atoms = (*query.where, *(atom for way in combination for atom in way))
         yield replace(query, where=tuple(dict.fromkeys(a for a in atoms if not _said(a, query))))
 
 

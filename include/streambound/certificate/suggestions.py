@@ -168,9 +168,9 @@ class _Search:
     def _select_of(self, reason: Reason) -> Hints | None:
         """The SELECT that a reason is about: the last one with its columns that begins before its place."""
         fitting = [hints for hints in self._hints if hints.about(reason)]
-        if reason.place is not None:
-            place = (reason.place.line, reason.place.column)
-            fitting = [hints for hints in fitting if hints.start <= place][-1:] or fitting
+        if reason.location is not None:
+            position = (reason.location.line, reason.location.column)
+            fitting = [hints for hints in fitting if hints.start <= position][-1:] or fitting
         return fitting[0] if fitting else None
 
     def _walked(self, state: _State) -> list[_State]:

@@ -174,14 +174,14 @@ def _variants(time: TimeOrder, wish: Wish) -> Iterator[tuple[Wish, Constancy]]:
         if query.occurrence(attribute.occurrence).relation == query.occurrence(second.occurrence).relation
     ]
     for turned in (False, True):
-        choices = list(wish.choices)
+        disjunctions = list(wish.disjunctions)
         for low, high in (pair[::-1] if turned else pair for pair in pairs):
-            further = [*choices, (below(low, high), below(high, low))]
+            further = [*disjunctions, (below(low, high), below(high, low))]
             if time.facts.satisfiable(wish.literals, further):
-                choices = further
-        if len(choices) > len(wish.choices):
+                disjunctions = further
+        if len(disjunctions) > len(wish.disjunctions):
             yield from (
-                (replace(wish, choices=tuple(choices)), constancy)
+                (replace(wish, disjunctions=tuple(disjunctions)), constancy)
                 for constancy in (Constancy.NOTHING, Constancy.STILL)
             )
 
@@ -211,7 +211,7 @@ def fits(statement: Statement, proof: Witness) -> bool:
 def room(time: TimeOrder, size: int) -> int:
     """A distance in which the copies' values of one gap fit, whatever their types."""
     space, attributes = time.facts.space, time.facts.query.mentioned
-    return (size + 2) * len(attributes) * max([space.scale, *(space.step(a) or 1 for a in attributes)])
+    return (size + 2) * len(attributes) * max([space.scale, *(space.resolution(a) or 1 for a in attributes)])
 
 
 def built(

@@ -16,10 +16,11 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any
 
-from streambound.query.column_types import NotANumber
+from streambound.query.column_types import NotANumber, Type
 from streambound.query.model import Filter, Join, Query, Relation, RelationKind
 from streambound.query.operators import AggregateKind, Shown
-from streambound.synopsis.flow import Guarded, Sought
+from streambound.synopsis.conditions import Flag, Pair
+from streambound.synopsis.flow import Applied, Guarded, Irredundant, Sought
 from streambound.synopsis.serial import plain
 
 # To be raised when the same plan comes to mean another state or segment, or other answers.
@@ -30,7 +31,18 @@ VERSION = 6
 _LEFT_OUT = ("text", "offset_text", "observed", "cardinality", "within", "slide", "cumulative", "moved")
 # Classes and fields under the names that they had in the first checkpoints.
 _CLASSES: dict[type, str] = {AggregateKind: "Kind", RelationKind: "Kind"}
-_WRITTEN = {(Guarded, "static"): "known", (Sought, "static"): "known", (Shown, "distinguishable"): "told"}
+_WRITTEN = {
+    (Guarded, "static"): "known",
+    (Sought, "static"): "known",
+    (Shown, "distinguishable"): "told",
+    (Irredundant, "positions"): "places",
+    (Irredundant, "resolution"): "step",
+    (Pair, "left"): "mine",
+    (Pair, "right"): "theirs",
+    (Flag, "left"): "mine",
+    (Type, "resolution"): "step",
+    (Applied, "max_units"): "units",
+}
 
 Rows = Iterable[Mapping[str, Any]]
 

@@ -91,7 +91,7 @@ def _number(text: str) -> int:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """A query, the file that it is in, and its catalog: a file, or the streams of a line of a corpus."""
 
     name: str
@@ -151,11 +151,11 @@ def _check(options: argparse.Namespace) -> int:
         # It makes itself ready while the queries are read.
         examiner.start()
         if options.corpus is not None:
-            asked, form = _corpus_lines(options.corpus), "json"
+            requests, form = _corpus_lines(options.corpus), "json"
         else:
-            asked = files(options)
+            requests = files(options)
             form = options.format or "text"
-        return max(_PRINTED[form](_all_decided(asked, form, options, examiner)), default=0)
+        return max(_PRINTED[form](_all_decided(requests, form, options, examiner)), default=0)
 
 
 def _refuse_dbt(options: argparse.Namespace) -> None:
@@ -169,7 +169,7 @@ def _refuse_dbt(options: argparse.Namespace) -> None:
         raise QueryError("--select chooses models of dbt", fix="give --dbt target/manifest.json as well")
 
 
-def files(options: argparse.Namespace) -> Iterator[Asked]:
+def files(options: argparse.Namespace) -> Iterator[Request]:
     """The queries of files and folders, of the project, or the registered ones.
 
     Raises:
@@ -184,11 +184,11 @@ def files(options: argparse.Namespace) -> Iterator[Asked]:
     yield from (asked_of(chosen, options) for chosen in paths)
 
 
-def asked_of(chosen: Chosen, options: argparse.Namespace) -> Asked:
+def asked_of(chosen: Chosen, options: argparse.Namespace) -> Request:
     """A query as it is decided."""
     query, around = chosen.query, chosen.around
     named = around.mentions.of(query.sql)
-    return Asked(
+    return Request(
         query.name,
         query.sql,
         query.path,
@@ -212,24 +212,24 @@ def _file_with_text(written: Path | None) -> tuple[str, str] | None:
         return str(written), ""
 
 
-def _corpus_lines(path: Path) -> Iterator[Asked]:
+def _corpus_lines(path: Path) -> Iterator[Request]:
     from streambound.query.parse.corpus import read_corpus
 
     for line in read_corpus(path):
-        yield Asked(line.id, line.sql, path, line.streams, line.error, line.dialect)
+        yield Request(line.id, line.sql, path, line.streams, line.error, line.dialect)
 
 
 def _all_decided(
-    asked: Iterable[Asked], form: str, options: argparse.Namespace, examiner: Examiner
+    requests: Iterable[Request], form: str, options: argparse.Namespace, examiner: Examiner
 ) -> Iterator[Decided]:
     """The verdicts in order; many files are shared among as many processes as there are processors."""
-    listed = list(asked) if options.corpus is None else ()
+    listed = list(requests) if options.corpus is None else ()
     processes = min(len(os.sched_getaffinity(0)), len(listed) // SHARE)
     most = options.suggestions
     if most is None:
         most = SUGGESTED if form == "text" else math.inf
     if processes < 2:
-        for item in listed or asked:
+        for item in listed or requests:
             for decision in decided(item, form, options, examiner, suggest=most > 0):
                 most -= decision.open
                 yield decision
@@ -243,7 +243,7 @@ def _all_decided(
     for each in examiners:
         free.put(each)
 
-    def answered(item: Asked, suggest: bool) -> list[Decided]:
+    def answered(item: Request, suggest: bool) -> list[Decided]:
         mine = free.get()
         try:
             return list(decided(item, form, options, mine, suggest))
@@ -269,38 +269,38 @@ def _all_decided(
 
 
 def decided(
-    asked: Asked, form: str, options: argparse.Namespace, examiner: Examiner, suggest: bool = True
+    request: Request, form: str, options: argparse.Namespace, examiner: Examiner, suggest: bool = True
 ) -> Iterator[Decided]:
     """The verdict on a query, or on each of a text; unknown if it is not decided in time.
 
     Args:
         suggest: with ways to make it bounded, if it is not.
     """
-    if asked.error is not None:
-        yield _undecided(asked, form, options.criterion, asked.error)
+    if request.error is not None:
+        yield _undecided(request, form, options.criterion, request.error)
         return
     question = {
-        "sql": asked.sql,
-        "name": asked.name,
-        "catalog": asked.catalog,
+        "sql": request.sql,
+        "name": request.name,
+        "catalog": request.catalog,
         "criterion": options.criterion,
     }
-    question |= {"dialect": asked.dialect, "query": asked.query, "form": form, "path": str(asked.path)}
-    question |= {"suggest": suggest, "engine": options.engine, "otherwise": asked.engine}
+    question |= {"dialect": request.dialect, "query": request.query, "form": form, "path": str(request.path)}
+    question |= {"suggest": suggest, "engine": options.engine, "otherwise": request.engine}
     question |= {
-        "default": asked.default,
-        "queries": list(map(astuple, asked.queries)),
-        "written": asked.written,
+        "default": request.default,
+        "queries": list(map(astuple, request.queries)),
+        "written": request.written,
     }
-    if asked.written is None:
-        question["said"] = asked_again(options, str(asked.path), asked.query)
+    if request.written is None:
+        question["said"] = asked_again(options, str(request.path), request.query)
     try:
         reply = examiner.ask(question, options.timeout)
     except NotDecided as error:
-        yield _undecided(asked, form, options.criterion, error)
+        yield _undecided(request, form, options.criterion, error)
         return
     except Unanswered as error:
-        raise PlatformError(str(error), subject=asked.name, fix="run it again") from None
+        raise PlatformError(str(error), subject=request.name, fix="run it again") from None
     if "defect" in reply:
         raise RuntimeError(reply["defect"]["traceback"])
     if "refused" in reply:
@@ -309,34 +309,34 @@ def decided(
     answer = reply["answer"]
     if "queries" in answer:
         for name in answer["queries"]:
-            yield from decided(replace(asked, query=name), form, options, examiner, suggest)
+            yield from decided(replace(request, query=name), form, options, examiner, suggest)
         return
-    judged = _judged(asked, form, answer["verdict"], answer["outcome"], answer["formed"])
+    judged = _judged(request, form, answer["verdict"], answer["outcome"], answer["formed"])
     yield replace(judged, suggested=suggest)
 
 
-def _judged(asked: Asked, form: str, verdict: str, outcome: str, formed: Any) -> Decided:
+def _judged(request: Request, form: str, verdict: str, outcome: str, formed: Any) -> Decided:
     """An outcome as the project takes it: what is no error there is a note."""
-    if asked.errors is None or outcome in asked.errors:
+    if request.errors is None or outcome in request.errors:
         return Decided(verdict, formed, exit_code([verdict]))
     for result in formed if form == "sarif" else ():
         result["level"] = "note"
     return Decided(verdict, formed, 0)
 
 
-def _undecided(asked: Asked, form: str, criterion: str, error: StreamboundError | NotDecided) -> Decided:
+def _undecided(request: Request, form: str, criterion: str, error: StreamboundError | NotDecided) -> Decided:
     from streambound.boundedness.verdict import Reason
     from streambound.compiler.report import Report
     from streambound.examination.formats import formed
 
-    name = asked.name if asked.query is None else f"{asked.name}/{asked.query}"
+    name = request.name if request.query is None else f"{request.name}/{request.query}"
     if isinstance(error, StreamboundError):
         report = Report(name, "invalid", criterion, error=error)
     else:
         fix = "; --timeout SECONDS gives it more time" if error.code == "too-slow" else ""
         report = Report(name, "unknown", criterion, reasons=(Reason("search-limit", error.message + fix),))
-    text = formed(form, report, asked.path, asked.sql, written=asked.written)
-    return _judged(asked, form, report.verdict, report.outcome, text)
+    text = formed(form, report, request.path, request.sql, written=request.written)
+    return _judged(request, form, report.verdict, report.outcome, text)
 
 
 class Again:
@@ -346,12 +346,12 @@ class Again:
         self._form, self._options, self._examiner = form, options, examiner
         self._made: dict[tuple[str, bytes], tuple[Decided, ...]] = {}
 
-    def __call__(self, asked: Asked) -> tuple[Decided, ...]:
+    def __call__(self, request: Request) -> tuple[Decided, ...]:
         """The verdicts on the queries of a text."""
-        content = Path(asked.catalog).read_bytes() if isinstance(asked.catalog, str) else b""
-        key = repr(asked), content
+        content = Path(request.catalog).read_bytes() if isinstance(request.catalog, str) else b""
+        key = repr(request), content
         if key not in self._made:
-            made = tuple(decided(asked, self._form, self._options, self._examiner))
+            made = tuple(decided(request, self._form, self._options, self._examiner))
             if len(self._made) == REMEMBERED:
                 del self._made[next(iter(self._made))]
             self._made[key] = made

@@ -77,7 +77,7 @@ def _stream_lines(stream: Examined) -> Iterator[str]:
     if not stream.parts and not stream.findings:
         yield f"{stream.stream}: only Spark reads its history, which was not looked at"
         return
-    names = [share.partition for share in stream.parts]
+    names = [part.partition for part in stream.parts]
     span = f" ({names[0]} to {names[-1]})" if stream.key and names else ""
     empty = f"; {len(stream.empty)} empty" if stream.empty else ""
     yield f"{stream.stream}: {_cost(summed(stream.parts))}{span}{empty}"

@@ -113,14 +113,14 @@ def _refuse(options: argparse.Namespace) -> None:
 
 
 def _entries(options: argparse.Namespace) -> Sequence[Entry]:
-    source, place = options.source, Path(options.place)
+    source, path = options.source, Path(options.place)
     reader = _READERS.get(source)
     if reader is None:
         from streambound.imports.scripts import entries
 
-        return entries(place, _dialect(source))
+        return entries(path, _dialect(source))
     try:
-        return reader(options, place)
+        return reader(options, path)
     except ModuleNotFoundError as error:
         raise PlatformError(
             f"the package {error.name} is not installed, and import {source} needs it",
@@ -143,11 +143,11 @@ def _dialect(source: str) -> str:
         ) from None
 
 
-def _of_files(options: argparse.Namespace, place: Path) -> Sequence[Entry]:
+def _of_files(options: argparse.Namespace, path: Path) -> Sequence[Entry]:
     from streambound.imports import arrow
 
     name = options.name
-    rows = arrow.delta(place, name) if options.source == "delta" else arrow.files(place, options.source, name)
+    rows = arrow.delta(path, name) if options.source == "delta" else arrow.files(path, options.source, name)
     if not options.observe:
         return [rows.entry]
     from streambound.imports.observe import observed
@@ -155,34 +155,34 @@ def _of_files(options: argparse.Namespace, place: Path) -> Sequence[Entry]:
     return [observed(rows.entry, rows.dataset, options.timestamp)]
 
 
-def _iceberg(options: argparse.Namespace, place: Path) -> Sequence[Entry]:
+def _iceberg(options: argparse.Namespace, path: Path) -> Sequence[Entry]:
     from streambound.imports.iceberg import entry
 
-    return [entry(place, options.name)]
+    return [entry(path, options.name)]
 
 
-def _json(options: argparse.Namespace, place: Path) -> Sequence[Entry]:
+def _json(options: argparse.Namespace, path: Path) -> Sequence[Entry]:
     from streambound.imports import schemas
 
     read = schemas.avro if options.source == "avro" else schemas.json_schema
-    tree = schemas.read_json(place, f"a schema of {options.source} as JSON")
-    return [read(tree, str(place), options.name)]
+    tree = schemas.read_json(path, f"a schema of {options.source} as JSON")
+    return [read(tree, str(path), options.name)]
 
 
-def _protobuf(options: argparse.Namespace, place: Path) -> Sequence[Entry]:
+def _protobuf(options: argparse.Namespace, path: Path) -> Sequence[Entry]:
     from streambound.imports.protobuf import entry
     from streambound.imports.schemas import read_text
 
-    return [entry(read_text(place, "a .proto file"), str(place), options.name)]
+    return [entry(read_text(path, "a .proto file"), str(path), options.name)]
 
 
-def _registry(options: argparse.Namespace, place: Path) -> Sequence[Entry]:
+def _registry(options: argparse.Namespace, path: Path) -> Sequence[Entry]:
     from streambound.imports.registry import entry
 
     return [entry(options.place, options.subject, options.name)]
 
 
-def _spark(options: argparse.Namespace, place: Path) -> Sequence[Entry]:
+def _spark(options: argparse.Namespace, path: Path) -> Sequence[Entry]:
     from streambound.imports.entry import Entry, typed
     from streambound.query.histories import history_of
     from streambound.spark.table_columns import columns
@@ -198,10 +198,10 @@ def _spark(options: argparse.Namespace, place: Path) -> Sequence[Entry]:
     return [Entry(name, fields, {"history": {"table": options.place}})]
 
 
-def _dbt(options: argparse.Namespace, place: Path) -> Sequence[Entry]:
+def _dbt(options: argparse.Namespace, path: Path) -> Sequence[Entry]:
     from streambound.imports.dbt import entries
 
-    return entries(place)
+    return entries(path)
 
 
 _READERS: dict[str, Callable[[argparse.Namespace, Path], Sequence[Entry]]] = {

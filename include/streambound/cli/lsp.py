@@ -58,8 +58,8 @@ class _Judge:
 
         chosen = queries([path], self._options.catalog)[0]
         query = replace(chosen.query, name=name, sql=sql, error=None)
-        asked = asked_of(replace(chosen, query=query), self._options)
-        return [decided.formed for decided in self._again(asked)]
+        request = asked_of(replace(chosen, query=query), self._options)
+        return [decided.formed for decided in self._again(request)]
 
     def give_up(self) -> None:
         """End the decision that is being made."""

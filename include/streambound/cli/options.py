@@ -124,10 +124,12 @@ def refuse_file(option: str, folder: Path | None) -> None:
     Raises:
         DataError: naming the option and the file.
     """
-    for place in () if folder is None else (folder, *folder.parents):
-        if os.path.exists(place) and not os.path.isdir(place):
+    for directory in () if folder is None else (folder, *folder.parents):
+        if os.path.exists(directory) and not os.path.isdir(directory):
             raise DataError(
-                f"{option}: {place} is a file", accepted="a folder; it is made if need be", fix="name another"
+                f"{option}: {directory} is a file",
+                accepted="a folder; it is made if need be",
+                fix="name another",
             )
 
 

@@ -197,8 +197,10 @@ def _around(file: Path, project: Project | None, given: Catalog | None) -> Aroun
 
 
 def _nothing(paths: Iterable[Path]) -> QueryError:
-    places = ", ".join(map(str, paths))
-    return QueryError("there are no .sql files", subject=places, accepted="a .sql file or a folder of them")
+    paths_text = ", ".join(map(str, paths))
+    return QueryError(
+        "there are no .sql files", subject=paths_text, accepted="a .sql file or a folder of them"
+    )
 
 
 def _catalog(given: Catalog | None, project: Project | None) -> Catalog:

@@ -204,7 +204,9 @@ def _run_history(query: RegisteredQuery, catalog: Catalog, options: argparse.Nam
     if draft.exactly is not None:
         _print_answer(f"{query.name}: {draft.exactly}, and --memory made no difference")
     if answer.evaluated:
-        _print_answer(f"{query.name}: {_place((options.output or settings.answers_root()) / query.name)}")
+        _print_answer(
+            f"{query.name}: {_where_answers_are((options.output or settings.answers_root()) / query.name)}"
+        )
     print(json.dumps(answer.to_json(), ensure_ascii=False))
     if not answer.evaluated:
         print(
@@ -216,7 +218,7 @@ def _run_history(query: RegisteredQuery, catalog: Catalog, options: argparse.Nam
     return 0
 
 
-def _place(folder: Path) -> str:
+def _where_answers_are(folder: Path) -> str:
     """Where a reader finds the answers."""
     from streambound.history.answer import whole_answer
     from streambound.projects.project import near
@@ -233,8 +235,10 @@ def _memory(query: RegisteredQuery, options: argparse.Namespace) -> Memory:
 
     if options.memory < 1:
         raise QueryError(f"--memory is {options.memory}", accepted="a number of tuples, 1 or more")
-    choice = None if options.policy is None else SelectedPolicy(options.policy, why="chosen by --policy")
-    return Memory(options.memory, read(settings.caches_root(), query.name), choice)
+    selected_policy = (
+        None if options.policy is None else SelectedPolicy(options.policy, why="chosen by --policy")
+    )
+    return Memory(options.memory, read(settings.caches_root(), query.name), selected_policy)
 
 
 def _print_answer(message: str) -> None:

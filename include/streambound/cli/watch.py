@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from streambound.cli.check import Again, Asked, Decided, files
+from streambound.cli.check import Again, Decided, Request, files
 from streambound.errors import QueryError, StreamboundError
 from streambound.examination.examiner import Examiner
 
@@ -50,10 +50,10 @@ class _Rounds:
         self._options, self._form, self._again = options, form, again
         self._shown: dict[tuple[Path, str], Decided] = {}
 
-    def folders(self, asked: Iterable[Asked]) -> frozenset[Path]:
+    def folders(self, requests: Iterable[Request]) -> frozenset[Path]:
         """Where files lie whose change is another round: an editor puts a new one in the place of the old."""
         folders = {path for path in self._options.paths if os.path.isdir(path)}
-        for item in asked:
+        for item in requests:
             folders.add(item.path.parent)
             if isinstance(item.catalog, str):
                 folders.add(Path(item.catalog).parent)
@@ -63,10 +63,10 @@ class _Rounds:
         """Rounds until files lie in other folders than in these: those."""
         from watchfiles import watch
 
-        places = (path for path in folders if path.is_dir())
+        existing = (path for path in folders if path.is_dir())
         # It waits already when the first round reads: no change is missed.
         changes = watch(
-            *places, watch_filter=_is_read, recursive=False, rust_timeout=WAIT, yield_on_timeout=True
+            *existing, watch_filter=_is_read, recursive=False, rust_timeout=WAIT, yield_on_timeout=True
         )
         first = True
         for changed in changes:
@@ -74,20 +74,20 @@ class _Rounds:
                 continue
             first = False
             try:
-                asked = list(_files(self._options))
-                self._round(asked)
+                requests = list(_files(self._options))
+                self._round(requests)
             except (StreamboundError, OSError) as error:
                 code = f"{error.code}: " if isinstance(error, StreamboundError) else ""
                 print(f"streambound: {code}{error}", file=sys.stderr, flush=True)
                 continue
-            if (elsewhere := self.folders(asked)) != folders:
+            if (elsewhere := self.folders(requests)) != folders:
                 return elsewhere
         raise KeyboardInterrupt
 
-    def _round(self, asked: Iterable[Asked]) -> None:
+    def _round(self, requests: Iterable[Request]) -> None:
         decisions: dict[tuple[Path, str], Decided] = {}
         printed = False
-        for item in asked:
+        for item in requests:
             for number, decided in enumerate(self._again(item)):
                 key = item.path, f"{item.name}/{number}"
                 decisions[key] = decided
@@ -112,7 +112,7 @@ class _Rounds:
         return json.dumps({"query": name, "verdict": None, "path": str(path)}, ensure_ascii=False)
 
 
-def _files(options: argparse.Namespace) -> Iterable[Asked]:
+def _files(options: argparse.Namespace) -> Iterable[Request]:
     return files(options)
 
 

@@ -98,7 +98,7 @@ class Planned(Decided):
         """Stored values and counts in the worst case; None if there is no number."""
         if not self.verdict.bounded or self.unplanned is not None or self.units_formula is not None:
             return None
-        return sum(plan.units or 0 for plan in self.plans) if self.node is None else units_of(self.node)
+        return sum(plan.max_units or 0 for plan in self.plans) if self.node is None else units_of(self.node)
 
 
 def parsed(
@@ -116,7 +116,7 @@ def parsed(
             raise UnsupportedError(
                 "only static relations are queried, so the answer never changes",
                 subject=name,
-                place=selection.base.occurrences[0].place,
+                location=selection.base.occurrences[0].location,
                 text=sql,
                 fix="add a stream to FROM",
             )

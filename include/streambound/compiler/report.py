@@ -101,7 +101,11 @@ class Report:
 
 
 def _blocker_json(blocker: UnsupportedError) -> dict[str, Any]:
-    where = None if blocker.place is None else {"line": blocker.place.line, "column": blocker.place.column}
+    where = (
+        None
+        if blocker.location is None
+        else {"line": blocker.location.line, "column": blocker.location.column}
+    )
     return {
         "construct": blocker.construct or blocker.message,
         "message": blocker.message,
@@ -110,12 +114,14 @@ def _blocker_json(blocker: UnsupportedError) -> dict[str, Any]:
 
 
 def _cause_json(cause: Cause) -> dict[str, Any]:
-    where = None if cause.place is None else {"line": cause.place.line, "column": cause.place.column}
+    where = None if cause.location is None else {"line": cause.location.line, "column": cause.location.column}
     return {"message": cause.message, "fix": cause.fix, "where": where}
 
 
 def _reason_json(reason: Reason, projection: str | None) -> dict[str, Any]:
-    where = None if reason.place is None else {"line": reason.place.line, "column": reason.place.column}
+    where = (
+        None if reason.location is None else {"line": reason.location.line, "column": reason.location.column}
+    )
     attributes = [str(attribute) for attribute in reason.attributes]
     body = {"code": reason.code, "message": reason.message, "attributes": attributes, "where": where}
     further = {"criterion": REASON_CODES[reason.code].criterion(projection), "branch": reason.branch}

@@ -27,7 +27,7 @@ class Wish:
     """What an assignment shall meet besides the query: constraints and choices."""
 
     literals: tuple[Difference, ...] = ()
-    choices: tuple[Disjunction, ...] = ()
+    disjunctions: tuple[Disjunction, ...] = ()
 
 
 def assignment(facts: System, wish: Wish, preset: Iterable[Attribute] = ()) -> Numbers | None:
@@ -39,15 +39,16 @@ def assignment(facts: System, wish: Wish, preset: Iterable[Attribute] = ()) -> N
     if facts.closure is None:
         return None
     closure = facts.closure.scaled(_POINTS).assume(map(_finer, wish.literals))
-    choices = tuple(
-        (_finer(difference), _finer(second)) for difference, second in (*facts.choices, *wish.choices)
+    disjunctions = tuple(
+        (_finer(difference), _finer(second))
+        for difference, second in (*facts.disjunctions, *wish.disjunctions)
     )
-    closure = None if closure is None else resolved(closure, choices)
+    closure = None if closure is None else resolved(closure, disjunctions)
     numbers: Numbers = {}
     for rank, attribute in enumerate(_order(facts, frozenset(preset))):
         if closure is None:
             return None
-        number = _pick(closure, attribute, rank + 1, facts.space.step(attribute))
+        number = _pick(closure, attribute, rank + 1, facts.space.resolution(attribute))
         numbers[attribute] = Fraction(number, _POINTS)
         closure = closure.assume([at_least(attribute, number), at_most(attribute, number)])
     return None if closure is None else numbers
@@ -59,15 +60,17 @@ def _finer(difference: Difference) -> Difference:
 
 def _order(facts: System, attributes: frozenset[Attribute]) -> list[Attribute]:
     """Known attributes first, then from coarse to dense: what is coarse has the least freedom."""
-    steps = {a: facts.space.step(a) for a in facts.query.mentioned}
-    return sorted(steps, key=lambda a: (steps[a] is None, a not in attributes, -(steps[a] or 0), a))
+    resolutions = {a: facts.space.resolution(a) for a in facts.query.mentioned}
+    return sorted(
+        resolutions, key=lambda a: (resolutions[a] is None, a not in attributes, -(resolutions[a] or 0), a)
+    )
 
 
-def _pick(closure: Closure, attribute: Attribute, rank: int, step: int | None) -> int:
+def _pick(closure: Closure, attribute: Attribute, rank: int, resolution: int | None) -> int:
     lower, upper = closure.lower(attribute), closure.upper(attribute)
     if lower is None and upper is None:
-        return rank * (step or 1) * _POINTS
-    if step is not None:
+        return rank * (resolution or 1) * _POINTS
+    if resolution is not None:
         return lower[0] if lower is not None else upper[0] if upper is not None else 0
     above = max(1, closure.strict_steps(None, attribute))
     under = max(1, closure.strict_steps(attribute, None))

@@ -104,9 +104,9 @@ class _Leaf:
 
     def narrowed(self, atoms: tuple[Atom, ...]) -> _Leaf:
         """The leaf in which more atoms are known to be true; what is left under OR stays as it is."""
-        constraints, choices = conditions_of(self.facts.space, atoms)
+        constraints, disjunctions = conditions_of(self.facts.space, atoms)
         closure = None if self.facts.closure is None else self.facts.closure.assume(constraints)
-        facts = replace(self.facts, closure=closure, choices=(*self.facts.choices, *choices))
+        facts = replace(self.facts, closure=closure, disjunctions=(*self.facts.disjunctions, *disjunctions))
         return replace(self, certain=tuple(dict.fromkeys((*self.certain, *atoms))), facts=facts)
 
 
@@ -420,7 +420,7 @@ def _positions(facts: System, attribute: Attribute) -> list[tuple[Atom, ...]]:
         return Filter(attribute, op, Constant(value, kind.text(value), kind))
 
     ends: list[tuple[Atom, ...]] = [(against(Op.LT, numbers[0]),), (against(Op.GT, numbers[-1]),)]
-    if space.step(attribute) is not None:
+    if space.resolution(attribute) is not None:
         return [*ends, (against(Op.GE, numbers[0]), against(Op.LE, numbers[-1]))]
     gaps = ((against(Op.GT, a), against(Op.LT, b)) for a, b in pairwise(numbers))
     return [*ends, *((against(Op.EQ, n),) for n in numbers), *gaps]

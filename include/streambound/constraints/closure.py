@@ -84,7 +84,7 @@ class Closure:
         matrix = [row[:] for row in self.matrix]
         changed = False
         for constraint in constraints:
-            i, j, value = self.place(constraint)
+            i, j, value = self.bound_of(constraint)
             if value >= matrix[i][j]:
                 continue
             if matrix[j][i] + value < 0:
@@ -98,9 +98,11 @@ class Closure:
     def among(self, attributes: Iterable[Attribute | None]) -> Closure:
         """The closure of what is implied between some attributes and the origin."""
         nodes = list(dict.fromkeys([None, *attributes]))
-        places = [self.index[node] for node in nodes]
-        matrix = [[row[j] for j in places] for row in (self.matrix[i] for i in places)]
-        return Closure({n: i for i, n in enumerate(nodes)}, tuple(self.spacings[i] for i in places), matrix)
+        positions = [self.index[node] for node in nodes]
+        matrix = [[row[j] for j in positions] for row in (self.matrix[i] for i in positions)]
+        return Closure(
+            {n: i for i, n in enumerate(nodes)}, tuple(self.spacings[i] for i in positions), matrix
+        )
 
     def admits(self, constraints: Iterable[Difference]) -> bool:
         """Whether constraints contradict nothing that is implied between the attributes they name.
@@ -118,7 +120,7 @@ class Closure:
         i, j = self.index[left], self.index[right]
         return self.matrix[i][j] == inf or self.matrix[j][i] == inf
 
-    def place(self, constraint: Difference) -> Bound:
+    def bound_of(self, constraint: Difference) -> Bound:
         """Where a constraint stands in the matrix, and its bound there."""
         i, j = self.index[constraint.high], self.index[constraint.low]
         return i, j, self._tight(i, j, constraint.by * _UNIT - constraint.strict)
@@ -129,22 +131,22 @@ class Closure:
 
     def allows(self, constraint: Difference) -> bool:
         """Whether one constraint contradicts nothing that is implied, rounding aside."""
-        i, j, value = self.place(constraint)
+        i, j, value = self.bound_of(constraint)
         return self.matrix[j][i] + value >= 0
 
     @cached_property
     def mixed(self) -> bool:
         """Whether attributes have values of several steps, so that sums of bounds are rounded again."""
-        return len({step for step in self.spacings[1:]}) > 1
+        return len({resolution for resolution in self.spacings[1:]}) > 1
 
     def _tight(self, i: int, j: int, value: float) -> float:
         number, column_spacing = self.spacings[i], self.spacings[j]
         if number is None or column_spacing is None or value == inf:
             return value
-        step = gcd(number, column_spacing) or 1
+        resolution = gcd(number, column_spacing) or 1
         by = -(-int(value) // _UNIT)
         largest = by if by * _UNIT == value else by - 1
-        return largest // step * step * _UNIT
+        return largest // resolution * resolution * _UNIT
 
     def _tighten(self, matrix: _Matrix) -> bool:
         # With steps of several sizes a sum of tight bounds need not be tight: repeat until it is.
@@ -173,7 +175,7 @@ class Closure:
 
     def scaled(self, factor: int) -> Closure:
         """The same constraints in units that are ``factor`` times finer."""
-        spacings = tuple(None if step is None else step * factor for step in self.spacings)
+        spacings = tuple(None if resolution is None else resolution * factor for resolution in self.spacings)
         matrix = [[_scaled(value, factor) for value in row] for row in self.matrix]
         return Closure(self.index, spacings, matrix)
 

@@ -38,7 +38,7 @@ class Variable:
 
     pair: Pair
     offsets: tuple[int, ...]
-    place: Location
+    location: Location
     nullable: tuple[Attribute, ...] = ()
 
     @property
@@ -93,7 +93,7 @@ class Variable:
         if self.null in regions:
             return
         if len(regions) == len(self.differences):
-            yield from (NullTest(attribute, False, self.place) for attribute in self.nullable)
+            yield from (NullTest(attribute, False, self.location) for attribute in self.nullable)
             return
         low, high = min(regions), max(regions)
         if low == high and low % 2 == 1:
@@ -111,7 +111,7 @@ class Variable:
         left, right = self.pair
         offset = self.offsets[number]
         text = f" {'+' if offset > 0 else '-'} {abs(offset)}" if offset else ""
-        return Join(left, op, right, self.place, offset, text)
+        return Join(left, op, right, self.location, offset, text)
 
 
 @dataclass(frozen=True)
@@ -210,8 +210,8 @@ def pair_table(facts: System, formula: Formula) -> PairTable:
 
     def true(atom: Atom, row: Row) -> bool:
         assert isinstance(atom, Join)
-        place = number[pair_of(atom)]
-        return variables[place].true(atom, row[place])
+        position = number[pair_of(atom)]
+        return variables[position].true(atom, row[position])
 
     rows = {
         row: holds(formula, lambda atom, row=row: true(atom, row))  # type: ignore[misc]
@@ -225,7 +225,7 @@ def _variable(pair: Pair, atoms: list[Join], present: frozenset[Attribute]) -> V
     # As the user wrote it first, so that messages do.
     written = pair if own[0].left == pair[0] else (pair[1], pair[0])
     offsets = tuple(sorted({_oriented(a, written)[1] for a in own}))
-    return Variable(written, offsets, own[0].place, tuple(a for a in pair if a not in present))
+    return Variable(written, offsets, own[0].location, tuple(a for a in pair if a not in present))
 
 
 def _allowed_rows(facts: System, variables: tuple[Variable, ...]) -> Iterator[Row]:
@@ -236,7 +236,7 @@ def _allowed_rows(facts: System, variables: tuple[Variable, ...]) -> Iterator[Ro
         while pending:
             closure, row = pending.pop()
             if len(row) == len(variables):
-                if consistent(closure, facts.choices):
+                if consistent(closure, facts.disjunctions):
                     yield row
                 continue
             variable = variables[len(row)]

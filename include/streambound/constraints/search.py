@@ -51,7 +51,7 @@ class _Open(NamedTuple):
     """A choice with its options as bounds; ``opposite`` if they are the two sides of one difference,
     ``line`` if between them lies but one value of a dense difference."""
 
-    choice: Disjunction
+    disjunction: Disjunction
     bounds: tuple[Bound, Bound]
     opposite: bool
     line: bool
@@ -70,96 +70,96 @@ class _Open(NamedTuple):
         return (self.opposite and free) or (self.line and bool(ways))
 
 
-def made(closure: Closure, choice: Disjunction) -> bool:
+def made(closure: Closure, disjunction: Disjunction) -> bool:
     """Whether one option of a choice is implied."""
-    return closure.implies(choice[0]) or closure.implies(choice[1])
+    return closure.implies(disjunction[0]) or closure.implies(disjunction[1])
 
 
-def search(start: Closure, choices: Iterable[Disjunction], budget: Budget) -> list[Difference] | None:
+def search(start: Closure, disjunctions: Iterable[Disjunction], budget: Budget) -> list[Difference] | None:
     """The options taken in one way of making every choice that can fail; None if there is no way.
 
     Raises:
         SearchLimit: no step is left.
     """
-    rest = [choice for choice in choices if not made(start, choice)]
+    rest = [disjunction for disjunction in disjunctions if not made(start, disjunction)]
     if not start.mixed:
         # Where steps mix, an attribute between two others can round their bounds.
-        start = start.among(node for choice in rest for d in choice for node in (d.high, d.low))
-    pending = [(start, [_opened(start, choice) for choice in rest], list[Difference]())]
+        start = start.among(node for disjunction in rest for d in disjunction for node in (d.high, d.low))
+    pending = [(start, [_opened(start, disjunction) for disjunction in rest], list[Difference]())]
     while pending:
         budget.take()
         closure, still, taken = pending.pop()
-        still = [choice for choice in still if not choice.made(closure)]
+        still = [disjunction for disjunction in still if not disjunction.made(closure)]
         first = _fewest(closure, still)
         if first is None:
             return taken
-        remaining = [choice for choice in still if choice is not first]
+        remaining = [disjunction for disjunction in still if disjunction is not first]
         for way in reversed(first.ways(closure)):
-            option = first.choice[way]
+            option = first.disjunction[way]
             if (narrowed := closure.assume([option])) is not None:
                 pending.append((narrowed, remaining, [*taken, option]))
     return None
 
 
-def _opened(closure: Closure, choice: Disjunction) -> _Open:
-    left, right = choice
+def _opened(closure: Closure, disjunction: Disjunction) -> _Open:
+    left, right = disjunction
     opposite = left.high == right.low and left.low == right.high
-    bounds = (closure.place(left), closure.place(right))
+    bounds = (closure.bound_of(left), closure.bound_of(right))
     dense = not closure.mixed and closure.dense(left.high) and closure.dense(left.low)
     line = opposite and dense and left.strict and right.strict and left.by == -right.by
-    return _Open(choice, bounds, opposite, line)
+    return _Open(disjunction, bounds, opposite, line)
 
 
-def _fewest(closure: Closure, choices: list[_Open]) -> _Open | None:
+def _fewest(closure: Closure, disjunctions: list[_Open]) -> _Open | None:
     """The first choice with the fewest ways of making it, of those that can fail; None if none can."""
     best: tuple[int, _Open] | None = None
-    for choice in choices:
-        ways = choice.ways(closure)
-        if choice.cannot_fail(closure, ways):
+    for disjunction in disjunctions:
+        ways = disjunction.ways(closure)
+        if disjunction.cannot_fail(closure, ways):
             continue
         if best is None or len(ways) < best[0]:
-            best = len(ways), choice
+            best = len(ways), disjunction
         if len(ways) < 2:
             break
     return None if best is None else best[1]
 
 
-def consistent(start: Closure, choices: Iterable[Disjunction]) -> bool:
+def consistent(start: Closure, disjunctions: Iterable[Disjunction]) -> bool:
     """Whether every choice can be made within a closure.
 
     Raises:
         SearchLimit: more than SEARCH_LIMIT steps.
     """
-    return search(start, choices, Budget(SEARCH_LIMIT)) is not None
+    return search(start, disjunctions, Budget(SEARCH_LIMIT)) is not None
 
 
-def resolved(start: Closure, choices: tuple[Disjunction, ...]) -> Closure | None:
+def resolved(start: Closure, disjunctions: tuple[Disjunction, ...]) -> Closure | None:
     """A closure within ``start`` in which every choice is made; None if there is none.
 
     Raises:
         SearchLimit: more than SEARCH_LIMIT steps.
     """
-    taken = search(start, choices, Budget(SEARCH_LIMIT))
-    return None if taken is None else all_made(start, choices, taken)
+    taken = search(start, disjunctions, Budget(SEARCH_LIMIT))
+    return None if taken is None else all_made(start, disjunctions, taken)
 
 
-def all_made(start: Closure, choices: Iterable[Disjunction], taken: list[Difference]) -> Closure | None:
+def all_made(start: Closure, disjunctions: Iterable[Disjunction], taken: list[Difference]) -> Closure | None:
     """The closure with what a search found, and with a way of making each choice that cannot fail."""
     closure = start.assume(taken)
-    for choice in choices:
+    for disjunction in disjunctions:
         if closure is None:
             return None
-        if not made(closure, choice):
-            closure = closure.assume([_outward(closure, choice)])
+        if not made(closure, disjunction):
+            closure = closure.assume([_outward(closure, disjunction)])
     return closure
 
 
-def _outward(closure: Closure, choice: Disjunction) -> Difference:
+def _outward(closure: Closure, disjunction: Disjunction) -> Difference:
     """The option that leaves the difference unbounded: then no other choice becomes one that can fail.
 
     Where it is bounded on both sides, one that nothing contradicts.
     """
-    left, right = choice
+    left, right = disjunction
     if closure.free(left.high, left.low):
         return left if closure.bound(left.low, left.high) is None else right
     return left if closure.allows(left) else right

@@ -104,8 +104,10 @@ class Space:
     @cached_property
     def mixed(self) -> frozenset[Family]:
         """The families whose mentioned attributes have values of several steps."""
-        steps = {family: {self.step(a) for a in mates} for family, mates in self._by_family.items()}
-        return frozenset(family for family, units in steps.items() if len(units) > 1)
+        resolutions = {
+            family: {self.resolution(a) for a in mates} for family, mates in self._by_family.items()
+        }
+        return frozenset(family for family, units in resolutions.items() if len(units) > 1)
 
     @cached_property
     def _strings(self) -> list[str]:
@@ -115,8 +117,12 @@ class Space:
     def scale(self) -> int:
         """The factor that makes every number of the query an integer."""
         numbers = [Fraction(v) for v in self._values[Family.NUMBER] if isinstance(v, (int, float, Fraction))]
-        steps = [step for a in self.query.mentioned if (step := self.query.column(a).type.step) is not None]
-        return lcm(*(n.denominator for n in numbers), *(s.denominator for s in steps), 1)
+        resolutions = [
+            resolution
+            for a in self.query.mentioned
+            if (resolution := self.query.column(a).type.resolution) is not None
+        ]
+        return lcm(*(n.denominator for n in numbers), *(s.denominator for s in resolutions), 1)
 
     def embed(self, family: Family, value: Value) -> int:
         """The integer that stands for a value that the query or its catalog names."""
@@ -135,14 +141,14 @@ class Space:
             return int(exact) if exact.denominator == 1 else exact
         return number
 
-    def step(self, attribute: Attribute) -> int | None:
+    def resolution(self, attribute: Attribute) -> int | None:
         """The distance of neighbouring values of an attribute; None if it is dense."""
         if self.query.is_timestamp(attribute):
             return self.tick(attribute)
-        step = self.query.column(attribute).type.step
-        if step is None:
+        resolution = self.query.column(attribute).type.resolution
+        if resolution is None:
             return None
-        return int(step * self.scale) if self.family(attribute) is Family.NUMBER else 1
+        return int(resolution * self.scale) if self.family(attribute) is Family.NUMBER else 1
 
     def tick(self, attribute: Attribute) -> int:
         """The distance of neighbouring application timestamps of the attribute's stream."""

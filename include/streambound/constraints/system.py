@@ -33,7 +33,7 @@ class Part:
     """
 
     closure: Closure
-    choices: tuple[Disjunction, ...]
+    disjunctions: tuple[Disjunction, ...]
     settled: list[Closure] = field(default_factory=list)
     possible: bool | None = None
     not_enough: int = 0
@@ -47,7 +47,7 @@ class Part:
         if not added and any(self._meets(closure, literals) for closure in self.settled):
             return True
         start = self.closure.assume(literals)
-        solution = None if start is None else search(start, (*self.choices, *added), budget)
+        solution = None if start is None else search(start, (*self.disjunctions, *added), budget)
         if solution is not None and not added:
             self._keep(solution)
         return solution is not None
@@ -78,7 +78,7 @@ class Part:
         """Remember a way of making the choices, those that cannot fail included."""
         if len(self.settled) >= _KEPT:
             return
-        if (closure := all_made(self.closure, self.choices, taken)) is not None:
+        if (closure := all_made(self.closure, self.disjunctions, taken)) is not None:
             self.settled.append(closure)
 
 
@@ -86,15 +86,15 @@ class Part:
 class System:
     """The conditions of a query.
 
-    ``closure`` is None if they contradict at once; ``choices`` are disjunctions of two constraints.
+    ``closure`` is None if they contradict at once; ``disjunctions`` are disjunctions of two constraints.
     """
 
     query: Query
     space: Space
     closure: Closure | None
-    choices: tuple[Disjunction, ...]
+    disjunctions: tuple[Disjunction, ...]
 
-    def satisfiable(self, extra: Iterable[Difference] = (), choices: Iterable[Disjunction] = ()) -> bool:
+    def satisfiable(self, extra: Iterable[Difference] = (), disjunctions: Iterable[Disjunction] = ()) -> bool:
         """Whether some assignment meets every condition, ``extra`` and the added choices.
 
         Raises:
@@ -106,8 +106,8 @@ class System:
         added: dict[Family, list[Disjunction]] = {}
         for difference in extra:
             literals.setdefault(self._family(difference), []).append(difference)
-        for choice in choices:
-            added.setdefault(self._family(choice[0]), []).append(choice)
+        for disjunction in disjunctions:
+            added.setdefault(self._family(disjunction[0]), []).append(disjunction)
         return all(
             self.parts[f].satisfiable(tuple(literals.get(f, ())), tuple(added.get(f, ())), self.budget)
             for f in dict.fromkeys((*literals, *added))
@@ -136,8 +136,10 @@ class System:
     def _part(self, family: Family) -> Part:
         assert self.closure is not None
         closure = self.closure.among(self.space.of_family(family))
-        choices = tuple(choice for choice in self.choices if self._family(choice[0]) is family)
-        return Part(closure, choices, [] if choices else [closure])
+        disjunctions = tuple(
+            disjunction for disjunction in self.disjunctions if self._family(disjunction[0]) is family
+        )
+        return Part(closure, disjunctions, [] if disjunctions else [closure])
 
 
 def finite(space: Space, closure: Closure, attribute: Attribute) -> bool:
@@ -145,7 +147,7 @@ def finite(space: Space, closure: Closure, attribute: Attribute) -> bool:
     upper, lower = closure.upper(attribute), closure.lower(attribute)
     if upper is None or lower is None:
         return False
-    if space.step(attribute) is not None or upper == lower or space.enumerated(attribute):
+    if space.resolution(attribute) is not None or upper == lower or space.enumerated(attribute):
         return True
     equal = (
         partner for partner in space.query.mentioned if partner != attribute and space.enumerated(partner)
@@ -162,7 +164,7 @@ def system(query: Query, static: Mapping[Attribute, tuple[Value, ...]] | None = 
         return _stated(Space(query, static))
     # Each criterion has search steps of its own; what is implied, and what was found, is shared.
     shared = _shared(query)
-    facts = System(query, shared.space, shared.closure, shared.choices)
+    facts = System(query, shared.space, shared.closure, shared.disjunctions)
     if shared.closure is not None:
         vars(facts).update(parts=shared.parts, kept=shared.kept)
     return facts
@@ -175,33 +177,33 @@ def _shared(query: Query) -> System:
 
 def _stated(space: Space) -> System:
     query = space.query
-    constraints, choices = constraints_of(space, query.where)
+    constraints, disjunctions = constraints_of(space, query.where)
     closure = None if contradicts(query) else unconstrained(space).assume(constraints)
-    return System(query, space, closure, tuple(choices))
+    return System(query, space, closure, tuple(disjunctions))
 
 
 def forced(facts: System) -> System:
     """The system with every choice made of which one option alone contradicts what is implied."""
-    closure, choices = facts.closure, list(facts.choices)
+    closure, disjunctions = facts.closure, list(facts.disjunctions)
     made = True
     while made and closure is not None:
         made = False
-        for choice in choices:
-            left = [option for option in choice if closure.assume([option]) is not None]
+        for disjunction in disjunctions:
+            left = [option for option in disjunction if closure.assume([option]) is not None]
             if len(left) < 2:
                 closure = closure.assume(left) if left else None
-                choices.remove(choice)
+                disjunctions.remove(disjunction)
                 made = True
                 break
-    return replace(facts, closure=closure, choices=tuple(choices))
+    return replace(facts, closure=closure, disjunctions=tuple(disjunctions))
 
 
 def within(query: Query, further: Iterable[Atom]) -> System:
     """The constraints of a query, in which the constants and attributes of further atoms have their place."""
     space = Space(replace(query, where=(*query.where, *further)))
-    constraints, choices = constraints_of(space, query.where)
+    constraints, disjunctions = constraints_of(space, query.where)
     closure = None if contradicts(query) else unconstrained(space).assume(constraints)
-    return System(query, space, closure, tuple(choices))
+    return System(query, space, closure, tuple(disjunctions))
 
 
 def contradicts(query: Query) -> bool:
@@ -212,16 +214,16 @@ def contradicts(query: Query) -> bool:
 
 def unconstrained(space: Space) -> Closure:
     """The closure of no constraint over a query's mentioned attributes."""
-    return Closure.over({a: space.step(a) for a in space.mentioned})
+    return Closure.over({a: space.resolution(a) for a in space.mentioned})
 
 
 def constraints_of(space: Space, atoms: Iterable[Atom]) -> tuple[list[Difference], list[Disjunction]]:
     """Some conditions of a query, and all of its declared domains, as constraints and choices."""
     constraints: list[Difference] = []
-    choices: list[Disjunction] = []
+    disjunctions: list[Disjunction] = []
     for attribute in space.mentioned:
-        _declared(space, attribute, constraints, choices)
-        if space.family(attribute) is Family.TIME and space.query.column(attribute).type.step == 1:
+        _declared(space, attribute, constraints, disjunctions)
+        if space.family(attribute) is Family.TIME and space.query.column(attribute).type.resolution == 1:
             # Ticks count from 0.
             constraints.append(at_least(attribute, 0))
     for attribute in space.static:
@@ -231,23 +233,23 @@ def constraints_of(space: Space, atoms: Iterable[Atom]) -> tuple[list[Difference
         if high is not None:
             constraints.append(at_most(attribute, space.embed(family, high)))
     further, open_choices = conditions_of(space, atoms)
-    return [*constraints, *further], [*choices, *open_choices]
+    return [*constraints, *further], [*disjunctions, *open_choices]
 
 
 def conditions_of(space: Space, atoms: Iterable[Atom]) -> tuple[list[Difference], list[Disjunction]]:
     """Some conditions of a query alone, without what its declared domains say."""
     constraints: list[Difference] = []
-    choices: list[Disjunction] = []
+    disjunctions: list[Disjunction] = []
     for atom in atoms:
         if isinstance(atom, Filter):
-            _filtered(space, atom, constraints, choices)
+            _filtered(space, atom, constraints, disjunctions)
         elif isinstance(atom, Join):
-            _joined(space, atom, constraints, choices)
+            _joined(space, atom, constraints, disjunctions)
         elif isinstance(atom, Membership):
             family = space.family(atom.attribute)
             numbers = {space.embed(family, v.value) for v in atom.values if v.value is not None}
-            _enumerated(space, atom.attribute, sorted(numbers), constraints, choices)
-    return constraints, choices
+            _enumerated(space, atom.attribute, sorted(numbers), constraints, disjunctions)
+    return constraints, disjunctions
 
 
 def differences(low: Attribute, op: Op, high: Attribute) -> list[Difference]:
@@ -266,7 +268,9 @@ def shifted(left: Attribute, op: Op, right: Attribute, offset: int) -> list[Diff
     return moved
 
 
-def _filtered(space: Space, atom: Filter, constraints: list[Difference], choices: list[Disjunction]) -> None:
+def _filtered(
+    space: Space, atom: Filter, constraints: list[Difference], disjunctions: list[Disjunction]
+) -> None:
     column = atom.attribute
     assert atom.constant.value is not None
     number = space.embed(space.family(column), atom.constant.value)
@@ -275,7 +279,7 @@ def _filtered(space: Space, atom: Filter, constraints: list[Difference], choices
     if atom.op in (Op.GT, Op.GE, Op.EQ):
         constraints.append(at_least(column, number, atom.op is Op.GT))
     if atom.op is Op.NE:
-        choices.append((at_most(column, number, True), at_least(column, number, True)))
+        disjunctions.append((at_most(column, number, True), at_least(column, number, True)))
     moment = space.query.moment(column)
     if moment is not None and moment[1] and space.family(column) in (Family.TIMESTAMP, Family.NUMBER):
         stamp, near = moment
@@ -301,16 +305,16 @@ def _near(query: Query, atom: Join) -> list[Difference]:
     return differences
 
 
-def _joined(space: Space, atom: Join, constraints: list[Difference], choices: list[Disjunction]) -> None:
+def _joined(space: Space, atom: Join, constraints: list[Difference], disjunctions: list[Disjunction]) -> None:
     constraints.extend(shifted(atom.left, atom.op, atom.right, atom.offset))
     constraints.extend(_near(space.query, atom))
     if atom.op is Op.NE:
         less, more = (shifted(atom.left, op, atom.right, atom.offset)[0] for op in (Op.LT, Op.GT))
-        choices.append((less, more))
+        disjunctions.append((less, more))
 
 
 def _declared(
-    space: Space, attribute: Attribute, constraints: list[Difference], choices: list[Disjunction]
+    space: Space, attribute: Attribute, constraints: list[Difference], disjunctions: list[Disjunction]
 ) -> None:
     domain = domain_of(space.query, attribute)
     if domain is None:
@@ -318,7 +322,7 @@ def _declared(
     family = space.family(attribute)
     if domain.values is not None:
         numbers = [space.embed(family, value) for value in domain.values]
-        _enumerated(space, attribute, sorted(numbers), constraints, choices)
+        _enumerated(space, attribute, sorted(numbers), constraints, disjunctions)
     if domain.minimum is not None:
         constraints.append(at_least(attribute, space.embed(family, domain.minimum)))
     if domain.maximum is not None:
@@ -330,10 +334,10 @@ def _enumerated(
     attribute: Attribute,
     numbers: list[int],
     constraints: list[Difference],
-    choices: list[Disjunction],
+    disjunctions: list[Disjunction],
 ) -> None:
     constraints.extend((at_least(attribute, numbers[0]), at_most(attribute, numbers[-1])))
-    step = space.step(attribute)
+    resolution = space.resolution(attribute)
     for number, following in itertools.pairwise(numbers):
-        if step is None or following - number > step:
-            choices.append((at_most(attribute, number), at_least(attribute, following)))
+        if resolution is None or following - number > resolution:
+            disjunctions.append((at_most(attribute, number), at_least(attribute, following)))

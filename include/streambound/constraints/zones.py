@@ -101,7 +101,7 @@ def _bases(facts: System, attribute: Attribute) -> Iterator[Zone]:
     if on_a_grid(facts, attribute):
         return
     # Between known values a discrete attribute is finite, so it cuts the zone as a static one does.
-    discrete = (a for a in facts.space.mates(attribute) if facts.space.step(a) is not None)
+    discrete = (a for a in facts.space.mates(attribute) if facts.space.resolution(a) is not None)
     cuts = tuple(dict.fromkeys((*statics, *discrete)))
     for floor, ceiling in pairwise(ends):
         if statics or (floor is not None and ceiling is not None):
@@ -111,7 +111,7 @@ def _bases(facts: System, attribute: Attribute) -> Iterator[Zone]:
 def on_a_grid(facts: System, attribute: Attribute) -> bool:
     """Whether the type of an attribute, or of one that it always equals, is discrete."""
     space, closure = facts.space, facts.closure
-    if space.step(attribute) is not None:
+    if space.resolution(attribute) is not None:
         return True
     equal = (a for a in space.mates(attribute) if closure is not None and closure.equates(a, attribute))
-    return any(space.step(a) is not None for a in equal)
+    return any(space.resolution(a) is not None for a in equal)

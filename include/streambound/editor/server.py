@@ -56,9 +56,9 @@ class Shown:
     text: Text
     marked: Marked
 
-    def place(self, span: Sequence[int]) -> Span:
+    def location(self, span: Sequence[int]) -> Span:
         """Where some characters of the SQL are written."""
-        return self.text.place(*span)
+        return self.text.location(*span)
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class Editor(LanguageServer):
         try:
             for number, text in enumerate(texts.texts, start=1):
                 name = path.stem if len(texts.texts) == 1 else f"{path.stem} {number}"
-                marked = await self._told(path, name, text.sql, overtaken)
+                marked = await self._diagnose(path, name, text.sql, overtaken)
                 if overtaken.is_set():
                     return
                 queries += (Shown(text, item) for item in marked)
@@ -155,7 +155,7 @@ class Editor(LanguageServer):
         marks += _marks(decided, positions, embedded=reader is python_file)
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(document.uri, marks, version))
 
-    async def _told(self, path: Path, name: str, sql: str, overtaken: asyncio.Event) -> Sequence[Marked]:
+    async def _diagnose(self, path: Path, name: str, sql: str, overtaken: asyncio.Event) -> Sequence[Marked]:
         asking = asyncio.get_running_loop().run_in_executor(self._thread, self._judge.marked, path, name, sql)
         newer = asyncio.ensure_future(overtaken.wait())
         either: set[asyncio.Future[Any]] = {asking, newer}
@@ -191,15 +191,15 @@ def _marks(decided: Decided, positions: Positions, embedded: bool) -> Iterator[t
     }
     for shown in decided.queries:
         for mark in shown.marked["marks"]:
-            place = positions.range(shown.place(mark["span"]))
+            location = positions.range(shown.location(mark["span"]))
             level = levels[shown.marked["verdict"]]
-            yield _diagnostic(place, mark["message"], level, mark["code"], mark["page"])
+            yield _diagnostic(location, mark["message"], level, mark["code"], mark["page"])
     for span in decided.outcome.composed:
         yield _diagnostic(positions.range(span), COMPOSED, types.DiagnosticSeverity.Information)
 
 
 def _diagnostic(
-    place: types.Range,
+    location: types.Range,
     message: str,
     level: types.DiagnosticSeverity,
     code: str | None = None,
@@ -207,7 +207,7 @@ def _diagnostic(
 ) -> types.Diagnostic:
     described = None if page is None else types.CodeDescription(page)
     return types.Diagnostic(
-        place, message, severity=level, code=code, code_description=described, source=SOURCE
+        location, message, severity=level, code=code, code_description=described, source=SOURCE
     )
 
 
@@ -226,7 +226,7 @@ def actions(editor: Editor, params: types.CodeActionParams) -> list[types.CodeAc
     asked = positions.span(params.range)
     fixes = []
     for shown in decided.queries:
-        if not any(_meet(shown.place(mark["span"]), asked) for mark in shown.marked["marks"]):
+        if not any(_meet(shown.location(mark["span"]), asked) for mark in shown.marked["marks"]):
             continue
         codes = {mark["code"] for mark in shown.marked["marks"]}
         mended = [d for d in params.context.diagnostics if d.source == SOURCE and d.code in codes]
@@ -273,7 +273,7 @@ def hover(editor: Editor, params: types.HoverParams) -> types.Hover | None:
     positions = editor.positions(decided.source)
     at = positions.offset(params.position)
     for shown in decided.queries:
-        span = shown.place(shown.marked["span"])
+        span = shown.location(shown.marked["span"])
         if span.start <= at <= span.end:
             said = types.MarkupContent(types.MarkupKind.Markdown, shown.marked["hover"])
             return types.Hover(said, positions.range(span))

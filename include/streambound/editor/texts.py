@@ -81,7 +81,7 @@ class Text:
     literals: tuple[Literal, ...]
     whole: Span
 
-    def place(self, start: int, end: int) -> Span:
+    def location(self, start: int, end: int) -> Span:
         """Where some characters of the SQL are written; if there are none, the place between two."""
         if start < end:
             return Span(self.spans[start].start, self.spans[end - 1].end)
@@ -99,7 +99,7 @@ class Text:
             written = self._literal(first).written(new)
             if written is None or self._literal(first) is not self._literal(last):
                 return None
-            pieces.append(Replacement(self.place(start, end), written))
+            pieces.append(Replacement(self.location(start, end), written))
         return pieces
 
     def _literal(self, character: int) -> Literal:

@@ -74,14 +74,14 @@ class Domains:
             if listed:
                 return min(map(len, listed))
             high, low = facts.closure.upper(attribute), facts.closure.lower(attribute)
-            step = facts.space.step(attribute)
+            resolution = facts.space.resolution(attribute)
             if (
                 high is not None
                 and low is not None
-                and step is not None
+                and resolution is not None
                 and finite(facts.space, facts.closure, attribute)
             ):
-                return int((high[0] - low[0]) // step) + 1
+                return int((high[0] - low[0]) // resolution) + 1
             domain = domain_of(self.base, attribute)
             if domain is not None and domain.values is not None:
                 return len(domain.values)
@@ -101,9 +101,13 @@ class Domains:
 
     def _computed_of_finite(self, attribute: Attribute) -> bool:
         relation, of = self.base.occurrence(attribute.occurrence).relation, self.base.column(attribute).of
-        own = [Attribute(attribute.occurrence, name) for name in relation.stored((attribute.column,))]
+        local_columns = [
+            Attribute(attribute.occurrence, name) for name in relation.stored((attribute.column,))
+        ]
         # Parts of columns of types that are not read are no columns.
-        return bool(of) and len(own) == len(of) and all(self._finite(item) for item in own)
+        return (
+            bool(of) and len(local_columns) == len(of) and all(self._finite(item) for item in local_columns)
+        )
 
     def _inner(self, attribute: Attribute) -> bool | None:
         """Whether a column of a sub-query's rows is finite in it; None if it is not one's."""

@@ -182,7 +182,7 @@ class Operator:
     text: str
     inputs: tuple[Input, ...]
     facts: frozenset[Fact] = frozenset()
-    place: Location = field(compare=False, default=Location(1, 1))
+    location: Location = field(compare=False, default=Location(1, 1))
     over: frozenset[int] = frozenset()
 
 

@@ -68,12 +68,12 @@ class Rows:
         if (operator.kind in _CHANGING or Fact.OUTER in operator.facts) and not windowed:
             facts.add(Fact.UPDATES)
         # The answer stands before all that are found.
-        place = (
+        inputs = (
             {len(plan)}
             if operator.kind in (OperatorKind.JOIN, OperatorKind.SEMI, OperatorKind.ANTI)
             else set()
         )
-        return Rows(frozenset(facts), self.joins | place)
+        return Rows(frozenset(facts), self.joins | inputs)
 
 
 def operators(statement: Statement, infers: bool = True) -> tuple[Operator, ...]:
@@ -144,12 +144,12 @@ class _Selection:
         """The occurrences that a filter by the present time is on, with a condition, and whether it ends."""
         clocks: dict[str, tuple[Join, bool]] = {}
         for join in conjuncts(self.selection.formula):
-            if isinstance(join, Join) and CLOCK.name in aliases(join) and join.place != Location(1, 1):
-                mine, op, _, offset = _turned(join, *(a for a in aliases(join) if a != CLOCK.name))
+            if isinstance(join, Join) and CLOCK.name in aliases(join) and join.location != Location(1, 1):
+                local, op, _, offset = _turned(join, *(a for a in aliases(join) if a != CLOCK.name))
                 # Of a row that is no later than now nothing is waited for.
                 ends, begins = op in (Op.GT, Op.GE), op in (Op.LT, Op.LE) and offset < 0
-                if ends or (begins and mine.occurrence not in clocks):
-                    clocks[mine.occurrence] = (join, ends)
+                if ends or (begins and local.occurrence not in clocks):
+                    clocks[local.occurrence] = (join, ends)
         return clocks
 
     @property
@@ -258,7 +258,7 @@ class _Selection:
         for alias, (condition, ends) in self.clocked.items():
             waits = frozenset(() if ends else (Fact.WAITS,))
             clock = Operator(
-                OperatorKind.CLOCK, str(condition), (self.input([alias]),), waits, condition.place
+                OperatorKind.CLOCK, str(condition), (self.input([alias]),), waits, condition.location
             )
             made[alias] = made[alias].put(clock, plan)
         first, *later = self.joined
@@ -309,10 +309,10 @@ class _Selection:
         ]
         pairs = [item for item in on if isinstance(item, Join)]
         compared = [_turned(pair, alias) for pair in pairs]
-        equal = [(mine, theirs) for mine, op, theirs, offset in compared if op is Op.EQ and not offset]
+        equal = [(left, right) for left, op, right, offset in compared if op is Op.EQ and not offset]
         sides = (
-            self.input(names, (theirs for _, theirs in equal), done),
-            self.input([alias], (mine for mine, _ in equal), done),
+            self.input(names, (right for _, right in equal), done),
+            self.input([alias], (left for left, _ in equal), done),
         )
         made = set(facts) | self._times(compared)
         made |= {Fact.NO_EQUALITY} if all(op is not Op.EQ for _, op, _, _ in compared) else set()
@@ -328,9 +328,9 @@ class _Selection:
         made |= {Fact.SCALAR} if any(self._single_row(name) for name in (*names, alias)) else set()
         looked_up = static and self._looked_up(occurrence)
         text = " AND ".join(_said(self.base, item) for item in on) or f"of {' and '.join((*names, alias))}"
-        place = on[0].place if on and not hasattr(on[0], "parts") else occurrence.place
+        location = on[0].location if on and not hasattr(on[0], "parts") else occurrence.location
         return Operator(
-            OperatorKind.LOOKUP if looked_up else OperatorKind.JOIN, text, sides, frozenset(made), place
+            OperatorKind.LOOKUP if looked_up else OperatorKind.JOIN, text, sides, frozenset(made), location
         )
 
     def _single_row(self, alias: str) -> bool:
@@ -341,7 +341,7 @@ class _Selection:
         return isinstance(then, Grouping) and then.keys == 0
 
     def _looked_up(self, occurrence: Occurrence) -> bool:
-        return _LOOKED_UP.match(_from(self.sql, occurrence.place)) is not None
+        return _LOOKED_UP.match(_from(self.sql, occurrence.location)) is not None
 
     def _times(self, compared: Sequence[tuple[Attribute, Op, Attribute, int]]) -> set[Fact]:
         """What a join says of times."""
@@ -349,15 +349,15 @@ class _Selection:
         events: dict[tuple[str, str], list[Op]] = {}
         plain: dict[tuple[str, str], list[Op]] = {}
         ends, specs = set[str](), set[object]()
-        for mine, op, theirs, _ in compared:
-            pair = (mine.occurrence, theirs.occurrence)
-            kinds = time_of(self.base, mine), time_of(self.base, theirs)
+        for left, op, right, _ in compared:
+            pair = (left.occurrence, right.occurrence)
+            kinds = time_of(self.base, left), time_of(self.base, right)
             if kinds == ("stamp", "stamp"):
                 events.setdefault(pair, []).append(op)
             elif op is Op.EQ and kinds[0] == kinds[1] and kinds[0] in ("start", "end"):
                 ends.add(kinds[0])
-                specs |= {_window(self.base, mine), _window(self.base, theirs)}
-            elif all(self.base.type_of(a).family is Family.TIMESTAMP for a in (mine, theirs)):
+                specs |= {_window(self.base, left), _window(self.base, right)}
+            elif all(self.base.type_of(a).family is Family.TIMESTAMP for a in (left, right)):
                 plain.setdefault(pair, []).append(op)
         for ops in events.values():
             equal, upper, lower = Op.EQ in ops, any(o in _UPPER for o in ops), any(o in _LOWER for o in ops)
@@ -385,7 +385,7 @@ class _Selection:
         )
         text = " AND ".join(f"{a} = {b}" for a, b in of.keys) or f"of {of.alias}"
         made = facts | ({Fact.OUTER} if of.outer else set())
-        return Operator(OperatorKind.AS_OF, text, sides, made, of.place)
+        return Operator(OperatorKind.AS_OF, text, sides, made, of.location)
 
     def guard(self, names: Sequence[str], guard: Guard, facts: frozenset[Fact]) -> Operator:
         """EXISTS, IN and their negations: the rows with a match, or with none."""
@@ -428,7 +428,7 @@ class _Selection:
             " AND ".join(_said(base, conjunct) for conjunct in conjuncts(guard.formula))
             or f"of {' and '.join(inner)}"
         )
-        return Operator(kind, text, (left, right), frozenset(made), guard.place)
+        return Operator(kind, text, (left, right), frozenset(made), guard.location)
 
     def of_outputs(self, numbers: Iterable[int], keys: Iterable[int]) -> Input:
         """What comes out of the joins, by positions of its outputs."""
@@ -453,10 +453,10 @@ class _Selection:
         )
 
 
-def _from(sql: str, place: Location) -> str:
+def _from(sql: str, location: Location) -> str:
     """The rest of a text from a place on."""
-    lines = sql.split("\n")[place.line - 1 :]
-    return "\n".join([line[place.column - 1 :] for line in lines[:1]] + lines[1:])
+    lines = sql.split("\n")[location.line - 1 :]
+    return "\n".join([line[location.column - 1 :] for line in lines[:1]] + lines[1:])
 
 
 def _not_in(formula: Formula) -> bool:
@@ -494,7 +494,7 @@ def named(query: Query, attribute: Attribute) -> str:
     column = query.column(attribute)
     if _of_table_function(attribute):
         return f"{attribute.occurrence}.window_{column.edge}"
-    if column.shift and column.type.step is not None and column.type.family is Family.NUMBER:
+    if column.shift and column.type.resolution is not None and column.type.family is Family.NUMBER:
         sign = "-" if column.shift < 0 else "+"
         return f"{attribute.occurrence}.{column.of[0]} {sign} {abs(column.shift)}"
     return str(attribute)
@@ -586,10 +586,10 @@ def _above(block: Block, selections: Sequence[_Selection], facts: frozenset[Fact
         if block.ring.idempotent:
             every = range(len(block.selections[0].base.select))
             inputs = tuple(selection.of_outputs(every, every) for selection in selections)
-            place = block.selections[0].base.select[0].place if every else Location(1, 1)
+            location = block.selections[0].base.select[0].location if every else Location(1, 1)
             text = ", ".join(name for name, _ in block.outputs)
             keys = _of_keys(selections[0].base, every) & _TIME_KEYS
-            yield Operator(OperatorKind.DISTINCT, text, inputs, facts | keys, place)
+            yield Operator(OperatorKind.DISTINCT, text, inputs, facts | keys, location)
     elif isinstance(then, Grouping):
         yield _group(then, selections, used, facts)
     elif isinstance(then, Ranking):
@@ -637,13 +637,13 @@ def _in_order(query: Query, keys: Iterable[int]) -> list[Attribute]:
     if any(column.of and column.slide is None for column in columns.values()):
         return terms
 
-    def place(term: Attribute) -> tuple[int, int]:
+    def location(term: Attribute) -> tuple[int, int]:
         aliases = [o.alias for o in query.occurrences]
         names = [c.name for c in query.occurrence(term.occurrence).relation.columns if not c.of]
         at = len(names) if columns[term].of else names.index(term.column)
         return aliases.index(term.occurrence), at
 
-    return sorted(terms, key=place)
+    return sorted(terms, key=location)
 
 
 def _timed(query: Query, terms: Sequence[Term]) -> bool:
@@ -689,11 +689,15 @@ def _group(
     distinct = sorted({p for aggregate in read if aggregate.distinct for p in aggregate.arguments})
     inputs = tuple(selection.of_outputs(distinct, keys) for selection in selections)
     text = _terms(base, keys) or "all rows"
-    place = (
-        base.select[0].place if then.keys else then.aggregates[0].place if then.aggregates else Location(1, 1)
+    location = (
+        base.select[0].location
+        if then.keys
+        else then.aggregates[0].location
+        if then.aggregates
+        else Location(1, 1)
     )
-    made |= {Fact.ON_CLOSE} if _ON_CLOSE.match(_from(selections[0].sql, place)) else set()
-    return Operator(OperatorKind.GROUP, text, inputs, frozenset(made), place)
+    made |= {Fact.ON_CLOSE} if _ON_CLOSE.match(_from(selections[0].sql, location)) else set()
+    return Operator(OperatorKind.GROUP, text, inputs, frozenset(made), location)
 
 
 def _top(
@@ -718,10 +722,12 @@ def _top(
         )
     inputs = tuple(selection.of_outputs(used, then.partition) for selection in selections)
     # A star has no place.
-    places = [base.select[n].place for n in (*then.partition, *(n for n, _ in then.order))]
-    place = next((item for item in (then.shown[0].place, *places) if item != Location(1, 1)), Location(1, 1))
+    locations = [base.select[n].location for n in (*then.partition, *(n for n, _ in then.order))]
+    location = next(
+        (item for item in (then.shown[0].location, *locations) if item != Location(1, 1)), Location(1, 1)
+    )
     text = f"{then.function} {then.op.value} {then.limit} of {_terms(base, then.partition) or 'all rows'}"
-    return Operator(OperatorKind.TOP, text, inputs, frozenset(made), place)
+    return Operator(OperatorKind.TOP, text, inputs, frozenset(made), location)
 
 
 def _monotone(query: Query, positions: Sequence[int], end: AggregateKind) -> bool:
@@ -768,7 +774,7 @@ def _over(
     # The worst of several decides; they mostly share a window.
     first: Over = max(functions, key=lambda over: (over.frame.before is None, over.frame.rows))
     pattern = first.name == "MATCH_RECOGNIZE"
-    rows = _PATTERN.search(_from(selections[0].sql, first.place)) if pattern else None
+    rows = _PATTERN.search(_from(selections[0].sql, first.location)) if pattern else None
     made = set(facts) | _of_keys(base, first.partition)
     made |= {Fact.TIME_ORDER} if all(_by_time(base, over.order) for over in functions) else set()
     made |= {Fact.BOUNDED} if all(over.frame.before is not None for over in functions) else set()
@@ -780,5 +786,5 @@ def _over(
     names = ", ".join(dict.fromkeys(over.name for over in functions))
     text = f"{names} by {partition}" if partition else names
     return Operator(
-        OperatorKind.PATTERN if pattern else OperatorKind.OVER, text, inputs, frozenset(made), first.place
+        OperatorKind.PATTERN if pattern else OperatorKind.OVER, text, inputs, frozenset(made), first.location
     )

@@ -6,7 +6,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from streambound.engines.model import Fact, Operator, OperatorKind
 from streambound.query.dialects.guess import language
-from streambound.query.dialects.tokens import token_place, tokens
+from streambound.query.dialects.tokens import token_location, tokens
 from streambound.query.statement import Statement
 
 _OPEN = {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}
@@ -40,4 +40,4 @@ def sorting(statement: Statement, sql: str, span: tuple[int, int], dialect: str)
     ascending = bool(stamps & set(first)) and "desc" not in first
     text = " ".join(token.text for token in by if token.text != ";")
     facts = frozenset({Fact.TIME_ORDER} if ascending else ())
-    return Operator(OperatorKind.SORT, text, (), facts, token_place(sql, sorting_tokens[at]))
+    return Operator(OperatorKind.SORT, text, (), facts, token_location(sql, sorting_tokens[at]))

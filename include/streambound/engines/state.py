@@ -64,7 +64,7 @@ def engine_for(sql: str, given: str | None, otherwise: str | None = None) -> Eng
         return None if name is None else engine(name)
     lines = enumerate(sql.splitlines(), start=1)
     number, line = next((n, item) for n, item in lines if said in item and item.lstrip().startswith("--"))
-    return engine(said, place=Location(number, line.rindex(said) + 1, len(said)), text=sql)
+    return engine(said, location=Location(number, line.rindex(said) + 1, len(said)), text=sql)
 
 
 @dataclass(frozen=True)
@@ -109,13 +109,13 @@ class OperatorState:
 
     def to_json(self) -> dict[str, Any]:
         """The object that ``check --format json`` prints of it."""
-        place = self.operator.place
+        location = self.operator.location
         body: dict[str, Any] = {
             "operator": self.operator.kind.value,
             "on": self.operator.text,
             "keeps": self.what,
             "growth": self.growth.value,
-            "where": {"line": place.line, "column": place.column},
+            "where": {"line": location.line, "column": location.column},
         }
         if self.rule is not None:
             body |= {"cleaned": self.rule.cleans, "evidence": self.rule.source.evidence}
@@ -177,11 +177,11 @@ class OnEngine:
         beginning.
         """
 
-        def place(old: Location) -> Location:
+        def location(old: Location) -> Location:
             return replace(old, line=lines[old.line]) if old.line in lines else Location(1, 1)
 
         states = (
-            replace(state, operator=replace(state.operator, place=place(state.operator.place)))
+            replace(state, operator=replace(state.operator, location=location(state.operator.location)))
             for state in self.operators
         )
         return replace(self, operators=tuple(states))

@@ -47,7 +47,7 @@ from streambound.query.model import (
 from streambound.query.operators import Framing, Grouping
 from streambound.query.statement import AsOf, Block, Guard, Selection, Statement
 
-Match: TypeAlias = Mapping[str, Encoded]
+Combination: TypeAlias = Mapping[str, Encoded]
 # Under this name, which no column has, a tuple holds when it arrived: its marker, encoded.
 ARRIVAL = ""
 Answering: TypeAlias = Callable[[Statement, Mapping[str, Sequence[Encoded]]], Iterable[Row]]
@@ -90,7 +90,7 @@ def _latest_first(row: Row) -> tuple[bool, int]:
 
 def matched(
     selection: Selection, relations: Mapping[str, Sequence[Encoded]], answer: Answering
-) -> Iterator[tuple[Match, Row]]:
+) -> Iterator[tuple[Combination, Row]]:
     """The matches of a SELECT with the rows that they make.
 
     Args:
@@ -133,7 +133,7 @@ def columns_read(selection: Selection) -> frozenset[tuple[str, str]]:
     return frozenset((a.occurrence, a.column) for a in named)
 
 
-def _moment(selection: Selection, match: Match) -> int | None:
+def _moment(selection: Selection, match: Combination) -> int | None:
     """The time of a row; None where a tuple of it has none."""
     dated = [o for o in selection.base.occurrences if o.relation != CLOCK]
     times = [_time(o.relation, match[o.alias]) for o in dated if match[o.alias]]
@@ -226,15 +226,15 @@ def _with_versions(
         yield from _with_versions(made, rest, versions)
 
 
-def _times(join: AsOf, match: Match) -> tuple[Any, Any] | None:
+def _times(join: AsOf, match: Combination) -> tuple[Any, Any] | None:
     """The times that are compared; None where one is NULL."""
-    mine = (
+    left = (
         max((_arrival(row) for alias, row in match.items() if alias != join.alias and row), default=0)
         if join.left is None
         else _value(join.left, match)
     )
-    theirs = _arrival(match[join.alias]) if join.right is None else _value(join.right, match)
-    return None if mine is None or theirs is None else (mine, theirs)
+    right = _arrival(match[join.alias]) if join.right is None else _value(join.right, match)
+    return None if left is None or right is None else (left, right)
 
 
 def _arrival(row: Encoded) -> int:
@@ -246,7 +246,7 @@ def _arrival(row: Encoded) -> int:
     return int(arrival)
 
 
-def _fits(join: AsOf, match: Match, mine: Any, theirs: Any) -> bool:
+def _fits(join: AsOf, match: Combination, mine: Any, theirs: Any) -> bool:
     if not HOLDS[join.op](mine, theirs):
         return False
     if join.tolerance is not None and abs(mine - theirs) > join.tolerance:
@@ -260,7 +260,7 @@ def _fits(join: AsOf, match: Match, mine: Any, theirs: Any) -> bool:
 # Conditions.
 
 
-def _passes(guard: Guard, among: Sequence[list[Encoded]], match: Match) -> bool:
+def _passes(guard: Guard, among: Sequence[list[Encoded]], match: Combination) -> bool:
     aliases = [o.alias for o in guard.base.occurrences]
     matched_ = any(
         holds(guard.formula, partial(true_of, {**match, **dict(zip(aliases, combination, strict=True))}))
@@ -269,12 +269,12 @@ def _passes(guard: Guard, among: Sequence[list[Encoded]], match: Match) -> bool:
     return matched_ is not guard.negated
 
 
-def _shown(output: Output, match: Match) -> Any:
+def _shown(output: Output, match: Combination) -> Any:
     value = _value(output.term, match)
     return value if value is None or not output.moved else value - output.moved
 
 
-def _value(term: Term, match: Match) -> Any:
+def _value(term: Term, match: Combination) -> Any:
     if not isinstance(term, Attribute):
         return term.value
     row = match[term.occurrence]
@@ -282,7 +282,7 @@ def _value(term: Term, match: Match) -> Any:
     return row[term.column] if row else None
 
 
-def true_of(match: Match, atom: Atom) -> bool:
+def true_of(match: Combination, atom: Atom) -> bool:
     """Whether a comparison is true of a match."""
     if isinstance(atom, Filter):
         value, constant = _value(atom.attribute, match), _value(atom.constant, match)

@@ -121,9 +121,9 @@ def replaced(text: str, part: str, by: str) -> str:
     return text.replace(part, by) if part else text
 
 
-def split_part(text: str, delimiter: str, place: int) -> str:
+def split_part(text: str, delimiter: str, position: int) -> str:
     parts = text.split(delimiter)
-    return parts[place - 1] if place <= len(parts) else ""
+    return parts[position - 1] if position <= len(parts) else ""
 
 
 @lru_cache(maxsize=256)

@@ -129,7 +129,7 @@ def _having(
         true = over_values(having.formula, outputs, values, BOOLEAN, pairs, keys)
         return [pair for pair, holds in zip(pairs, true, strict=True) if holds]
     if having.tests is None:
-        raise UnsupportedError("HAVING is decided, and cannot be computed", place=having.place)
+        raise UnsupportedError("HAVING is decided, and cannot be computed", location=having.location)
     tests = having.tests
     return [pair for pair in pairs if _passes(tests, pair[1])]
 
@@ -174,10 +174,10 @@ def _sum_type(polynomial: Polynomial, types: Sequence[Type]) -> Type:
         return types[polynomial[0][1][0]]
     scale = 0
     for factor, positions in polynomial:
-        steps = [types[position].step for position in positions]
+        resolutions = [types[position].resolution for position in positions]
         units = Fraction(1, factor.denominator)
-        for step in steps:
-            units *= step or 0
+        for resolution in resolutions:
+            units *= resolution or 0
         if not units:
             return DOUBLE
         scale = max(scale, next((n for n in range(38) if (units * 10**n).denominator == 1), 38))
@@ -195,13 +195,15 @@ def aggregated(aggregate: Aggregate, types: Sequence[Type]) -> Aggregated:
         aggregate.kind not in (AggregateKind.SKETCH, AggregateKind.ANY)
         and aggregate.function not in _COMPUTED[aggregate.kind]
     ):
-        raise UnsupportedError(f"{aggregate.text} is decided, and cannot be computed", place=aggregate.place)
+        raise UnsupportedError(
+            f"{aggregate.text} is decided, and cannot be computed", location=aggregate.location
+        )
     if aggregate.by is not None:
         return lambda rows: _by_column(aggregate, rows, argument(rows) if aggregate.further else None)
     if aggregate.kind is AggregateKind.COUNT:
         return lambda rows: len(_present(aggregate, argument(rows)))
     if aggregate.kind is AggregateKind.SUM:
-        dense = value_type(aggregate, types).step is None
+        dense = value_type(aggregate, types).resolution is None
         return lambda rows: _sum(_present(aggregate, argument(rows)), dense)
     if aggregate.kind is AggregateKind.MEAN:
         return lambda rows: _mean(aggregate, _present(aggregate, argument(rows)))
@@ -216,7 +218,9 @@ def aggregated(aggregate: Aggregate, types: Sequence[Type]) -> Aggregated:
         return lambda rows: _list(sorted(_present(aggregate, argument(rows))), kind)
     if aggregate.kind is AggregateKind.SKETCH and aggregate.function == "APPROX_COUNT_DISTINCT":
         return lambda rows: len(set(_present(aggregate, argument(rows))))
-    raise UnsupportedError(f"{aggregate.text} is decided, and cannot be computed", place=aggregate.place)
+    raise UnsupportedError(
+        f"{aggregate.text} is decided, and cannot be computed", location=aggregate.location
+    )
 
 
 def _argument(aggregate: Aggregate, types: Sequence[Type]) -> Callable[[Sequence[Row]], list[Any]]:
@@ -316,7 +320,9 @@ def _by_column(aggregate: Aggregate, rows: Sequence[Row], values: Sequence[Any] 
     """
     assert aggregate.by is not None
     if values is None and aggregate.value is None:
-        raise UnsupportedError(f"{aggregate.text} is decided, and cannot be computed", place=aggregate.place)
+        raise UnsupportedError(
+            f"{aggregate.text} is decided, and cannot be computed", location=aggregate.location
+        )
     values = values or [row.values[aggregate.value or 0] for row in rows]
     keys = [row.values[aggregate.by] for row in rows]
     pairs = [(key, value) for key, value in zip(keys, values, strict=True) if key is not None]

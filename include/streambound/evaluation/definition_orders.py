@@ -32,7 +32,7 @@ def ranked(then: Ranking, rows: Sequence[Row], types: Sequence[Type]) -> Iterato
     kept: list[tuple[Row, int]] = []
     for part in partitions(rows, then.partition):
         ordered = in_order(part, then.order)
-        ranks = [rank_of(then.function, ordered, then.order, place) for place in range(len(ordered))]
+        ranks = [rank_of(then.function, ordered, then.order, position) for position in range(len(ordered))]
         kept += [pair for pair in zip(ordered, ranks, strict=True) if is_kept(then, pair[1])]
     pairs = [(row.values, (rank,)) for row, rank in kept]
     for (row, _), values in zip(kept, shown(then.shown, types, [INTEGER], pairs), strict=True):
@@ -47,7 +47,7 @@ def with_keys(
         return then, list(rows), list(types)
     keys = shown(then.by, types, [], [(row.values, ()) for row in rows])
     wider = [Row((*row.values, *key), row.moment) for row, key in zip(rows, keys, strict=True)]
-    return then.parted(len(types)), wider, [*types, *(one.type for one in then.by)]
+    return then.parted(len(types)), wider, [*types, *(column.type for column in then.by)]
 
 
 def is_kept(then: Ranking, rank: int) -> bool:
@@ -71,8 +71,8 @@ def with_functions_each(then: Framing, rows: Sequence[Row], types: Sequence[Type
     for over, value in zip(then.functions, of, strict=True):
         for part in partitions(own, over.partition):
             ordered = in_order(part, over.order)
-            for place, row in enumerate(ordered):
-                said[id(row)].append(_value(over, value, ordered, place, types))
+            for position, row in enumerate(ordered):
+                said[id(row)].append(_value(over, value, ordered, position, types))
     pairs = [(row.values, tuple(said[id(row)])) for row in own]
     kinds = [value_type(over, types) for over in then.functions]
     formula = None if then.having is None else str(then.having.formula)
@@ -92,10 +92,10 @@ def _with_read(
         if over.name in _PLACES and aggregate is not None and aggregate.formula is not None:
             kind = aggregate.computed or INTEGER
             added.append(over_values(aggregate.formula, types, (), kind, pairs))
-            place = len(kinds)
+            position = len(kinds)
             kinds.append(kind)
-            plain = replace(aggregate, arguments=(place,), formula=None, computed=None, polynomial=None)
-            over = replace(over, aggregate=plain, arguments=(place,))
+            plain = replace(aggregate, arguments=(position,), formula=None, computed=None, polynomial=None)
+            over = replace(over, aggregate=plain, arguments=(position,))
         functions.append(over)
     if not added:
         return then, rows, types
@@ -111,7 +111,7 @@ def _aggregated(over: Over, types: Sequence[Type]) -> Aggregated | None:
     if over.name in _RANKS:
         return None
     if over.aggregate is None:
-        raise UnsupportedError(f"{over.name} is decided, and cannot be computed", place=over.place)
+        raise UnsupportedError(f"{over.name} is decided, and cannot be computed", location=over.location)
     return aggregated(over.aggregate, types)
 
 
@@ -135,34 +135,34 @@ def _key(row: Row, order: Order) -> tuple[Any, ...]:
     return tuple(row.values[position] for position, _ in order)
 
 
-def _peers(ordered: Sequence[Row], order: Order, place: int) -> tuple[int, int]:
+def _peers(ordered: Sequence[Row], order: Order, position: int) -> tuple[int, int]:
     """The first and the last place of the rows that the order does not tell from one."""
-    alike = [n for n, row in enumerate(ordered) if _key(row, order) == _key(ordered[place], order)]
+    alike = [n for n, row in enumerate(ordered) if _key(row, order) == _key(ordered[position], order)]
     return alike[0], alike[-1]
 
 
-def rank_of(function: str, ordered: Sequence[Row], order: Order, place: int) -> int:
+def rank_of(function: str, ordered: Sequence[Row], order: Order, position: int) -> int:
     """The rank of the row at a place of an order."""
-    first, _ = _peers(ordered, order, place)
+    first, _ = _peers(ordered, order, position)
     if function == "ROW_NUMBER":
-        return place + 1
+        return position + 1
     if function == "RANK":
         return first + 1
     return len({_key(row, order) for row in ordered[: first + 1]})
 
 
 def _value(
-    over: Over, value: Aggregated | None, ordered: Sequence[Row], place: int, types: Sequence[Type]
+    over: Over, value: Aggregated | None, ordered: Sequence[Row], position: int, types: Sequence[Type]
 ) -> Any:
     if over.name in _RANKS:
-        return _of_order(over, ordered, place)
+        return _of_order(over, ordered, position)
     if value is None:
-        return _of_place(over, ordered, place, types)
-    return value(_frame(over, ordered, place, types))
+        return _of_position(over, ordered, position, types)
+    return value(_frame(over, ordered, position, types))
 
 
-def _of_order(over: Over, ordered: Sequence[Row], place: int) -> Any:
-    rows, (first, last) = len(ordered), _peers(ordered, over.order, place)
+def _of_order(over: Over, ordered: Sequence[Row], position: int) -> Any:
+    rows, (first, last) = len(ordered), _peers(ordered, over.order, position)
     if over.name == "PERCENT_RANK":
         return first / (rows - 1) if rows > 1 else 0.0
     if over.name == "CUME_DIST":
@@ -171,38 +171,38 @@ def _of_order(over: Over, ordered: Sequence[Row], place: int) -> Any:
         # The first ones have a row more each.
         size, more = divmod(rows, over.offset)
         large = more * (size + 1)
-        return place // (size + 1) + 1 if place < large else more + (place - large) // size + 1
-    return rank_of(over.name, ordered, over.order, place)
+        return position // (size + 1) + 1 if position < large else more + (position - large) // size + 1
+    return rank_of(over.name, ordered, over.order, position)
 
 
-def _of_place(over: Over, ordered: Sequence[Row], place: int, types: Sequence[Type]) -> Any:
+def _of_position(over: Over, ordered: Sequence[Row], position: int, types: Sequence[Type]) -> Any:
     if over.name in ("LAG", "LEAD"):
-        at = place - over.offset if over.name == "LAG" else place + over.offset
+        at = position - over.offset if over.name == "LAG" else position + over.offset
         return ordered[at].values[over.arguments[0]] if 0 <= at < len(ordered) else None
-    rows = _frame(over, ordered, place, types)
+    rows = _frame(over, ordered, position, types)
     at = {"FIRST_VALUE": 0, "LAST_VALUE": len(rows) - 1}.get(over.name, over.offset - 1)
     return rows[at].values[over.arguments[0]] if 0 <= at < len(rows) else None
 
 
-def _frame(over: Over, ordered: Sequence[Row], place: int, types: Sequence[Type]) -> Sequence[Row]:
+def _frame(over: Over, ordered: Sequence[Row], position: int, types: Sequence[Type]) -> Sequence[Row]:
     """The rows of a frame, in order."""
     frame, last = over.frame, len(ordered) - 1
     if frame.rows:
-        start = 0 if frame.before is None else max(0, place - frame.before)
-        end = last if frame.after is None else min(last, place + frame.after)
+        start = 0 if frame.before is None else max(0, position - frame.before)
+        end = last if frame.after is None else min(last, position + frame.after)
         return ordered[start : max(start, end + 1)]
-    start, end = _range(over, ordered, place, types)
+    start, end = _range(over, ordered, position, types)
     return ordered[start : end + 1]
 
 
-def _range(over: Over, ordered: Sequence[Row], place: int, types: Sequence[Type]) -> tuple[int, int]:
+def _range(over: Over, ordered: Sequence[Row], index: int, types: Sequence[Type]) -> tuple[int, int]:
     """The first and the last place of a frame by range."""
-    frame, (first, last) = over.frame, _peers(ordered, over.order, place)
+    frame, (first, last) = over.frame, _peers(ordered, over.order, index)
     start, end = (0 if frame.before is None else first), (len(ordered) - 1 if frame.after is None else last)
     if not frame.before and not frame.after:
         return start, end
     position, descends = over.order[0]
-    of, length = ordered[place].values[position], _length(types[position])
+    of, length = ordered[index].values[position], _length(types[position])
     if of is None:
         # Nothing is near NULL but NULL.
         return start, end

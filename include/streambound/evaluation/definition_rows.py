@@ -72,7 +72,7 @@ def _column(
     if column.formula is not None:
         return over_values(column.formula, outputs, values, column.type, pairs, keys)
     if not column.plain:
-        raise UnsupportedError(f"{column.name} is decided, and cannot be computed", place=column.place)
+        raise UnsupportedError(f"{column.name} is decided, and cannot be computed", location=column.location)
     if column.outputs:
         return [row[column.outputs[0]] for row, _ in pairs]
     return [said[column.values[0]] for _, said in pairs]
@@ -130,7 +130,7 @@ def with_values(
 
 
 def _stored(relation: Relation, column: Column, value: Any) -> Any:
-    if column.type.step == 1 and value is not None and not -(2**63) <= value < 2**63:
+    if column.type.resolution == 1 and value is not None and not -(2**63) <= value < 2**63:
         raise DataError(f"{relation.name}.{column.name} is {value}, which is no {column.type.name}")
     return value
 

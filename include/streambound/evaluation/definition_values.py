@@ -81,9 +81,11 @@ def _over_columns(
 
 
 def _encoded(value: Any, kind: Type) -> Value | None:
-    if value is None or (isinstance(value, int) and kind.family is Family.NUMBER and kind.step is not None):
+    if value is None or (
+        isinstance(value, int) and kind.family is Family.NUMBER and kind.resolution is not None
+    ):
         return value
-    if kind.family is Family.NUMBER and kind.step is None:
+    if kind.family is Family.NUMBER and kind.resolution is None:
         # Minus zero is zero.
         return kind.encode(float(value) + 0.0)
     return kind.encode(value)
@@ -91,7 +93,7 @@ def _encoded(value: Any, kind: Type) -> Value | None:
 
 def _kind_of(kind: Type) -> Kind:
     if kind.family is Family.NUMBER:
-        return float if kind.step is None else len(str(kind.step.denominator)) - 1
+        return float if kind.resolution is None else len(str(kind.resolution.denominator)) - 1
     others: dict[Family, Kind] = {
         **{Family.BOOLEAN: bool, Family.DATE: dt.date, Family.TIMESTAMP: dt.datetime},
     }
@@ -395,8 +397,8 @@ def _concatenated(node: exp.Expr, of: Of) -> Term:
 
 
 def _element(node: exp.Expr, of: Of) -> Term:
-    split, (place,) = node.this, node.expressions
-    at = int(place.name)
+    split, (position,) = node.this, node.expressions
+    at = int(position.name)
 
     def element(text: str, delimiter: str) -> str | None:
         parts = text.split(delimiter)

@@ -15,7 +15,7 @@ from streambound.query.statement import Statement
 from streambound.synopsis.clock import time_conditions
 from streambound.synopsis.ending import EndingPlan, static_name, widened_row
 from streambound.synopsis.planner import needs_time
-from streambound.synopsis.row_join import Match, Matches, Row, RowJoin, static_sources, with_new
+from streambound.synopsis.row_join import PartialMatch, PartialMatches, Row, RowJoin, static_sources, with_new
 from streambound.synopsis.serial import canonical, decoded, plain, value_of
 from streambound.synopsis.state import passes
 from streambound.synopsis.state_codec import sorted_rows
@@ -25,10 +25,10 @@ class Engine(Protocol):
     """Evaluates a query batch by batch."""
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         """What is stored now."""
 
-    def step(self, batch: Batch) -> dict[Row, int]:
+    def process(self, batch: Batch) -> dict[Row, int]:
         """The new answer rows of a batch."""
 
     def holds(self, row: Row) -> bool:
@@ -66,7 +66,9 @@ class EndingPass:
         self.ended: dict[str, list[Encoded]] = {}
         self.buffered: list[Batch] = []
         self.seen = {
-            o.alias: Matches() for o in plan.query.occurrences if o.relation.kind is not RelationKind.STATIC
+            o.alias: PartialMatches()
+            for o in plan.query.occurrences
+            if o.relation.kind is not RelationKind.STATIC
         }
         self.join = RowJoin(plan.query.ring, _joins(plan.query), time_conditions(plan.query))
         # Asked for at every moment, so it is counted as tuples come.
@@ -77,10 +79,10 @@ class EndingPass:
         self.peak_units = 0
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         """What is stored now: every value of the tuples that are held, then what the plan keeps."""
         if self.later is not None:
-            return self.later.units
+            return self.later.stored_units
         return self._values + len(self.answered)
 
     def holds(self, row: Row) -> bool:
@@ -91,9 +93,9 @@ class EndingPass:
         """The new answers at each marker."""
         statement = Statement.of(self.query)
         for batch in batches:
-            yield answers(statement, batch.marker, self.step(batch))
+            yield answers(statement, batch.marker, self.process(batch))
 
-    def step(self, batch: Batch) -> dict[Row, int]:
+    def process(self, batch: Batch) -> dict[Row, int]:
         """Take in one batch and return its new answer rows (encoded) with their multiplicities.
 
         Raises:
@@ -107,9 +109,11 @@ class EndingPass:
         if self.later is None and batch.moment > self.plan.last:
             self._end()
         answers = (
-            self._joined_with_buffered(batch) if self.later is None else self.later.step(self._widened(batch))
+            self._joined_with_buffered(batch)
+            if self.later is None
+            else self.later.process(self._widened(batch))
         )
-        self.peak_units = max(self.peak_units, self.units)
+        self.peak_units = max(self.peak_units, self.stored_units)
         return answers
 
     def _first(self, batch: Batch) -> str | None:
@@ -134,7 +138,7 @@ class EndingPass:
 
     def settle(self) -> None:
         """Count what was taken in elsewhere."""
-        self.peak_units = max(self.peak_units, self.units)
+        self.peak_units = max(self.peak_units, self.stored_units)
 
     @cached_property
     def _aliases(self) -> dict[str, list[str]]:
@@ -148,8 +152,11 @@ class EndingPass:
 
     def _joined_with_buffered(self, batch: Batch) -> dict[Row, int]:
         arriving = {alias: self._counting_matches(alias, batch) for alias in self.seen}
-        new = {frozenset((alias,)): Matches(matches) for alias, matches in arriving.items()}
-        older = {frozenset((alias,)): matches for alias, matches in self.seen.items()}
+        new = {
+            frozenset((alias,)): PartialMatches(partial_matches)
+            for alias, partial_matches in arriving.items()
+        }
+        older = {frozenset((alias,)): partial_matches for alias, partial_matches in self.seen.items()}
         rows: dict[Row, int] = {}
         for sources in with_new(new, older):
             self.join.rows(self.query, [*sources, *self.fixed], rows)
@@ -159,7 +166,7 @@ class EndingPass:
             self.answered.update(rows)
         return rows
 
-    def hold(self, batch: Batch, arriving: Mapping[str, list[Match]] | None = None) -> None:
+    def hold(self, batch: Batch, arriving: Mapping[str, list[PartialMatch]] | None = None) -> None:
         """Keep the tuples of a batch as they came."""
         for alias in self.seen:
             own = self._counting_matches(alias, batch) if arriving is None else arriving[alias]
@@ -167,11 +174,11 @@ class EndingPass:
             self._values += sum(len(match.values) for match in own)
         self.buffered.append(batch)
 
-    def _counting_matches(self, alias: str, batch: Batch) -> list[Match]:
+    def _counting_matches(self, alias: str, batch: Batch) -> list[PartialMatch]:
         """The tuples of an occurrence that meet the conditions on it alone."""
         columns = [a for a in self.query.mentioned if a.occurrence == alias]
         return [
-            Match({a: row[a.column] for a in columns}, {alias: batch.moment})
+            PartialMatch({a: row[a.column] for a in columns}, {alias: batch.moment})
             for row in self._counting(alias, batch)
         ]
 
@@ -201,7 +208,7 @@ class EndingPass:
         batches = self.buffered if needs_time(self.plan.later) else [_merged(self.buffered)]
         later = self.end({static_name(self.query.occurrence(a)): self._last(a) for a in self.plan.finite})
         for batch in batches:
-            later.step(self._widened(batch))
+            later.process(self._widened(batch))
 
     def _last(self, alias: str) -> list[Encoded]:
         """The tuples that came of an occurrence that has ended."""
@@ -221,7 +228,7 @@ class EndingPass:
         later, linger = self.plan.later, self.plan.linger
         made = self.make(later, static, linger) if later.streams else Answered(self.answered)
         self.later, self.buffered, self.answered = made, [], set()
-        self.seen = dict.fromkeys(self.seen, Matches())
+        self.seen = dict.fromkeys(self.seen, PartialMatches())
         return made
 
     @cached_property
@@ -311,11 +318,11 @@ class Answered:
         self.rows = rows
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         """A unit for each row."""
         return len(self.rows)
 
-    def step(self, batch: Batch) -> dict[Row, int]:
+    def process(self, batch: Batch) -> dict[Row, int]:
         """No answers."""
         return {}
 

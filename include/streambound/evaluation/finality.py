@@ -27,7 +27,7 @@ from typing import Any, TypeAlias
 
 from streambound.evaluation.definition import (
     ARRIVAL,
-    Match,
+    Combination,
     columns_read,
     derived,
     done,
@@ -145,7 +145,7 @@ def _block(block: Block, seen: Relations, now: int) -> Flagged:
         for part in partitions(every, then.partition):
             flagged += _ranks(block, then, part, now, sure, types)
         return flagged
-    places = _places(block, then, every, now, sure)
+    places = _settled_functions(block, then, every, now, sure)
     pairs = zip(with_functions_each(then, every, types), places, strict=True)
     return [(row, settled) for row, settled in pairs if row is not None]
 
@@ -163,7 +163,7 @@ def _selection(selection: Selection, seen: Relations, now: int) -> Flagged:
         o.relation.fed is not None for o in selection.base.occurrences if o.alias in sought
     )
 
-    def sure(match: Match) -> bool:
+    def sure(match: Combination) -> bool:
         # Of later tuples an as-of join finds the first, which may still come.
         if unsettled or any(not match[a] and as_of.op in (Op.LT, Op.LE) for a, as_of in sought.items()):
             return False
@@ -181,8 +181,8 @@ def _selection(selection: Selection, seen: Relations, now: int) -> Flagged:
     flagged = []
     for match, row, key in matches:
         equal[key] += 1
-        share = prod(shares[_own(match[alias])] for alias, shares in settled.items())
-        flagged.append((row, equal[key] <= number[key] * share and sure(match)))
+        fraction = prod(fractions[_own(match[alias])] for alias, fractions in settled.items())
+        flagged.append((row, equal[key] <= number[key] * fraction and sure(match)))
     return flagged
 
 
@@ -210,7 +210,7 @@ def _settled_rows(
 # Partners that may still come, or go.
 
 
-def _stays_matched(selection: Selection, guard: Guard, match: Match, seen: Relations, now: int) -> bool:
+def _stays_matched(selection: Selection, guard: Guard, match: Combination, seen: Relations, now: int) -> bool:
     """Whether a row that must have a partner has one that nothing takes back."""
     if all(o.relation.fed is None for o in guard.base.occurrences):
         return True
@@ -218,8 +218,8 @@ def _stays_matched(selection: Selection, guard: Guard, match: Match, seen: Relat
     for o in guard.base.occurrences:
         rows = tuples(o, seen, read, _all)
         if o.relation.fed is not None:
-            shares = _settled_rows(selection, o, seen, now)
-            rows = [row for row in rows if shares[_own(row)]]
+            fractions = _settled_rows(selection, o, seen, now)
+            rows = [row for row in rows if fractions[_own(row)]]
         there.append(rows)
     aliases = [o.alias for o in guard.base.occurrences]
     return any(
@@ -228,7 +228,7 @@ def _stays_matched(selection: Selection, guard: Guard, match: Match, seen: Relat
     )
 
 
-def _may_match(selection: Selection, guard: Guard, match: Match, seen: Relations, now: int) -> bool:
+def _may_match(selection: Selection, guard: Guard, match: Combination, seen: Relations, now: int) -> bool:
     """Whether a partner that a row must not have may still come."""
     occurrences = guard.base.occurrences
     coming = [o for o in occurrences if o.relation.kind is not RelationKind.STATIC]
@@ -258,7 +258,7 @@ def _branches(formula: Formula) -> list[tuple[Atom, ...]]:
     return [(formula,)]
 
 
-def _possible(atoms: Sequence[Atom], match: Match, later: Mapping[str, Occurrence], now: int) -> bool:
+def _possible(atoms: Sequence[Atom], match: Combination, later: Mapping[str, Occurrence], now: int) -> bool:
     """Whether tuples may come that make a conjunction true with those of a match; likely values are tried."""
     if any(isinstance(atom, Never) for atom in atoms):
         return False
@@ -317,7 +317,7 @@ def _bucket(relation: Relation, attribute: Attribute) -> Column | None:
 
 
 def _likely(
-    atoms: Sequence[Atom], match: Match, columns: Mapping[Attribute, Column], moments: Sequence[int]
+    atoms: Sequence[Atom], match: Combination, columns: Mapping[Attribute, Column], moments: Sequence[int]
 ) -> dict[Attribute, list[Any]]:
     """Values of each column that meet every order of it with what it is compared with."""
     offsets = sum(abs(atom.offset) for atom in atoms if isinstance(atom, Join))
@@ -339,7 +339,7 @@ def _likely(
     return likely
 
 
-def _fixed(atoms: Sequence[Atom], match: Match, family: Family, moments: Sequence[int]) -> list[Any]:
+def _fixed(atoms: Sequence[Atom], match: Combination, family: Family, moments: Sequence[int]) -> list[Any]:
     """The values that are given: constants, and those of the tuples that are there."""
     fixed: list[Any] = []
     for atom in atoms:
@@ -371,13 +371,13 @@ def _around(fixed: Sequence[Any], column: Column, count: int, offsets: int) -> l
         for step in steps
         if not isinstance(value, float) or math.isfinite(value)
     }
-    if column.type.step is None and column.type.family is Family.NUMBER:
+    if column.type.resolution is None and column.type.family is Family.NUMBER:
         ordered = sorted(float(value) for value in whole)
         between = [a + (b - a) * n / (count + 1) for a, b in pairwise(ordered) for n in range(count + 1)]
         return [*between, *ordered[-1:]]
-    if column.type.step not in (None, 1):
+    if column.type.resolution not in (None, 1):
         parts = range(count + 2)
-        return sorted({value + n * column.type.step for value in map(Fraction, whole) for n in parts})
+        return sorted({value + n * column.type.resolution for value in map(Fraction, whole) for n in parts})
     return sorted(whole)
 
 
@@ -569,8 +569,8 @@ def _ranks(
     safe = all(sure[id(row)] for row in part)
     ordered = in_order(part, then.order)
     settled = []
-    for place, row in enumerate(ordered):
-        rank = rank_of(then.function, ordered, then.order, place)
+    for position, row in enumerate(ordered):
+        rank = rank_of(then.function, ordered, then.order, position)
         if is_kept(then, rank):
             # A rank only grows.
             grows = then.op in (Op.GT, Op.GE) or (then.op is Op.NE and rank > then.limit)
@@ -584,7 +584,7 @@ def _ranks(
     return list(zip(ranked(then, part, types), settled, strict=True))
 
 
-def _places(
+def _settled_functions(
     block: Block, then: Framing, rows: Sequence[Row], now: int, sure: Mapping[int, bool]
 ) -> list[bool]:
     """Of each row whether what window functions say of it is settled."""
@@ -597,8 +597,8 @@ def _places(
             closed, first = _closed(block, limits, now), _first_by_time(block, over.order)
             safe = all(sure[id(row)] for row in part)
             ordered = in_order(part, given.order)[:: -1 if turned else 1]
-            for place, row in enumerate(ordered):
-                last = None if first is None else _last_seen(over, ordered, place, first)
+            for position, row in enumerate(ordered):
+                last = None if first is None else _last_seen(over, ordered, position, first)
                 before = (
                     first is not None
                     and last is not None
@@ -617,14 +617,14 @@ def _turned(over: Over) -> Over:
     return replace(over, name=names.get(over.name, over.name), order=order, frame=frame)
 
 
-def _last_seen(over: Over, ordered: Sequence[Row], place: int, first: int) -> Any:
+def _last_seen(over: Over, ordered: Sequence[Row], position: int, first: int) -> Any:
     """The latest time of the rows on which the value of a function depends; None: of all rows."""
-    own, frame = ordered[place].values[first], over.frame
+    own, frame = ordered[position].values[first], over.frame
     if over.name in ("ROW_NUMBER", "RANK", "DENSE_RANK", "LAG"):
         return own
     if over.name in ("NTILE", "PERCENT_RANK", "CUME_DIST") or (over.name != "LEAD" and frame.after is None):
         return None
     if frame.rows or over.name == "LEAD":
-        at = place + (over.offset if over.name == "LEAD" else max(frame.after or 0, 0))
+        at = position + (over.offset if over.name == "LEAD" else max(frame.after or 0, 0))
         return ordered[at].values[first] if at < len(ordered) else None
     return own + max(frame.after or 0, 0)

@@ -37,7 +37,7 @@ class LeafRows(Protocol[Given]):
     """What finds the rows of a leaf."""
 
     @property
-    def stored(self) -> int:
+    def stored_units(self) -> int:
         """Values and counts stored now."""
 
     def initial(self) -> Changes:
@@ -72,10 +72,10 @@ class Tree(Generic[Given]):
         self._standing: Changes | None = None
 
     @property
-    def stored(self) -> int:
+    def stored_units(self) -> int:
         """Values and counts stored now."""
-        own = self.operator.units if self.operator else self.leaf.stored if self.leaf else 0
-        return own + sum(tree.stored for tree in self.below)
+        own = self.operator.stored_units if self.operator else self.leaf.stored_units if self.leaf else 0
+        return own + sum(tree.stored_units for tree in self.below)
 
     def begin(self, nothing: Given) -> dict[Row, int]:
         """The rows before anything came; to be called once, of a tree that keeps nothing yet."""
@@ -174,9 +174,9 @@ class BatchLeaf:
         self.leaf, self.engine = leaf, StatementPass(leaf.statement, leaf.parts, static)
 
     @property
-    def stored(self) -> int:
+    def stored_units(self) -> int:
         """Values and counts stored now."""
-        return self.engine.stored
+        return self.engine.stored_units
 
     def initial(self) -> Changes:
         """No rows: nothing has come."""
@@ -184,7 +184,7 @@ class BatchLeaf:
 
     def take(self, given: Batch, fed: Mapping[str, Changes]) -> Changes:
         """The changes of the rows at a marker."""
-        return self.engine.step(fed_batch(self.leaf, given, fed))
+        return self.engine.process(fed_batch(self.leaf, given, fed))
 
     def dump(self) -> Any:
         """What the parts keep, as text."""
@@ -198,7 +198,7 @@ class BatchLeaf:
 class StaticLeaf:
     """The rows of a leaf of static relations: all are there before anything came, and none is kept."""
 
-    stored = 0
+    stored_units = 0
 
     def __init__(self, leaf: Leaf, static: Mapping[str, list[Encoded]]) -> None:
         self.leaf, self.static = leaf, static
@@ -230,32 +230,32 @@ class StaticLeaf:
 class FlowPass:
     """Evaluates a bounded statement on one machine.
 
-    ``peak_units`` is the most that was ever stored, ``units`` the most that the plan allows (None if there is
-    no number), ``initial`` the answer before anything came.
+    ``peak_units`` is the most that was ever stored, ``max_units`` the most that the plan allows (None if
+    there is no number), ``initial`` the answer before anything came.
     """
 
     def __init__(self, statement: Statement, node: Node, static: Mapping[str, list[Encoded]]) -> None:
-        self.statement, self.units = statement, units_of(node)
+        self.statement, self.max_units = statement, units_of(node)
         self.tree: Tree[Batch] = Tree(
             node, lambda leaf: StaticLeaf(leaf, static) if leaf.static else BatchLeaf(leaf, static)
         )
         self.initial = self.tree.begin(Batch(None, {}))
-        self.peak_units = self.tree.stored
+        self.peak_units = self.tree.stored_units
 
     def run(self, batches: Iterable[Batch]) -> Iterator[list[Answer]]:
         """The changes of the answer at each marker."""
         for batch in batches:
-            yield answers(self.statement, batch.marker, self.step(batch))
+            yield answers(self.statement, batch.marker, self.process(batch))
 
-    def step(self, batch: Batch) -> dict[Row, int]:
+    def process(self, batch: Batch) -> dict[Row, int]:
         """Take in one batch and return the changes of the answer: encoded rows with signed counts.
 
         Raises:
             UnitsExceeded: the state passed the units.
         """
         changes = self.tree.take(replace(batch, tuples=completed(self.statement, batch.tuples)))
-        self.peak_units = max(self.peak_units, self.tree.stored)
-        require_units(self.statement.name, self.units, self.peak_units)
+        self.peak_units = max(self.peak_units, self.tree.stored_units)
+        require_units(self.statement.name, self.max_units, self.peak_units)
         return changes
 
 

@@ -138,17 +138,17 @@ def arrow_table(frame: Any, what: str) -> pa.Table:
     table = pa.table(frame)
     # An index without a name is the position of a row, not a column.
     table = table.drop_columns([name for name in table.column_names if name.startswith("__index_level_")])
-    for place, field in enumerate(table.schema):
+    for position, field in enumerate(table.schema):
         if (kind := _in_microseconds(field.type)) != field.type:
             try:
-                kept = table.column(place).cast(kind)
+                kept = table.column(position).cast(kind)
             except pa.ArrowInvalid:
                 raise DataError(
                     f"{what}: column {field.name} has times between two microseconds",
                     accepted="timestamps of whole microseconds",
                     fix="round them, as with .dt.floor('us')",
                 ) from None
-            table = table.set_column(place, field.name, kept)
+            table = table.set_column(position, field.name, kept)
     return table
 
 

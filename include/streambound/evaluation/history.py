@@ -60,8 +60,8 @@ def history_batches(
             _require_fitting(relations[name], tuple(map(str, part.files)))
     number = 0
     partitions = sorted({name for parts in by_stream.values() for name in parts})
-    for place, partition in enumerate(partitions, start=1):
-        progress(f"partition {partition}, {place} of {len(partitions)}")
+    for position, partition in enumerate(partitions, start=1):
+        progress(f"partition {partition}, {position} of {len(partitions)}")
         here = {name: parts[partition] for name, parts in by_stream.items() if partition in parts}
         arriving = [_arrivals(relations[name], part) for name, part in here.items()]
         if timed(query):

@@ -28,8 +28,8 @@ from streambound.synopsis.engine_state import EngineState
 from streambound.synopsis.plan import Plan, Split, Streams, StreamSynopsis
 from streambound.synopsis.planner import AnyPlan, plan_of
 from streambound.synopsis.row_join import (
-    Match,
-    Matches,
+    PartialMatch,
+    PartialMatches,
     Row,
     RowJoin,
     Source,
@@ -93,9 +93,9 @@ class OnePass:
         self.peak_units = 0
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         """What is stored now."""
-        return self.state.units + len(self.answered)
+        return self.state.stored_units + len(self.answered)
 
     def holds(self, row: Row) -> bool:
         """Whether a row (encoded) is an answer to what has arrived; for DISTINCT queries."""
@@ -108,40 +108,40 @@ class OnePass:
         """The new answers at each marker."""
         statement = Statement.of(self.query)
         for batch in batches:
-            yield answers(statement, batch.marker, self.step(batch))
+            yield answers(statement, batch.marker, self.process(batch))
 
-    def step(self, batch: Batch) -> dict[Row, int]:
+    def process(self, batch: Batch) -> dict[Row, int]:
         """Take in one batch and return its new answer rows (encoded) with their multiplicities."""
         arriving = {s.alias: self.arriving(s, batch) for s in self.plan.streams}
         if self.plan.timed:
             return self.take(batch.moment, arriving, batch.partition)
         return self.join(arriving)
 
-    def join(self, arriving: Mapping[str, list[Match]]) -> dict[Row, int]:
+    def join(self, arriving: Mapping[str, list[PartialMatch]]) -> dict[Row, int]:
         """Take in the tuples of a batch, by occurrence, where the plan does not step through time."""
         if self.plan.stateless:
-            return self._joined(frozenset(arriving), Matches(*arriving.values()), self.plan.answers[0])
+            return self._joined(frozenset(arriving), PartialMatches(*arriving.values()), self.plan.answers[0])
         summary = self.state.fresh()
         for streams, table in summary.items():
             for match in arriving[min(streams)]:
                 table.add(match.values, match.weight)
         return self.advance(summary)
 
-    def arriving(self, synopsis: StreamSynopsis, batch: Batch) -> list[Match]:
+    def arriving(self, synopsis: StreamSynopsis, batch: Batch) -> list[PartialMatch]:
         """The tuples of an occurrence that count, with their weights."""
         name = self.query.occurrence(synopsis.alias).relation.name
         stamps, rows = {synopsis.alias: batch.moment}, batch.tuples.get(name, ())
         own = [a.column for a in self.query.weighing(synopsis.alias)]
         if name not in batch.weights and not own:
-            return [Match(values, stamps) for values in accepted(synopsis, rows)]
+            return [PartialMatch(values, stamps) for values in accepted(synopsis, rows)]
         weighted = zip(rows, batch.weights.get(name, [1] * len(rows)), strict=True)
         return [
-            Match(values, stamps, weight * weight_of(row[column] for column in own))
+            PartialMatch(values, stamps, weight * weight_of(row[column] for column in own))
             for row, weight in weighted
             for values in accepted(synopsis, [row])
         ]
 
-    def _joined(self, streams: Streams, new: Matches, split: Split) -> dict[Row, int]:
+    def _joined(self, streams: Streams, new: PartialMatches, split: Split) -> dict[Row, int]:
         rows: dict[Row, int] = {}
         sources = [*self.static, (streams, new), *self.state.kept(split)]
         self.state.join.rows(self.query, sources, rows)
@@ -165,11 +165,11 @@ class OnePass:
                 rows = {row: 1 for row in rows if not self.state.join.exists(self.query, before, row)}
             for row, count in rows.items():
                 self.query.ring.put(answers, row, count)
-        self.peak_units = max(self.peak_units, self.units)
+        self.peak_units = max(self.peak_units, self.stored_units)
         return answers
 
     def take(
-        self, now: int, arriving: Mapping[str, list[Match]], partition: str | None = None
+        self, now: int, arriving: Mapping[str, list[PartialMatch]], partition: str | None = None
     ) -> dict[Row, int]:
         """Take in the accepted tuples of one timestamp, by occurrence: all there are of any stream.
 
@@ -190,7 +190,7 @@ class OnePass:
             self._remember(answers, now)
         self.state.advance(now)
         self.state.buffer.drop(now)
-        self.peak_units = max(self.peak_units, self.units)
+        self.peak_units = max(self.peak_units, self.stored_units)
         return answers
 
     def dump(self) -> bytes:
@@ -228,11 +228,11 @@ class OnePass:
             for sources in with_new(new, older):
                 yield [*sources, *rest]
 
-    def _older(self, composite: Composite, now: int) -> Matches:
+    def _older(self, composite: Composite, now: int) -> PartialMatches:
         """The matches of a composite from before this batch that have not entered the tables."""
         tuple_buffer, delay = self.state.buffer, self.plan.clock.delays[composite]
         times = [at for at in tuple_buffer.times(composite) if now - delay <= at < now]
-        return Matches(match for at in times for match in tuple_buffer.complete(composite, at))
+        return PartialMatches(match for at in times for match in tuple_buffer.complete(composite, at))
 
     def _remember(self, rows: Mapping[Row, int], now: int) -> None:
         """Remember answered rows until they cannot come again."""

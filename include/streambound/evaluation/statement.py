@@ -35,15 +35,15 @@ class StatementPass:
             self.blocks.setdefault(part.block, []).append(pass_of(part.plan, static, order))
 
     @property
-    def stored(self) -> int:
+    def stored_units(self) -> int:
         """Values and counts stored now."""
-        return sum(part.units for parts in self.blocks.values() for part in parts)
+        return sum(part.stored_units for parts in self.blocks.values() for part in parts)
 
-    def step(self, batch: Batch) -> dict[Row, int]:
+    def process(self, batch: Batch) -> dict[Row, int]:
         """Take in one batch and return its new answer rows (encoded) with their multiplicities."""
         counter: Counter[Row] = Counter()
         for parts in self.blocks.values():
-            new = [part.step(batch) for part in parts]
+            new = [part.process(batch) for part in parts]
             counter.update(new_to_all(parts, new) if parts[0].query.ring.idempotent else summed(new))
         return dict(counter)
 

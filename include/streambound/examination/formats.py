@@ -67,14 +67,16 @@ def _moved(report: Report, sql: str, text: str) -> Report | None:
     """A report on a text as one on another with the same lines; None where one that is meant is not there."""
     same = SequenceMatcher(None, sql.splitlines(), text.splitlines(), autojunk=False).get_matching_blocks()
     lines = {match.a + i + 1: match.b + i + 1 for match in same for i in range(match.size)}
-    if any(place.line not in lines for place in _places(report)):
+    if any(location.line not in lines for location in _locations(report)):
         return None
     error = None if report.error is None else _shifted(report.error, lines, text)
-    reasons = tuple(replace(reason, place=_at(reason.place, lines)) for reason in report.reasons)
+    reasons = tuple(replace(reason, location=_at(reason.location, lines)) for reason in report.reasons)
     causes = tuple(
         replace(
             cause,
-            place=None if cause.place is None or cause.place.line not in lines else _at(cause.place, lines),
+            location=None
+            if cause.location is None or cause.location.line not in lines
+            else _at(cause.location, lines),
         )
         for cause in report.causes
     )
@@ -82,22 +84,22 @@ def _moved(report: Report, sql: str, text: str) -> Report | None:
     return replace(report, reasons=reasons, causes=causes, error=error, engine=engine)
 
 
-def _places(report: Report) -> Iterator[Location]:
+def _locations(report: Report) -> Iterator[Location]:
     blockers = report.error.blockers if isinstance(report.error, UnsupportedError) else (report.error,)
     yield from (
-        reason.place
+        reason.location
         for reason in (*report.reasons, *blockers)
-        if reason is not None and reason.place is not None
+        if reason is not None and reason.location is not None
     )
 
 
-def _at(place: Location | None, lines: dict[int, int]) -> Location | None:
-    return None if place is None else replace(place, line=lines[place.line])
+def _at(location: Location | None, lines: dict[int, int]) -> Location | None:
+    return None if location is None else replace(location, line=lines[location.line])
 
 
 def _shifted(error: StreamboundError, lines: dict[int, int], text: str) -> StreamboundError:
     made = copy(error)
-    made.place, made.text = _at(error.place, lines), text if error.text else None
+    made.location, made.text = _at(error.location, lines), text if error.text else None
     if isinstance(made, UnsupportedError):
         rest = (_shifted(blocker, lines, text) for blocker in made.further)
         made.further = tuple(item for item in rest if isinstance(item, UnsupportedError))

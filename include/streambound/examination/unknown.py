@@ -51,7 +51,7 @@ def _read_on(
             read(edited)
             return edited, None
         except QueryError as further:
-            if further.unknown is not None and further.place is not None:
+            if further.unknown is not None and further.location is not None:
                 edits.append(edit)
                 return edited, further
         except StreamboundError:
@@ -62,27 +62,27 @@ def _read_on(
 def _put_right(sql: str, error: QueryError) -> Iterator[tuple[str, tuple[int, int, int]]]:
     """The text with known columns in the place of an unknown one, and what each moves."""
     columns = (error.accepted or "").split(", ")
-    if error.place is None or error.unknown is None:
+    if error.location is None or error.unknown is None:
         return
     lines = sql.split("\n")
-    number, start = error.place.line - 1, error.place.column - 1
+    number, start = error.location.line - 1, error.location.column - 1
     line = lines[number]
     # Of `orgin.orgin` the last is the column.
-    at = line.rfind(error.unknown, start, start + error.place.length)
+    at = line.rfind(error.unknown, start, start + error.location.length)
     names = dict.fromkeys((*alike(error.unknown, columns), *columns))
     for candidate in [name for name in names if name.isidentifier()][:TRIED] if at >= 0 else ():
         edited = line[:at] + candidate + line[at + len(error.unknown) :]
-        moved = (error.place.line, at + 1, len(candidate) - len(error.unknown))
+        moved = (error.location.line, at + 1, len(candidate) - len(error.unknown))
         yield "\n".join((*lines[:number], edited, *lines[number + 1 :])), moved
 
 
 def _moved_back(error: QueryError, edits: list[tuple[int, int, int]]) -> QueryError:
     """The error at its place in the text before the edits."""
     made = copy(error)
-    assert error.place is not None
-    column = error.place.column
+    assert error.location is not None
+    column = error.location.column
     for line, edited, longer in reversed(edits):
-        if line == error.place.line and edited < column:
+        if line == error.location.line and edited < column:
             column -= longer
-    made.place = replace(error.place, column=column)
+    made.location = replace(error.location, column=column)
     return made

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from streambound.query.model import Attribute, Join, Op, Query, Term
 from streambound.query.ring import Weight
 from streambound.synopsis.plan import Pair
-from streambound.synopsis.row_join import Match, Row, RowJoin, Source
+from streambound.synopsis.row_join import PartialMatch, Row, RowJoin, Source
 from streambound.synopsis.state import ANY
 
 Integers = NDArray[np.int64]
@@ -58,7 +58,7 @@ class ArrayJoin(RowJoin):
     def rows(self, query: Query, sources: Iterable[Source], rows: dict[Row, Weight]) -> None:
         """Add the answer rows of every combination, with their weights."""
         given = sorted(sources, key=lambda source: len(source[1]))
-        if prod(len(matches) for _, matches in given) <= self.few:
+        if prod(len(partial_matches) for _, partial_matches in given) <= self.few:
             super().rows(query, given, rows)
         else:
             for row, weight in self._counted(query, given):
@@ -72,15 +72,17 @@ class ArrayJoin(RowJoin):
     def _counted(self, query: Query, sources: Sequence[Source]) -> Iterator[tuple[Row, Weight]]:
         """(answer row, weight) of every combination, each row once."""
         asked = frozenset(query.projected)
-        raw = [self.columns(asked, streams, list(matches)) for streams, matches in sources]
+        raw = [self.columns(asked, streams, list(partial_matches)) for streams, partial_matches in sources]
         # Timestamps have an order of their own: they meet no other values.
         times, _ = ranked(c for columns in raw for slot, c in columns.items() if self._timely(slot))
         ranks, values = ranked(c for columns in raw for slot, c in columns.items() if not self._timely(slot))
         matched = []
-        for (streams, matches), columns in zip(sources, raw, strict=True):
+        for (streams, partial_matches), columns in zip(sources, raw, strict=True):
             ranks_by_slot = {s: _ranks_of(c, times if self._timely(s) else ranks) for s, c in columns.items()}
-            ranks_by_slot.update(self._cells(streams, matches))
-            matched.append((streams, Matched(ranks_by_slot, weights_of([match.weight for match in matches]))))
+            ranks_by_slot.update(self._cells(streams, partial_matches))
+            matched.append(
+                (streams, Matched(ranks_by_slot, weights_of([match.weight for match in partial_matches])))
+            )
         yield from self.combined(query, matched, values)
 
     def combined(
@@ -103,11 +105,11 @@ class ArrayJoin(RowJoin):
             yield tuple(column[index] for column in rows), self.ring.multiply(self.ring.one, count)
 
     def columns(
-        self, asked: Iterable[Attribute], streams: frozenset[str], matches: list[Match]
+        self, asked: Iterable[Attribute], streams: frozenset[str], partial_matches: list[PartialMatch]
     ) -> dict[Slot, list[Any]]:
         """The values of matches by slot."""
         by_slot: dict[Slot, list[Any]] = {
-            (a.occurrence, a): [match.values.get(a, ANY) for match in matches]
+            (a.occurrence, a): [match.values.get(a, ANY) for match in partial_matches]
             for a in asked
             if a.occurrence in streams
         }
@@ -116,15 +118,19 @@ class ArrayJoin(RowJoin):
             if len(mine) == 1:
                 (alias,) = mine
                 by_slot[alias, number] = (
-                    _stamps(self.times[number - len(self.joins)], alias, matches)
+                    _stamps(self.times[number - len(self.joins)], alias, partial_matches)
                     if self._timely((alias, number))
-                    else _towards(sides[alias], matches)
+                    else _towards(sides[alias], partial_matches)
                 )
         return by_slot
 
-    def _cells(self, streams: frozenset[str], matches: Iterable[Match]) -> dict[Slot, Integers]:
+    def _cells(
+        self, streams: frozenset[str], partial_matches: Iterable[PartialMatch]
+    ) -> dict[Slot, Integers]:
         asked = streams & {item for (item, _), _ in self.excluded}
-        cells = np.array([-1 if match.cell is None else match.cell for match in matches] if asked else ())
+        cells = np.array(
+            [-1 if match.cell is None else match.cell for match in partial_matches] if asked else ()
+        )
         return {(alias, None): cells for alias in asked}
 
     def _timely(self, slot: Slot) -> bool:
@@ -223,8 +229,8 @@ class _Candidates:
         for start, stop in pairwise(edges):
             counts = lengths[start:stop]
             before = np.cumsum(counts) - counts
-            places = np.arange(int(counts.sum())) + np.repeat(self.starts[start:stop] - before, counts)
-            left, right = np.repeat(self.left[start:stop], counts), self.right[places]
+            positions = np.arange(int(counts.sum())) + np.repeat(self.starts[start:stop] - before, counts)
+            left, right = np.repeat(self.left[start:stop], counts), self.right[positions]
             mask = np.ones(len(left), np.bool_)
             for test in self.tests:
                 mask &= test.holds(left, right)
@@ -277,21 +283,21 @@ def _stretches(left: Rows, right: Rows, tests: Sequence[_Test]) -> _Candidates:
     keyed = [(t.left[left], t.right[right]) for t in equal]
     lefts, rights = _keys(keyed, len(left), len(right))
     if order is None:
-        places = np.argsort(rights, kind="stable")
-        keys = rights[places]
+        positions = np.argsort(rights, kind="stable")
+        keys = rights[positions]
         starts, stops = np.searchsorted(keys, lefts, "left"), np.searchsorted(keys, lefts, "right")
     else:
         mine, theirs = order.left[left], order.right[right]
         width = int(max(mine.max(initial=0), theirs.max(initial=0))) + 2
         keys = rights * width + theirs
-        places = np.argsort(keys, kind="stable")
-        keys = keys[places]
+        positions = np.argsort(keys, kind="stable")
+        keys = keys[positions]
         first = np.searchsorted(keys, lefts * width, "left")
         last = np.searchsorted(keys, (lefts + 1) * width, "left")
         after = np.searchsorted(keys, lefts * width + mine, "left" if order.op in (Op.LE, Op.GT) else "right")
         starts, stops = (after, last) if order.op in (Op.LT, Op.LE) else (first, after)
     rest = [test for test in tests if test is not order and test.op is not Op.EQ]
-    return _Candidates(left, right[places], starts, stops, rest)
+    return _Candidates(left, right[positions], starts, stops, rest)
 
 
 def _keys(equated: Sequence[tuple[Integers, Integers]], lefts: int, rights: int) -> tuple[Integers, Integers]:
@@ -356,26 +362,26 @@ def _sides(atom: Join) -> dict[str, Pair]:
     return {atom.left.occurrence: (atom.left, atom.op, atom.right), atom.right.occurrence: mirrored}
 
 
-def _towards(pair: Pair, matches: Sequence[Match]) -> list[Any]:
+def _towards(pair: Pair, partial_matches: Sequence[PartialMatch]) -> list[Any]:
     """The value of each match that goes into a comparison; equated columns are always faithful."""
-    mine, op, _ = pair
+    local, op, _ = pair
     if op is Op.EQ:
-        return [match.values[mine] for match in matches]
+        return [match.values[local] for match in partial_matches]
     # Those that represent a cell have the same columns.
     names: dict[int | None, Any] = {}
-    for match in matches:
+    for match in partial_matches:
         if match.cell is not None and match.cell not in names:
-            names[match.cell] = next((n for n in (pair, (mine, op)) if n in match.values), mine)
+            names[match.cell] = next((n for n in (pair, (local, op)) if n in match.values), local)
     return [
         match.towards(pair) if match.cell is None else match.values.get(names[match.cell], ANY)
-        for match in matches
+        for match in partial_matches
     ]
 
 
-def _stamps(atom: Join, alias: str, matches: Sequence[Match]) -> list[Any]:
+def _stamps(atom: Join, alias: str, partial_matches: Sequence[PartialMatch]) -> list[Any]:
     """The timestamp of each match that goes into a condition, with its offset."""
     by = 0 if atom.left.occurrence == alias else atom.offset
-    stamps = (match.stamps.get(alias) for match in matches)
+    stamps = (match.stamps.get(alias) for match in partial_matches)
     return [ANY if stamp is None else stamp + by for stamp in stamps]
 
 

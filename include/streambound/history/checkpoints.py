@@ -134,7 +134,7 @@ class Checkpoints:
         below, names = f"{self.folder}{os.sep}", set(self.job.names)
         for name, row in self.rows.items():
             if name in names and row.answers == self.holder.token and name not in self.holder.unsettled:
-                path = below + emit.answer_place(self.job.key, name)
+                path = below + emit.answer_name(self.job.key, name)
                 if (kept := as_written(path, row.file)) is not None:
                     self._files[name] = kept
                 elif os.path.lexists(path):

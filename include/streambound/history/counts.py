@@ -63,8 +63,8 @@ class _Dictionary:
     def ranks(self, indices: Integers) -> Integers:
         """The ranks of values in their order (see ``array_join.ranked``); ``values`` has them by rank."""
         if len(self._ranks) < len(self.indices):
-            places, self.values = ranked([list(self.indices)])
-            self._ranks = np.array([places[value] for value in self.indices], np.int64)
+            positions, self.values = ranked([list(self.indices)])
+            self._ranks = np.array([positions[value] for value in self.indices], np.int64)
         if not len(self._ranks):
             return indices
         ranks: Integers = np.where(indices < 0, ANYTHING, self._ranks[indices])
@@ -126,32 +126,32 @@ class CountEvaluation(ByEngine[OnePass]):
         assert isinstance(join, ArrayJoin)
         self.join = join
         self.tables = {frozenset(s.streams): _Counts(s.streams[0], s.cells) for s in plan.synopses}
-        self.places = {streams: self._places(table) for streams, table in self.tables.items()}
+        self.positions = {streams: self._positions(table) for streams, table in self.tables.items()}
         self.statics = [
             (streams, self._static(streams, list(rows)), weights_of([match.weight for match in rows]))
             for streams, rows in self.engine.static
         ]
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         """What is stored now."""
         return sum(map(len, self.tables.values()))
 
-    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[AnswersAt]:
+    def by_moment(self, partition: str, summaries: Mapping[str, bytes]) -> Iterator[AnswersAt]:
         """The one step of a partition."""
-        yield AnswersAt(None, partial(self._taken, given))
+        yield AnswersAt(None, partial(self._taken, summaries))
 
-    def _taken(self, given: Mapping[str, bytes]) -> Mapping[Row, int]:
+    def _taken(self, summaries: Mapping[str, bytes]) -> Mapping[Row, int]:
         rows: dict[Row, int] = {}
         for split in self.plan.answers:
             (streams,) = split.new
-            new = self._read(self.tables[streams], given)
+            new = self._read(self.tables[streams], summaries)
             self.tables[streams].merge(new)
             kept = [self.tables[streams] for streams in split.kept]
             if not len(new) or not all(map(len, kept)):
                 continue
             self._join(rows, [(streams, new), *zip(split.kept, kept, strict=True)])
-        self.engine.peak_units = max(self.engine.peak_units, self.units)
+        self.engine.peak_units = max(self.engine.peak_units, self.stored_units)
         return rows
 
     def _join(self, rows: dict[Row, int], tables: Sequence[tuple[Streams, _Counts]]) -> None:
@@ -167,25 +167,25 @@ class CountEvaluation(ByEngine[OnePass]):
         for row, weight in self.join.combined(self.plan.query, given, self.values.values):
             self.plan.query.ring.put(rows, row, weight)
 
-    def _read(self, table: _Counts, given: Mapping[str, bytes]) -> _Counts:
-        if table.alias not in given:
+    def _read(self, table: _Counts, summaries: Mapping[str, bytes]) -> _Counts:
+        if table.alias not in summaries:
             return table.with_parts(())
-        cells = (cell.columns for cell in load_counts(table.alias, given[table.alias]))
+        cells = (cell.columns for cell in load_counts(table.alias, summaries[table.alias]))
         return table.with_parts(
             [(list(map(self.values.numbered, keys)), counts.to_numpy()) for *keys, counts in cells]
         )
 
-    def _places(self, table: _Counts) -> dict[Slot, list[int | None]]:
+    def _positions(self, table: _Counts) -> dict[Slot, list[int | None]]:
         """What stands for a slot in the entries of each cell: the place of a key, None for any value."""
         alias, slots = table.alias, dict[Slot, list[int | None]]()
         for attribute in frozenset(self.plan.query.projected):
             if attribute.occurrence == alias:
-                slots[alias, attribute] = [_place(cell, attribute) for cell in table.cells]
+                slots[alias, attribute] = [_position(cell, attribute) for cell in table.cells]
         for number, sides in enumerate(self.join.sides):
             if alias in sides:
                 pair = sides[alias]
                 slots[alias, number] = [
-                    None if pair in cell.settled and pair[1] is not Op.EQ else _place(cell, pair[0])
+                    None if pair in cell.settled and pair[1] is not Op.EQ else _position(cell, pair[0])
                     for cell in table.cells
                 ]
         return slots
@@ -193,12 +193,12 @@ class CountEvaluation(ByEngine[OnePass]):
     def _matched(self, streams: Streams, table: _Counts) -> Matched:
         """A table as the join takes it."""
         columns: dict[Slot, Integers] = {}
-        for slot, places in self.places[streams].items():
+        for slot, positions in self.positions[streams].items():
             parts = [
                 np.full(len(part.weights), ANYTHING, np.int64)
-                if place is None
-                else self.values.ranks(part.columns[table.alias, place])
-                for place, part in zip(places, table.parts, strict=True)
+                if position is None
+                else self.values.ranks(part.columns[table.alias, position])
+                for position, part in zip(positions, table.parts, strict=True)
             ]
             columns[slot] = np.concatenate(parts)
         if any(table.alias == item for (item, _), _ in self.join.excluded):
@@ -245,7 +245,7 @@ class CountEvaluation(ByEngine[OnePass]):
             slices.tables = {}
 
 
-def _place(cell: Cell, attribute: Attribute) -> int | None:
+def _position(cell: Cell, attribute: Attribute) -> int | None:
     """The key that has the values of a column."""
     mate = dict(cell.same).get(attribute, attribute)
-    return next((place for place, key in enumerate(cell.keys) if key.attribute == mate), None)
+    return next((position for position, key in enumerate(cell.keys) if key.attribute == mate), None)

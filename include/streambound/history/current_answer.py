@@ -70,10 +70,10 @@ def _added_up(
     assert rows is not None
     total = exp.cast(exp.Sum(this=exp.column(count, quoted=True)), f"DECIMAL({encoded_sql.DIGITS}, 0)")
     columns = [exp.column(name, quoted=True) for name in names]
-    places = [exp.Literal.number(place + 1) for place in range(len(names))]
+    ordinals = [exp.Literal.number(ordinal + 1) for ordinal in range(len(names))]
     select = exp.select(*columns, exp.alias_(total, count, quoted=True)).from_(rows.subquery("changes"))
-    select = select.group_by(*places).having(exp.NEQ(this=total.copy(), expression=exp.Literal.number(0)))
-    select = select.order_by(*(exp.Ordered(this=place.copy(), nulls_first=True) for place in places))
+    select = select.group_by(*ordinals).having(exp.NEQ(this=total.copy(), expression=exp.Literal.number(0)))
+    select = select.order_by(*(exp.Ordered(this=ordinal.copy(), nulls_first=True) for ordinal in ordinals))
     with closing(engine.batches(EngineQuery(select.sql(dialect=encoded_sql.DIALECT)))) as batches:
         for batch in batches:
             yield batch.cast(schema)

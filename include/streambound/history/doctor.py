@@ -92,7 +92,7 @@ class Examined:
 
     def to_json(self) -> dict[str, Any]:
         """The object that ``doctor --format json`` prints."""
-        names = [share.partition for share in self.parts]
+        names = [part.partition for part in self.parts]
         ranges = {
             name: {"min": low, "max": high, "domain": domain}
             for name, (low, high, domain) in (self.ranges or {}).items()
@@ -134,7 +134,7 @@ class Diagnosis:
 
 def summed(partitions: Iterable[PartitionCost]) -> Cost:
     """What some partitions cost together."""
-    costs = [share.cost for share in partitions]
+    costs = [part.cost for part in partitions]
     return Cost(*(sum(column) for column in zip(*(vars(c).values() for c in costs), strict=True)))
 
 
@@ -347,16 +347,16 @@ def _diagnosis(
         except StreamboundError as error:
             findings.append(_finding("run", error))
     arriving = {r.name for r in outcome.statement.scanned if r.kind is not RelationKind.STATIC}
-    costs = [(item.stream, share) for item in mine if item.stream in arriving for share in item.parts]
+    costs = [(item.stream, part) for item in mine if item.stream in arriving for part in item.parts]
     evaluated = _evaluated_inputs(name, job, checkpoints)
-    anew = (share for stream, share in costs if (stream, share.partition, share.identity) not in evaluated)
+    anew = (part for stream, part in costs if (stream, part.partition, part.identity) not in evaluated)
     plan = None if job is None else job.plan
     return Diagnosis(
         query=name,
         verdict=outcome.verdict.outcome.value,
-        units=None if plan is None else plan.units,
+        units=None if plan is None else plan.max_units,
         streams=tuple(reads),
-        cost=summed(share for _, share in costs),
+        cost=summed(part for _, part in costs),
         anew=summed(anew),
         findings=(*findings, *broken),
     )

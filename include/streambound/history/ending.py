@@ -67,27 +67,35 @@ class EndingEvaluation(ByEngine[EndingPass]):
         self.statics = _static_tables(plan.query, static) if plan.stateless else {}
         return made.engine
 
-    def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
+    def advance(self, partition: str, summaries: Mapping[str, bytes]) -> Mapping[Row, int]:
         """The new answers of a partition.
 
         Raises:
             DataError: a tuple that counts is not later than all of the partitions before.
         """
-        tables = {name: load_relation(given[alias]) for alias, name in self.streams.items() if alias in given}
+        tables = {
+            name: load_relation(summaries[alias])
+            for alias, name in self.streams.items()
+            if alias in summaries
+        }
         ended = {name: pc.greater(table.column(MOMENT), self.plan.last) for name, table in tables.items()}
         before = {name: table.filter(pc.invert(ended[name])) for name, table in tables.items()}
         after = {name: table.filter(ended[name]) for name, table in tables.items()}
-        delta = summed(map(self.engine.step, self.engine.batches(_named(before), partition)))
+        delta = summed(map(self.engine.process, self.engine.batches(_named(before), partition)))
         if self._reach(after, partition) and self.later is not None:
             delta.update(self.later.advance(partition, self._summaries(after)))
             self.engine.settle()
         return delta
 
-    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[AnswersAt]:
+    def by_moment(self, partition: str, summaries: Mapping[str, bytes]) -> Iterator[AnswersAt]:
         """A step for each moment of which there are tuples."""
-        tables = {name: load_relation(given[alias]) for alias, name in self.streams.items() if alias in given}
+        tables = {
+            name: load_relation(summaries[alias])
+            for alias, name in self.streams.items()
+            if alias in summaries
+        }
         for batch in self.engine.batches(_named(tables), partition):
-            yield AnswersAt(batch.moment, partial(self.engine.step, batch))
+            yield AnswersAt(batch.moment, partial(self.engine.process, batch))
 
     def _reach(self, after: Tables, partition: str) -> bool:
         """Go on to the last moment of which a tuple counts; whether there is one."""
@@ -103,8 +111,8 @@ class EndingEvaluation(ByEngine[EndingPass]):
         for stream, table in after.items():
             rows = (
                 row
-                for at in _places(range(0, len(table), PORTION), backwards)
-                for row in _places(list(rows_of(table.slice(at, PORTION))), backwards)
+                for at in _in_order(range(0, len(table), PORTION), backwards)
+                for row in _in_order(list(rows_of(table.slice(at, PORTION))), backwards)
             )
             counting = (moment for moment, *row, _ in rows if self.engine.counts(stream, row))
             evaluations += [(moment, stream) for moment in [next(counting, None)] if moment is not None]
@@ -135,7 +143,7 @@ class EndingEvaluation(ByEngine[EndingPass]):
         return pa.table({PART: pa.array(np.zeros(len(table), np.int64)), **arrays}).take(each)
 
 
-def _places(rows: Reversible[Any], backwards: bool) -> Iterable[Any]:
+def _in_order(rows: Reversible[Any], backwards: bool) -> Iterable[Any]:
     return reversed(rows) if backwards else rows
 
 

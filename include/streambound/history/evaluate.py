@@ -281,7 +281,12 @@ def _take_round(
         at.setdefault((summary.stream, summary.partition, summary.query), []).append(summary)
     for step in steps:
         for query in step.queries:
-            mine = (share.stream for task in step.tasks for share in task.each if query in share.queries)
+            mine = (
+                stream_partition.stream
+                for task in step.tasks
+                for stream_partition in task.each
+                if query in stream_partition.queries
+            )
             groups = (at.get((stream, step.partition, query), ()) for stream in mine)
             try:
                 if query not in damaged:

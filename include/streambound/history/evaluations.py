@@ -21,7 +21,7 @@ from streambound.history import states
 from streambound.history.array_join import ArrayJoin
 from streambound.synopsis.flow import Partial
 from streambound.synopsis.plan import Plan, Streams
-from streambound.synopsis.row_join import Match, Row, RowJoin
+from streambound.synopsis.row_join import PartialMatch, Row, RowJoin
 from streambound.synopsis.serial import table_of
 from streambound.synopsis.state import Table
 from streambound.tasks.relations import arrivals, counted_rows
@@ -59,7 +59,7 @@ class Evaluation(Protocol):
     initial: Mapping[Row, int]
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         """What is stored now."""
 
     @property
@@ -70,10 +70,10 @@ class Evaluation(Protocol):
     def latest(self) -> int | None:
         """The last moment of which a tuple counted; None where there is no time."""
 
-    def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
+    def advance(self, partition: str, summaries: Mapping[str, bytes]) -> Mapping[Row, int]:
         """The new answers of a partition, from what was made of each occurrence's share."""
 
-    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[AnswersAt]:
+    def by_moment(self, partition: str, summaries: Mapping[str, bytes]) -> Iterator[AnswersAt]:
         """The same by the moment at which answers are new, from a relation an occurrence that steps in time.
 
         All steps are to be taken, in their order (see ``tasks.relations``).
@@ -105,9 +105,9 @@ class ByEngine(ABC, Generic[E]):
         self.engine, self.total = engine, total
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         """What is stored now."""
-        return self.engine.units
+        return self.engine.stored_units
 
     @property
     def peak_units(self) -> int:
@@ -124,16 +124,16 @@ class ByEngine(ABC, Generic[E]):
         return self.engine.holds(row)
 
     @abstractmethod
-    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[AnswersAt]:
+    def by_moment(self, partition: str, summaries: Mapping[str, bytes]) -> Iterator[AnswersAt]:
         """What ``advance`` does, step by step in order of time; each is to be taken."""
 
-    def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
+    def advance(self, partition: str, summaries: Mapping[str, bytes]) -> Mapping[Row, int]:
         """The new answers of a partition, from what was made of each occurrence's share.
 
         Raises:
             DataError: in time, a tuple that counts is not later than all of the partitions before.
         """
-        delta = summed(step.take() for step in self.by_moment(partition, given))
+        delta = summed(step.take() for step in self.by_moment(partition, summaries))
         if self.total is not None:
             for row, count in delta.items():
                 self.total[row] = self.total.get(row, 0) + count
@@ -168,23 +168,23 @@ class PlanEvaluation(ByEngine[OnePass]):
         total: states.Total | None = {} if totalled and not (plan.timed or plan.stateless) else None
         super().__init__(OnePass(plan, static, order, join), total)
 
-    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[AnswersAt]:
+    def by_moment(self, partition: str, summaries: Mapping[str, bytes]) -> Iterator[AnswersAt]:
         """A step for each moment of which a tuple counts, or the one step of a partition."""
         if self.plan.timed:
-            for moment, arriving in arrivals(self.plan, given):
+            for moment, arriving in arrivals(self.plan, summaries):
                 yield AnswersAt(moment, partial(self.engine.take, moment, arriving, partition))
         elif self.plan.synopses:
-            yield AnswersAt(None, partial(self._merged, given))
+            yield AnswersAt(None, partial(self._merged, summaries))
 
-    def _merged(self, given: Mapping[str, bytes]) -> Mapping[Row, int]:
-        return self.engine.advance(self._summary(given))
+    def _merged(self, summaries: Mapping[str, bytes]) -> Mapping[Row, int]:
+        return self.engine.advance(self._summary(summaries))
 
-    def _summary(self, given: Mapping[str, bytes]) -> dict[Streams, Table]:
+    def _summary(self, summaries: Mapping[str, bytes]) -> dict[Streams, Table]:
         summary = self.engine.state.fresh()
         for streams, table in summary.items():
             alias = min(streams)
-            if alias in given:
-                summary[streams] = table_of(table.cells, table.ring, alias, json.loads(given[alias]))
+            if alias in summaries:
+                summary[streams] = table_of(table.cells, table.ring, alias, json.loads(summaries[alias]))
         return summary
 
 
@@ -203,26 +203,26 @@ class FedEvaluation(PlanEvaluation):
         super().__init__(plan, static, order, totalled=False)
         self.moments = moments
 
-    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[AnswersAt]:
+    def by_moment(self, partition: str, summaries: Mapping[str, bytes]) -> Iterator[AnswersAt]:
         """The one step of a partition, or a step for each moment."""
-        if not (self.moments and given):
-            yield AnswersAt(None, partial(self._fed, given))
+        if not (self.moments and summaries):
+            yield AnswersAt(None, partial(self._fed, summaries))
             return
-        for moment, arriving in arrivals(self.plan, given):
+        for moment, arriving in arrivals(self.plan, summaries):
             yield AnswersAt(moment, partial(self._arrived, arriving))
 
-    def _came(self) -> dict[str, list[Match]]:
+    def _came(self) -> dict[str, list[PartialMatch]]:
         batch, self.fed = self.fed, NOTHING_COMES
         return {s.alias: self.engine.arriving(s, batch) for s in self.plan.streams}
 
-    def _arrived(self, arriving: Mapping[str, list[Match]]) -> Mapping[Row, int]:
+    def _arrived(self, arriving: Mapping[str, list[PartialMatch]]) -> Mapping[Row, int]:
         return self.engine.join({alias: arriving[alias] + rows for alias, rows in self._came().items()})
 
-    def _fed(self, given: Mapping[str, bytes]) -> Mapping[Row, int]:
+    def _fed(self, summaries: Mapping[str, bytes]) -> Mapping[Row, int]:
         came = self._came()
         if self.plan.stateless:
             return self.engine.join(came)
-        summary = self._summary(given)
+        summary = self._summary(summaries)
         for alias, rows in came.items():
             for match in rows:
                 summary[frozenset((alias,))].add(match.values, match.weight)
@@ -235,9 +235,9 @@ class MomentEvaluation(PlanEvaluation):
     def __init__(self, plan: Plan, static: Static, order: ArrivalOrder) -> None:
         super().__init__(plan, static, order, totalled=False)
 
-    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[AnswersAt]:
+    def by_moment(self, partition: str, summaries: Mapping[str, bytes]) -> Iterator[AnswersAt]:
         """A step for each moment of which a tuple counts."""
-        for moment, arriving in arrivals(self.plan, given):
+        for moment, arriving in arrivals(self.plan, summaries):
             yield AnswersAt(moment, partial(self.engine.join, arriving))
 
     def dump(self) -> bytes:
@@ -259,7 +259,7 @@ class FilterEvaluation:
     total: states.Total | None = None
     initial = NOTHING
     latest: int | None = None
-    units = peak_units = 0
+    stored_units = peak_units = 0
 
     def __init__(self, plan: Plan, partials: Partial | None = None) -> None:
         self.plan, self.partials = plan, partials
@@ -268,13 +268,13 @@ class FilterEvaluation:
         """Never asked: what keeps nothing is not distinct."""
         raise AssertionError(f"{self.plan.query.name} keeps no rows")
 
-    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[AnswersAt]:
+    def by_moment(self, partition: str, summaries: Mapping[str, bytes]) -> Iterator[AnswersAt]:
         """The one step of a partition."""
-        yield AnswersAt(None, lambda: self.advance(partition, given))
+        yield AnswersAt(None, lambda: self.advance(partition, summaries))
 
-    def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
+    def advance(self, partition: str, summaries: Mapping[str, bytes]) -> Mapping[Row, int]:
         """The new answers of a partition."""
-        tables = (given[s.alias] for s in self.plan.streams if s.alias in given)
+        tables = (summaries[s.alias] for s in self.plan.streams if s.alias in summaries)
         return summed(counted_rows(self.plan.query, share, self.partials) for share in tables)
 
     def dump(self) -> bytes:

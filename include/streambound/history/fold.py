@@ -104,10 +104,10 @@ class Fold:
             self.at, self.live = checkpoint, False
             self.rows, self.peak_units = checkpoint.rows, checkpoint.peak_units
             self.digest = emit.digest_of(checkpoint.total)
-            require_units(self.job.name, self.plan.units, self.peak_units)
+            require_units(self.job.name, self.plan.max_units, self.peak_units)
         new = self.at.new.rows if self.at is not None else 0
         if new:
-            self.written.append(emit.answer_place(self.job.key, segment.partition))
+            self.written.append(emit.answer_name(self.job.key, segment.partition))
         if self._earlier is not None and self._earlier.boundary == self.checkpoints.boundary(self.chain):
             self._summed = len(self.written)
 
@@ -131,7 +131,7 @@ class Fold:
         self.rows += segment.rows
         self.peak_units = max(self.peak_units, self.evaluation.peak_units)
         # Before it is checkpointed.
-        require_units(self.job.name, self.plan.units, self.peak_units)
+        require_units(self.job.name, self.plan.max_units, self.peak_units)
         self._check(segment, kept, new, file)
 
     def _check(self, segment: PartitionSummary, kept: bytes, new: emit.Digest, file: AnswerFile) -> None:
@@ -146,7 +146,7 @@ class Fold:
             segment_digest=segment.digest,
             state_digest=digest(state),
             chain=self.chain,
-            units=self.evaluation.units,
+            units=self.evaluation.stored_units,
             peak_units=self.peak_units,
             rows=self.rows,
             new=emit.tally(new),
@@ -165,8 +165,8 @@ class Fold:
         self.evaluation.load(self.checkpoints.state(self.at), self.at.peak_units)
         self.live = True
 
-    def _advance(self, path: Path, partition: str, given: Mapping[str, bytes]) -> emit.Written:
-        result = self.evaluation.advance(partition, given)
+    def _advance(self, path: Path, partition: str, summaries: Mapping[str, bytes]) -> emit.Written:
+        result = self.evaluation.advance(partition, summaries)
         new = result if isinstance(result, emit.NewRows) else emit.new_rows(self.statement, partition, result)
         return emit.write_answers(path, new.table.schema, new.table.to_batches(), new.digest)
 
@@ -231,14 +231,14 @@ class Fold:
         """Write what is the answer now: the changes since it was last written are put to what it was."""
         total = emit.total_path(self.folder)
         initial = self._answers(self.evaluation.initial)
-        files = [self.folder / place for place in self.written]
+        files = [self.folder / name for name in self.written]
         if self._summed is not None:
             initial, files = initial.schema.empty_table(), [total, *files[self._summed :]]
         return write_current(total, initial, files)
 
     def _counted(self) -> emit.Digest:
         """The answers of all partitions, with how many different rows there are."""
-        files = [self.folder / place for place in self.written]
+        files = [self.folder / name for name in self.written]
         rows = distinct_rows(emit.answer_schema(self.statement.outputs), files)
         return emit.Digest(rows, self.digest.count, self.digest.hash)
 
@@ -251,7 +251,7 @@ class Fold:
             query=job.name,
             sql=job.sql,
             verdict=job.verdict,
-            units=self.plan.units,
+            units=self.plan.max_units,
             peak_units=self.peak_units if self.error is None else None,
             rows=self.rows,
             rows_read=self.rows_read,

@@ -30,17 +30,17 @@ class Memory:
     Args:
         size: k.
         night: the benchmark that the policy is taken from; None if there has been none.
-        choice: a policy that somebody insists on.
+        selected_policy: a policy that somebody insists on.
     """
 
     size: int
     night: Night | None = None
-    choice: SelectedPolicy | None = None
+    selected_policy: SelectedPolicy | None = None
 
     def choice_of(self, plan: MemoryPlan) -> SelectedPolicy:
         """The policy for a query: the one insisted on, the one of its last benchmark, or the default."""
-        if self.choice is not None:
-            return self.choice
+        if self.selected_policy is not None:
+            return self.selected_policy
         return selected_policy(self.night, fingerprint(plan.query, plan.streams, {}), self.size)
 
 
@@ -55,9 +55,9 @@ class MemoryEvaluation:
         self.engine = MemoryPass(plan)
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         """Stored values of the cache now."""
-        return self.engine.units
+        return self.engine.stored_units
 
     @property
     def peak_units(self) -> int:
@@ -73,18 +73,18 @@ class MemoryEvaluation:
         """Never asked: the answers of such a query are not united with others."""
         raise AssertionError(f"{self.plan.query.name} is evaluated alone")
 
-    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[AnswersAt]:
+    def by_moment(self, partition: str, summaries: Mapping[str, bytes]) -> Iterator[AnswersAt]:
         """The one step of a partition."""
-        yield AnswersAt(None, lambda: self.advance(partition, given))
+        yield AnswersAt(None, lambda: self.advance(partition, summaries))
 
-    def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
+    def advance(self, partition: str, summaries: Mapping[str, bytes]) -> Mapping[Row, int]:
         """The new answers of a partition, from the tuples of each occurrence.
 
         Raises:
             DataError: a tuple that counts is not later than all of the partitions before.
         """
         sides = {synopsis.alias: side for side, synopsis in enumerate(self.plan.streams)}
-        rows = by_time(row for alias, data in given.items() for row in tuples_of(sides[alias], data))
+        rows = by_time(row for alias, data in summaries.items() for row in tuples_of(sides[alias], data))
         if rows:
             self._follow(rows[0], partition)
             self._follow(rows[-1], partition)
@@ -105,19 +105,19 @@ class MemoryEvaluation:
 
     def report(self) -> dict[str, Any]:
         """How complete the answer is, as JSON."""
-        choice, estimate = self.plan.choice, self.engine.estimate
-        share = None if estimate is None else estimate.share(self.engine.results)
+        policy, estimate = self.plan.choice, self.engine.estimate
+        fraction = None if estimate is None else estimate.fraction(self.engine.results)
         return {
             "size": self.plan.size,
-            "policy": choice.policy,
-            "alpha": choice.alpha,
-            "why": choice.why,
+            "policy": policy.policy,
+            "alpha": policy.alpha,
+            "why": policy.why,
             "results": self.engine.results,
             "estimated_results": None if estimate is None else round(estimate.results, 1),
             "standard_error": None if estimate is None else round(estimate.error, 1),
             "estimated_missed": None
             if estimate is None
             else round(max(estimate.results - self.engine.results, 0.0), 1),
-            "estimated_share": None if share is None else round(share, 4),
+            "estimated_share": None if fraction is None else round(fraction, 4),
             "sampled": self.engine.sample.size,
         }

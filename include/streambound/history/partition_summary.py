@@ -14,7 +14,7 @@ from streambound.tasks import emit
 from streambound.tasks.plans import StatementPlan
 
 # The input of a stream, and what was made of each occurrence.
-Share = tuple[Input, Mapping[str, bytes]]
+InputSummaries = tuple[Input, Mapping[str, bytes]]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class PartitionSummary:
         return sum(source.rows for source in self.inputs.values())
 
 
-def changed(plan: StatementPlan, stream: str, before: Share, now: Share) -> bool:
+def changed(plan: StatementPlan, stream: str, before: InputSummaries, now: InputSummaries) -> bool:
     """Whether a stream's share has other rows than before, of those that count."""
     aliases = [key for key, relation in plan.inputs.items() if relation.name == stream]
     return before[0].rows != now[0].rows or any(before[1].get(a) != now[1].get(a) for a in aliases)

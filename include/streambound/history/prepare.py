@@ -294,9 +294,9 @@ def misfits(jobs: Mapping[str, Job], tasks: Iterable[Task]) -> dict[str, tuple[s
     """The queries that have to read files that do not fit the catalog: the first such partition, and why."""
     errors: dict[str, tuple[str, StreamboundError]] = {}
     for task in tasks:
-        for share in task.each:
-            stream, files = share.stream, share.files
-            statements = {name: _planned(jobs[name]) for name in share.queries - set(errors)}
+        for stream_partition in task.each:
+            stream, files = stream_partition.stream, stream_partition.files
+            statements = {name: _planned(jobs[name]) for name in stream_partition.queries - set(errors)}
             relations = {name: r for name, s in statements.items() for r in s.scanned if r.name == stream}
             relation = next(iter(relations.values()), None)
             if relation is None or (relation.history is not None and not relation.history.direct):
@@ -388,7 +388,7 @@ def scans_of(jobs: Iterable[Job], output: Path, tasks: Sequence[Task]) -> dict[s
     streams: dict[str, set[str]] = {}
     queries: dict[str, set[str]] = {}
     for task in tasks:
-        if not task.shares:
+        if not task.stream_partitions:
             scans[task.stream] = alone[task.stream]
             continue
         streams.setdefault(task.stream, set()).update(task.streams)

@@ -73,10 +73,10 @@ def recent_cases(
         for synopsis in plan.streams:
             stream, reader = timed_reader(plan.query, synopsis)
             readers.setdefault(stream, []).append(reader)
-    readings = {s: StreamScan(about[s], None, tuple(own)) for s, own in readers.items()}
+    scans = {s: StreamScan(about[s], None, tuple(own)) for s, own in readers.items()}
     progress(f"{emit.counted(len(tasks), 'partition')} for {emit.counted(len(chosen), 'query')}")
     summaries = executor.summaries(
-        list(tasks.values()), readings, progress, MEMORY_MB, in_rounds=False, ended=Event()
+        list(tasks.values()), scans, progress, MEMORY_MB, in_rounds=False, ended=Event()
     )
     for name, names in chosen.items():
         try:

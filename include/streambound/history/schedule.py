@@ -153,22 +153,24 @@ def _tasks(
         together: by the queries that need several streams at once, the name of their scan.
         streams: by stream, that of the scan in which those take part who read it alone.
     """
-    shares: dict[str, list[Task]] = {}
+    stream_partitions: dict[str, list[Task]] = {}
     for stream, (files, size, wanted) in sorted(reads.items()):
         by_scan: dict[str, dict[str, Action]] = {}
         for name, action in wanted.items():
             by_scan.setdefault(together.get(name) or streams.get(stream, ""), {})[name] = action
         for scan, actions in by_scan.items():
             aside = frozenset(name for name, action in actions.items() if action is Action.COMPARE)
-            share = Task(stream, partition, files, size, frozenset(actions), aside)
-            shares.setdefault(scan, []).append(share)
-    for scan, own in shares.items():
-        queries = frozenset[str]().union(*(share.queries for share in own))
+            stream_partition = Task(stream, partition, files, size, frozenset(actions), aside)
+            stream_partitions.setdefault(scan, []).append(stream_partition)
+    for scan, own in stream_partitions.items():
+        queries = frozenset[str]().union(*(stream_partition.queries for stream_partition in own))
         if queries.isdisjoint(together):
             yield from own
         else:
-            every = tuple(file for share in own for file in share.files)
-            yield Task(scan, partition, every, sum(s.size for s in own), queries, shares=tuple(own))
+            every = tuple(file for stream_partition in own for file in stream_partition.files)
+            yield Task(
+                scan, partition, every, sum(s.size for s in own), queries, stream_partitions=tuple(own)
+            )
 
 
 def _size(files: Iterable[str]) -> int:
@@ -207,7 +209,7 @@ def rounds(waiting: Iterable[PartitionWork], most: int, summaries: int) -> Itera
     steps: list[PartitionWork] = []
     tasks = made = 0
     for step in waiting:
-        own = sum(len(share.queries) for task in step.tasks for share in task.each)
+        own = sum(len(stream_partition.queries) for task in step.tasks for stream_partition in task.each)
         if steps and (tasks + len(step.tasks) > most or made + own > summaries):
             yield steps
             steps, tasks, made = [], 0, 0

@@ -17,7 +17,7 @@ from streambound.history.array_join import ArrayJoin
 from streambound.history.evaluations import AnswersAt, PlanEvaluation
 from streambound.query.model import Attribute
 from streambound.synopsis.plan import Streams, TablePlan
-from streambound.synopsis.row_join import Matches, Row, project, representatives
+from streambound.synopsis.row_join import PartialMatches, Row, project, representatives
 from streambound.synopsis.segments import (
     SegmentPlan,
     TimeSegment,
@@ -48,13 +48,13 @@ class SegmentEvaluation(PlanEvaluation):
         """The last moment of which a tuple counted."""
         return self.engine.order.latest
 
-    def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
+    def advance(self, partition: str, summaries: Mapping[str, bytes]) -> Mapping[Row, int]:
         """The new answers of a partition, from its summary.
 
         Raises:
             DataError: a tuple that counts is not later than all of the partitions before.
         """
-        segment = load_segment(self.segments, given[COGROUP])
+        segment = load_segment(self.segments, summaries[COGROUP])
         if segment.first is None or segment.until is None:
             return {}
         state, until = self.engine.state, segment.until
@@ -78,16 +78,16 @@ class SegmentEvaluation(PlanEvaluation):
         for row, count in answered.items():
             answers[row] -= count
         state.now = until
-        self.engine.peak_units = max(self.engine.peak_units, self.units)
+        self.engine.peak_units = max(self.engine.peak_units, self.stored_units)
         return {row: count for row, count in answers.items() if count}
 
     def _waiting_rows(self) -> dict[str, list[BufferedRow]]:
         """The tuples that have not entered: held as they came, or told apart by their timestamps."""
         rows = buffered_rows(self.engine.state)
         for alias, synopsis in self.segments.aged.items():
-            places = _places(self.segments, alias, synopsis)
+            positions = _positions(self.segments, alias, synopsis)
             rows[alias] = [
-                (*(key[place] for place in places), stamp, count)
+                (*(key[position] for position in positions), stamp, count)
                 for (stamp,), table in self.engine.state.tables[frozenset((alias,))].tables.items()
                 if stamp is not None
                 for (_, key), count in table.counts.items()
@@ -115,7 +115,7 @@ class SegmentEvaluation(PlanEvaluation):
             return empty_segment(self.segments)
         return summarised(self.segments, {a: _share(self.segments, a, rows) for a, rows in buffered.items()})
 
-    def _completed(self, inside: Mapping[Streams, Matches]) -> dict[Row, int]:
+    def _completed(self, inside: Mapping[Streams, PartialMatches]) -> dict[Row, int]:
         """The matches that the tuples of a segment complete, after all that has entered the tables."""
         rows: dict[Row, int] = {}
         if any(inside.values()):
@@ -131,7 +131,7 @@ class SegmentEvaluation(PlanEvaluation):
         self._add(until, self._before(), inside)
         return answers
 
-    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[AnswersAt]:
+    def by_moment(self, partition: str, summaries: Mapping[str, bytes]) -> Iterator[AnswersAt]:
         """The new answers at each moment, from a relation an occurrence; all are computed at once.
 
         Raises:
@@ -139,15 +139,17 @@ class SegmentEvaluation(PlanEvaluation):
         """
         marked = with_moments(self.segments)
         encoded = {s.alias: Encoder(marked, s.alias).nothing for s in self.plan.streams}
-        for alias in encoded.keys() & given.keys():
-            encoded[alias] = _weighted(marked, alias, load_relation(given[alias]).columns)
+        for alias in encoded.keys() & summaries.keys():
+            encoded[alias] = _weighted(marked, alias, load_relation(summaries[alias]).columns)
         segment, apart = completed(self.segments, encoded)
         if segment.first is None or segment.until is None:
             return
         self._follow(partition, segment.first, segment.until)
         by_match = {id(match.match): match for matches in apart.values() for match in matches}
         inside = _standing(segment)
-        inside |= {streams: Matches(match.match for match in matches) for streams, matches in apart.items()}
+        inside |= {
+            streams: PartialMatches(match.match for match in matches) for streams, matches in apart.items()
+        }
         before = self._before()
         rows: dict[Row, list[tuple[Completed, int]]] = {}
         for split in self.plan.answers:
@@ -156,14 +158,14 @@ class SegmentEvaluation(PlanEvaluation):
                 rows.setdefault(project(self.plan.query, owners), []).append((last, weight))
         self._add(segment.until, before, inside)
         self.engine.state.now = segment.until
-        self.engine.peak_units = max(self.engine.peak_units, self.units)
+        self.engine.peak_units = max(self.engine.peak_units, self.stored_units)
         answers: dict[int, dict[Row, int]] = {}
         for row, parts in rows.items():
             for moment, count in _added_up(parts):
                 answers.setdefault(moment, {})[row] = count
         yield from (AnswersAt(moment, partial(dict, answers[moment])) for moment in sorted(answers))
 
-    def _before(self) -> dict[Streams, Matches]:
+    def _before(self) -> dict[Streams, PartialMatches]:
         """What has entered the tables, of each set of streams."""
         if self.segments.aged:
             return {
@@ -178,12 +180,14 @@ class SegmentEvaluation(PlanEvaluation):
         self.engine.order.follow(self.plan.query.occurrence(alias).relation, moment, partition)
         self.engine.order.reach(self.plan.query, until)
 
-    def _add(self, until: int, before: Mapping[Streams, Matches], inside: Mapping[Streams, Matches]) -> None:
+    def _add(
+        self, until: int, before: Mapping[Streams, PartialMatches], inside: Mapping[Streams, PartialMatches]
+    ) -> None:
         tables = self.engine.state.tables.values()
         # All from what was kept before: nothing of this partition is kept yet.
         new = [(s, list(made(self.segments, s.synopsis.splits, before, inside))) for s in tables]
-        for slices, matches in new:
-            for match in matches:
+        for slices, partial_matches in new:
+            for match in partial_matches:
                 slices.add(match, until)
 
 
@@ -191,7 +195,7 @@ def _carried(plan: SegmentPlan, alias: str) -> tuple[Attribute, ...]:
     return next(s.carried for s in plan.real.streams if s.alias == alias)
 
 
-def _places(plan: SegmentPlan, alias: str, synopsis: TablePlan) -> list[int]:
+def _positions(plan: SegmentPlan, alias: str, synopsis: TablePlan) -> list[int]:
     """Where the carried columns are in the keys of a table."""
     keys = [key.attribute for key in synopsis.cells[0].keys]
     return [keys.index(attribute) for attribute in _carried(plan, alias)]
@@ -205,7 +209,7 @@ def _split(
     return some, {alias: [row for row in mine if not chosen(alias, row)] for alias, mine in rows.items()}
 
 
-def _standing(segment: TimeSegment) -> dict[Streams, Matches]:
+def _standing(segment: TimeSegment) -> dict[Streams, PartialMatches]:
     return {streams: representatives(table, table.buckets) for streams, table in segment.tables.items()}
 
 

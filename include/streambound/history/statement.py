@@ -115,22 +115,22 @@ class StatementEvaluation:
         self.peak_units = 0
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         """What is stored now."""
-        return sum(evaluation.units for evaluation in self.evaluations.values())
+        return sum(evaluation.stored_units for evaluation in self.evaluations.values())
 
     @property
     def latest(self) -> int | None:
         """The last moment of which a tuple counted."""
         return self.order.latest
 
-    def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
+    def advance(self, partition: str, summaries: Mapping[str, bytes]) -> Mapping[Row, int]:
         """The new answers of a partition, from what was made of each occurrence's share.
 
         Raises:
             DataError: a tuple that counts is not later than all of the partitions before.
         """
-        return summed(step.take() for step in self.by_moment(partition, given))
+        return summed(step.take() for step in self.by_moment(partition, summaries))
 
     def feed(self, batch: Batch) -> None:
         """Take in rows of sub-queries, with the next share."""
@@ -138,9 +138,9 @@ class StatementEvaluation:
             if isinstance(evaluation, FedEvaluation):
                 evaluation.fed = batch
 
-    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[AnswersAt]:
+    def by_moment(self, partition: str, summaries: Mapping[str, bytes]) -> Iterator[AnswersAt]:
         """The steps of all parts with the same moment as one, in order of time."""
-        named = [self._by_moment(label, partition, given) for label in self.parts]
+        named = [self._by_moment(label, partition, summaries) for label in self.parts]
         for _, tied in groupby(merge(*named, key=_moment), key=_moment):
             by_part = dict(tied)
             moment = next(iter(by_part.values())).moment
@@ -150,13 +150,13 @@ class StatementEvaluation:
         new = {label: step.take() for label, step in steps.items()}
         blocks = dict.fromkeys(part.block for part in self.parts.values())
         delta = summed(self._block(block, new) for block in blocks)
-        self.peak_units = max(self.peak_units, self.units)
+        self.peak_units = max(self.peak_units, self.stored_units)
         return delta
 
     def _by_moment(
-        self, label: str, partition: str, given: Mapping[str, bytes]
+        self, label: str, partition: str, summaries: Mapping[str, bytes]
     ) -> Iterator[tuple[str, AnswersAt]]:
-        own = self.parts[label].own(given)
+        own = self.parts[label].own(summaries)
         return ((label, step) for step in self.evaluations[label].by_moment(partition, own))
 
     def _block(self, block: int, new: Mapping[str, Mapping[Row, int]]) -> Mapping[Row, int]:

@@ -200,7 +200,7 @@ class StoredEvaluation:
             _require(engine, relation, [name for name in batch.schema.names if name != NUMBERS], [file])
             given = {reader.alias: partition_tables(engine, reader, 1)[0] for reader in readers}
         answers = self.evaluation.advance(file, given)
-        require_units(self.query.statement.name, self.query.plan.units, self.peak_units)
+        require_units(self.query.statement.name, self.query.plan.max_units, self.peak_units)
         return answers
 
 

@@ -47,9 +47,9 @@ class _Rows:
     evaluation: LeafEvaluation
 
     @property
-    def stored(self) -> int:
+    def stored_units(self) -> int:
         """Values and counts stored now."""
-        return self.evaluation.units
+        return self.evaluation.stored_units
 
     def initial(self) -> Changes:
         """No rows."""
@@ -100,32 +100,32 @@ class TreeEvaluation:
 
         self.tree: Tree[Given] = Tree(plan.node, rows)
         self.initial: Mapping[Row, int] = self.tree.begin({})
-        self.peak_units = self.units
+        self.peak_units = self.stored_units
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         """What is stored now."""
-        return self.tree.stored
+        return self.tree.stored_units
 
     @property
     def latest(self) -> int | None:
         """The last moment of which a tuple counted."""
         return max((leaf.latest for leaf in self.leaves if leaf.latest is not None), default=None)
 
-    def advance(self, partition: str, given: Mapping[str, bytes]) -> Mapping[Row, int]:
+    def advance(self, partition: str, summaries: Mapping[str, bytes]) -> Mapping[Row, int]:
         """The changes of the answer by a partition, from what was made of each occurrence's share.
 
         Raises:
             DataError: a tuple that counts is not later than all of the partitions before.
         """
         self._follow()
-        made = {n: partial(leaf.advance, partition, given) for n, leaf in enumerate(self.leaves)}
+        made = {n: partial(leaf.advance, partition, summaries) for n, leaf in enumerate(self.leaves)}
         return self._take(made)
 
-    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[AnswersAt]:
+    def by_moment(self, partition: str, summaries: Mapping[str, bytes]) -> Iterator[AnswersAt]:
         """The steps of all leaves with the same moment as one, in order of time."""
         self._follow()
-        named = [self._by_moment(number, partition, given) for number in range(len(self.leaves))]
+        named = [self._by_moment(number, partition, summaries) for number in range(len(self.leaves))]
         for _, tied in groupby(merge(*named, key=_moment), key=_moment):
             by_leaf = dict(tied)
             moment = next(iter(by_leaf.values())).moment
@@ -134,9 +134,9 @@ class TreeEvaluation:
             )
 
     def _by_moment(
-        self, number: int, partition: str, given: Mapping[str, bytes]
+        self, number: int, partition: str, summaries: Mapping[str, bytes]
     ) -> Iterator[tuple[int, AnswersAt]]:
-        return ((number, step) for step in self.leaves[number].by_moment(partition, given))
+        return ((number, step) for step in self.leaves[number].by_moment(partition, summaries))
 
     def _follow(self) -> None:
         """All leaves are as far as the one that is furthest: what comes now is later."""
@@ -148,7 +148,7 @@ class TreeEvaluation:
 
     def _take(self, given: Given) -> Mapping[Row, int]:
         changes = self.tree.take(given)
-        self.peak_units = max(self.peak_units, self.units)
+        self.peak_units = max(self.peak_units, self.stored_units)
         return changes
 
     def dump(self) -> bytes:

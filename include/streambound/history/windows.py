@@ -114,7 +114,7 @@ class WindowEvaluation:
         self.peak_units = 0
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         """What is stored now."""
         return sum(state.units for state in self.parts.values())
 
@@ -123,13 +123,13 @@ class WindowEvaluation:
         """The last moment of which a tuple counted."""
         return self.order.latest
 
-    def advance(self, partition: str, given: Mapping[str, bytes]) -> emit.NewRows:
+    def advance(self, partition: str, summaries: Mapping[str, bytes]) -> emit.NewRows:
         """The new answers of a partition.
 
         Raises:
             DataError: a tuple that counts is not later than all of the partitions before.
         """
-        edges = load_edges(given[COGROUP])
+        edges = load_edges(summaries[COGROUP])
         self._follow(partition, edges.moments)
         with opened() as session:
             across = {label: self._across(session, state, edges) for label, state in self.parts.items()}
@@ -139,17 +139,19 @@ class WindowEvaluation:
                 rows = [edges.remembered[label]] if self.plan.ring.idempotent else []
                 rows += [] if here is None else [here.drop_columns(PART)]
                 self.parts[label].take(session, until, edges.tails, rows)
-        self.peak_units = max(self.peak_units, self.units)
+        self.peak_units = max(self.peak_units, self.stored_units)
         return new
 
-    def by_moment(self, partition: str, given: Mapping[str, bytes]) -> Iterator[AnswersAt]:
+    def by_moment(self, partition: str, summaries: Mapping[str, bytes]) -> Iterator[AnswersAt]:
         """The new answers at each moment, from a relation an occurrence; all are computed at once.
 
         Raises:
             DataError: a tuple is not later than all of the partitions before, or too far from zero.
         """
         new = {
-            name: _arrived(given[name], state.part, alias) if name in given else _table([], state.part, alias)
+            name: _arrived(summaries[name], state.part, alias)
+            if name in summaries
+            else _table([], state.part, alias)
             for state in self.parts.values()
             for alias, name in state.part.tables.items()
         }
@@ -164,7 +166,7 @@ class WindowEvaluation:
             for label, (_, _, until) in moments.items():
                 answered = [table.drop_columns(PART) for table in (*rows[label], none)]
                 self.parts[label].take(session, until, new, answered)
-        self.peak_units = max(self.peak_units, self.units)
+        self.peak_units = max(self.peak_units, self.stored_units)
         kinds = [kind for _, kind in self.plan.statement.outputs]
         columns = [column.to_pylist() for column in first.columns]
         encoded = [list(map(kind.encode, column)) for kind, column in zip(kinds, columns[1:-1], strict=True)]
@@ -177,13 +179,13 @@ class WindowEvaluation:
     ) -> Iterator[pa.Table]:
         """The matches with a new tuple, as rows of the answer by the moment at which they are complete."""
         part, names = state.part, list(state.part.tables.items())
-        for place in range(len(names)):
+        for position in range(len(names)):
             # The first new tuple of a match tells the ways apart in which it can be made.
             tables = {
                 name: state.before(alias)
-                if at < place
+                if at < position
                 else new[name]
-                if at == place
+                if at == position
                 else pa.concat_tables([state.before(alias), new[name]])
                 for at, (alias, name) in enumerate(names)
             }

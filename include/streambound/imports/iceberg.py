@@ -42,9 +42,9 @@ def entry(path: Path, name: str | None = None) -> Entry:
 def _newest(folder: Path) -> Path:
     versions = [
         (int(match[1]), file)
-        for place in (folder / "metadata", folder)
-        if place.is_dir()
-        for file in place.iterdir()
+        for directory in (folder / "metadata", folder)
+        if directory.is_dir()
+        for file in directory.iterdir()
         if (match := _VERSION.fullmatch(file.name))
     ]
     if not versions:

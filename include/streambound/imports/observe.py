@@ -81,7 +81,7 @@ def _columns(
     asked = ["count(*)"]
     for field in fields:
         name = _quoted(field.name)
-        numbers = parse_type(field.type).family is Family.NUMBER and parse_type(field.type).step is None
+        numbers = parse_type(field.type).family is Family.NUMBER and parse_type(field.type).resolution is None
         # NaN and infinity are above all numbers, and bound none.
         finite = f"FILTER (WHERE isfinite({name}))" if numbers else ""
         asked += [
@@ -180,7 +180,7 @@ def _annotated(field: Field, seen: Mapping[str, Any]) -> Field:
 
 
 def _number(value: Any, kind: Type) -> str:
-    return f"{value:,}" if kind.step == 1 and isinstance(value, int) else str(value)
+    return f"{value:,}" if kind.resolution == 1 and isinstance(value, int) else str(value)
 
 
 def _many(number: int, what: str) -> str:

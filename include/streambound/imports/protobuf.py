@@ -52,7 +52,7 @@ def entry(text: str, source: str, message: str | None = None) -> Entry:
         def syntaxError(self, recognizer: Any, symbol: Any, line: int, column: int, msg: str, e: Any) -> None:
             what = msg.split(" expecting ")[0][:200]
             raise CatalogError(
-                f"not a .proto file: {what}", subject=source, place=Location(line, column + 1), text=text
+                f"not a .proto file: {what}", subject=source, location=Location(line, column + 1), text=text
             )
 
     def strict(part: Any) -> None:

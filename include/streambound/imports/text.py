@@ -169,8 +169,10 @@ def merged(text: str, catalog: Catalog, entries: Sequence[Entry], source: str) -
         added = [f for f in entry.fields if f.type is not None and not _has(relation, f.name)]
         node = _columns(streams, relation.name)
         if added and node is not None:
-            place, margin = _after(text, node)
-            inserted.append((place, "".join(f"{line}\n" for item in added for line in _column(item, margin))))
+            offset, margin = _after(text, node)
+            inserted.append(
+                (offset, "".join(f"{line}\n" for item in added for line in _column(item, margin)))
+            )
             columns[relation.name] = tuple(item.name for item in added)
             notes.append(f"{relation.name}: added {', '.join(columns[relation.name])}")
         elif added:
@@ -190,9 +192,9 @@ def merged(text: str, catalog: Catalog, entries: Sequence[Entry], source: str) -
         # First, so that columns of the last entry, which go to the same place, come before it.
         inserted.insert(0, (_end(text), "".join(f"\n{_entry(item, margin)}" for item in new)))
     line = "\r\n" if "\r\n" in text else "\n"
-    for place, addition in sorted(inserted, key=lambda pair: pair[0], reverse=True):
-        gap = "" if place == 0 or text[place - 1] == "\n" else "\n"
-        text = text[:place] + (gap + addition).replace("\n", line) + text[place:]
+    for offset, addition in sorted(inserted, key=lambda pair: pair[0], reverse=True):
+        gap = "" if offset == 0 or text[offset - 1] == "\n" else "\n"
+        text = text[:offset] + (gap + addition).replace("\n", line) + text[offset:]
     return Merged(text, tuple(notes) or ("nothing to add",), columns)
 
 
@@ -226,8 +228,8 @@ def _after(text: str, node: yaml.MappingNode) -> tuple[int, str]:
     # An alias has the marks of what it stands for.
     last = value if value.start_mark.index >= key.end_mark.index else key
     end = text.find("\n", last.end_mark.index - (1 if last.end_mark.column == 0 else 0))
-    place = len(text) if end < 0 else end + 1
-    return place, " " * node.start_mark.column
+    offset = len(text) if end < 0 else end + 1
+    return offset, " " * node.start_mark.column
 
 
 def _has(relation: Relation, column: str) -> bool:

@@ -125,7 +125,7 @@ class LiveState:
         began = ABOUT in entries or beginning.state is not None
         self.initial: Mapping[Row, int] = {} if began else self.evaluation.initial
         self.progress = _progress_of(
-            entries.get(ABOUT), {beginning.plan.inputs[share].name for share in beginning.timed}
+            entries.get(ABOUT), {beginning.plan.inputs[stream_file].name for stream_file in beginning.timed}
         )
         waits = {name: value for name, value in entries.items() if name.startswith(PREFIX)}
         self.waiting: Waiting = waiting_of(self.progress.latest, waits, beginning.lateness, beginning.kinds)
@@ -157,19 +157,21 @@ class LiveState:
             rows=self.progress.rows + sum(a.rows for a in by_file.values()),
             malformed=self.progress.malformed + sum(a.malformed for a in by_file.values()),
             answers=self.progress.answers + sum(sum(rows.values()) for _, rows in answers),
-            units=self.evaluation.units,
+            units=self.evaluation.stored_units,
             peak_units=self.evaluation.peak_units,
             waiting=self.waiting.count,
             latest=dict(self.waiting.latest),
         )
         plan = self.beginning.plan
-        require_units(plan.statement.name, plan.units, self.progress.peak_units)
+        require_units(plan.statement.name, plan.max_units, self.progress.peak_units)
         return answers
 
     def _untimed(self, arrivals: list[Arrival]) -> New:
         counter: Counter[Row] = Counter()
         for (_, file), tables in groupby(arrivals, key=lambda a: (a.stream, a.file)):
-            for step in self.evaluation.by_moment(file, {share.alias: share.table for share in tables}):
+            for step in self.evaluation.by_moment(
+                file, {stream_file.alias: stream_file.table for stream_file in tables}
+            ):
                 counter.update(step.take())
         new = {row: count for row, count in counter.items() if count}
         return [(None, new)] if new else []
@@ -179,8 +181,8 @@ class LiveState:
         for arrival in arrivals:
             tuples, dropped = self._in_time(arrival, load_relation(arrival.table))
             # A row is one, however many occurrences of its stream there are.
-            share = (arrival.stream, arrival.file)
-            late[share] = max(dropped, late.get(share, 0))
+            stream_file = (arrival.stream, arrival.file)
+            late[stream_file] = max(dropped, late.get(stream_file, 0))
             self.waiting.show(arrival.stream, arrival.latest)
             relation = self.beginning.plan.inputs[arrival.alias]
             # A task has seen one file; its stream may have further ones with rows of the same timestamp.

@@ -49,7 +49,7 @@ class Accumulator(ABC):
 
     @property
     @abstractmethod
-    def units(self) -> int:
+    def stored_units(self) -> int:
         """Stored values and counts now."""
 
     @abstractmethod
@@ -108,7 +108,7 @@ def accumulators(
     if aggregate.kind in (AggregateKind.COUNT, AggregateKind.SUM, AggregateKind.MEAN):
         read = _arguments(aggregate, positions, None)
         powers, finish = _moments(aggregate, shown)
-        dense = any(kinds[positions[p]].step is None for p in aggregate.arguments)
+        dense = any(kinds[positions[p]].resolution is None for p in aggregate.arguments)
         sums = partial(Sums, read, powers, finish, dense and aggregate.kind is not AggregateKind.COUNT)
         return (lambda: Distinct(read, sums(), retracts)) if aggregate.distinct else sums
     read, combine = _choice(aggregate, positions, shown, time)
@@ -150,7 +150,7 @@ class Sums(Folding):
         self._endless = [0, 0, 0]
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         return len(self._totals) + 3 * self._dense
 
     def add(self, row: Row, count: int) -> None:
@@ -235,7 +235,7 @@ class Distinct(Counted):
         self._sums, self._retracts = sums, retracts
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         return sum(len(values) + self._retracts for values in self._counts)
 
     def _put(self, values: tuple[Any, ...], count: int) -> None:
@@ -260,7 +260,7 @@ class Best(Folding):
         self._best: tuple[Any, ...] | None = None
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         return 0 if self._best is None else len(self._best)
 
     @property
@@ -299,8 +299,8 @@ class Settling(Accumulator):
         self._settled, self._combine = Best(read, combine), combine
 
     @property
-    def units(self) -> int:
-        return self._open.units + self._settled.units
+    def stored_units(self) -> int:
+        return self._open.stored_units + self._settled.stored_units
 
     def add(self, row: Row, count: int) -> None:
         self._open.add(row, count)
@@ -340,7 +340,7 @@ class Bag(Counted):
         self._finish, self._empty = finish, empty
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         return sum(len(values) + 1 for values in self._counts)
 
     def _put(self, values: tuple[Any, ...], count: int) -> None:
@@ -356,7 +356,7 @@ class Bag(Counted):
 
 def _arguments(aggregate: Aggregate, positions: Mapping[int, int], shown: Type | None) -> Read:
     """What an aggregate reads of a row: its arguments, or its polynomial (exact where ``shown`` is None)."""
-    places = tuple(positions[p] for p in aggregate.arguments)
+    indices = tuple(positions[p] for p in aggregate.arguments)
     polynomial = aggregate.polynomial
     if (
         aggregate.kind is AggregateKind.COUNT
@@ -367,14 +367,14 @@ def _arguments(aggregate: Aggregate, positions: Mapping[int, int], shown: Type |
             raise _none(aggregate, "what it aggregates is an expression that has not been computed")
 
         def read(row: Row) -> tuple[Any, ...] | None:
-            values = tuple([row[place] for place in places])
+            values = tuple([row[position] for position in indices])
             return None if None in values else values
 
         return read
     terms = tuple((factor, tuple(positions[p] for p in factors)) for factor, factors in polynomial)
 
     def computed(row: Row) -> tuple[Any, ...] | None:
-        if any(row[place] is None for place in places):
+        if any(row[position] is None for position in indices):
             return None
         value = _polynomial(terms, row)
         return (value if shown is None else _as(value, shown),)
@@ -383,11 +383,13 @@ def _arguments(aggregate: Aggregate, positions: Mapping[int, int], shown: Type |
 
 
 def _polynomial(terms: Polynomial, row: Row) -> Any:
-    if all(_finite(row[place]) for _, places in terms for place in places):
-        return sum(factor * math.prod(_exact(row[place]) for place in places) for factor, places in terms)
+    if all(_finite(row[position]) for _, positions in terms for position in positions):
+        return sum(
+            factor * math.prod(_exact(row[position]) for position in positions) for factor, positions in terms
+        )
     total = 0.0
-    for factor, places in terms:
-        total += math.prod((_near(row[place]) for place in places), start=_near(factor))
+    for factor, positions in terms:
+        total += math.prod((_near(row[position]) for position in positions), start=_near(factor))
     return NAN if math.isnan(total) else total
 
 
@@ -403,13 +405,13 @@ def _choice(
         by = time if aggregate.by is None else positions[aggregate.by]
         if by is None:
             raise _none(aggregate, "its rows have no time")
-        place = positions[aggregate.arguments[0] if aggregate.value is None else aggregate.value]
+        position = positions[aggregate.arguments[0] if aggregate.value is None else aggregate.value]
 
         present = aggregate.function.endswith("IGNORE NULLS")
 
         def read(row: Row) -> tuple[Any, ...] | None:
-            passed = row[by] is None or (present and row[place] is None)
-            return None if passed else (row[by], row[place])
+            passed = row[by] is None or (present and row[position] is None)
+            return None if passed else (row[by], row[position])
 
         return read, _least if first else _greatest
     if not aggregate.arguments:
@@ -540,10 +542,10 @@ def _not_nan(value: float) -> Any:
 
 def _as(value: Any, kind: Type) -> Any:
     """A number, exact or not finite, as a value of a type: rounded once where that holds doubles."""
-    if kind.step is None:
+    if kind.resolution is None:
         return _not_nan(_near(value))
     return value if type(value) is int else _whole(Fraction(value))
 
 
 def _none(aggregate: Aggregate, why: str) -> PlanError:
-    return PlanError(f"{aggregate.text} cannot be evaluated: {why}", place=aggregate.place)
+    return PlanError(f"{aggregate.text} cannot be evaluated: {why}", location=aggregate.location)

@@ -23,7 +23,7 @@ class Computations(Operator):
     {(3,): 3, (None,): 1}
     """
 
-    units = 0
+    stored_units = 0
 
     def __init__(self, operation: Computed, types: Sequence[Type]) -> None:
         self._shifts = operation.shifts

@@ -81,7 +81,7 @@ def complete(relation: Relation, rows: Sequence[dict[str, Any]]) -> None:
             )
             values = compute([tuple(row[item.name] for item in given) for row in lacking])
             for row, value in zip(lacking, values, strict=True):
-                if column.type.step == 1 and value is not None and not -(2**63) <= value < 2**63:
+                if column.type.resolution == 1 and value is not None and not -(2**63) <= value < 2**63:
                     raise DataError(
                         f"{relation.name}.{column.name} is {value}, which is no {column.type.name}"
                     )
@@ -111,13 +111,13 @@ def _table(rows: Sequence[Row], kinds: Sequence[Type]) -> pa.Table:
 def _array(values: Sequence[Value | None], kind: Type) -> pa.Array:
     import pyarrow as pa
 
-    if kind.family is Family.NUMBER and kind.step is None:
+    if kind.family is Family.NUMBER and kind.resolution is None:
         plain = [
             None if v is None else float("nan") if isinstance(v, NotANumber) else float(v) for v in values
         ]
         return pa.array(plain, pa.float64())
     if kind.family is Family.NUMBER:
-        scale = 0 if kind.step == 1 else digits_of(kind.name)[1]
+        scale = 0 if kind.resolution == 1 else digits_of(kind.name)[1]
         exact = [None if v is None else _decimal(v, scale) for v in values]
         return pa.array(exact, pa.decimal128(DIGITS, scale))
     if kind.family is Family.BOOLEAN:

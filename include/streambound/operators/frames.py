@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from streambound.operators.closing import Closing
-from streambound.operators.framing import Functions, apart
 from streambound.operators.operator import Changes, Operator, Row, difference, ordering
 from streambound.operators.projection import Projection
+from streambound.operators.window_functions import Functions, apart
 from streambound.query.column_types import Type
 from streambound.query.operators import Framing
 from streambound.synopsis.flow import Times
@@ -40,7 +40,7 @@ class Frames(Operator):
         self._kept: dict[Row, dict[Row, int]] = {}
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         """The values of each row, and its count."""
         return sum(len(row) + 1 for rows in self._kept.values() for row in rows)
 

@@ -70,7 +70,7 @@ class Groups(Operator):
             values.append(next(shown_types, aggregate.type_of(operation.kinds.__getitem__)))
         # Of those that can be computed from shares of the rows, the numbers that are folded.
         self.folded = [
-            (number, [[(_exact(factor), place) for factor, place in terms] for terms in reads.measures])
+            (number, [[(_exact(factor), position) for factor, position in terms] for terms in reads.measures])
             for number, reads in enumerate(operation.reads)
             if reads.measures
         ]
@@ -83,7 +83,7 @@ class Groups(Operator):
             if aggregate.formula is not None:
                 made = self.computed[reads.input]
                 self.columns[number] = len(types[reads.input]) + len(made)
-                names = {place: f"o{p}" for p, place in reads.positions.items()}
+                names = {position: f"o{p}" for p, position in reads.positions.items()}
                 # Also what it does not read: columns are taken by their places.
                 named = [(names.get(n, f"_{n}"), kind) for n, kind in enumerate(types[reads.input])]
                 made.append((number, compiled(aggregate.formula, named, _computed(aggregate))))
@@ -107,10 +107,11 @@ class Groups(Operator):
         self.open: list[dict[Row, int]] = [{} for _ in types]
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         """Counts of rows, and what each aggregate keeps, of every group."""
         groups = sum(
-            len(g.counts) + sum(accumulator.units for accumulator in g.kept) for g in self.groups.values()
+            len(g.counts) + sum(accumulator.stored_units for accumulator in g.kept)
+            for g in self.groups.values()
         )
         return groups + sum(len(row) + 1 for kept in self.open for row in kept)
 
@@ -139,14 +140,14 @@ class Groups(Operator):
                     group.counts[number] = group.counts[number] + count if retracts else 1
                 lasting = nulls is not None and any(given[p] is not None for p in nulls)
                 if isinstance(count, Measured):
-                    for place, measures in self.folded:
-                        folding = group.kept[place]
+                    for position, measures in self.folded:
+                        folding = group.kept[position]
                         assert isinstance(folding, Folding)
-                        for share in count.shares:
-                            folding.fold([_total(terms, share) for terms in measures])
+                        for partial_row in count.partials:
+                            folding.fold([_total(terms, partial_row) for terms in measures])
                     continue
-                for place, factor in takers:
-                    kept = group.kept[place]
+                for position, factor in takers:
+                    kept = group.kept[position]
                     if factor is None and lasting and isinstance(kept, Settling):
                         kept.add_lasting(row, count)
                     elif factor is None:
@@ -192,8 +193,8 @@ class Groups(Operator):
             for given, row in zip(over, self._with_computed(number, over), strict=True):
                 count = self.open[number].pop(given, 0)
                 group = self.groups.get(row[: len(self.operation.keys)])
-                for place, _ in self.takers[number] if group is not None and count else ():
-                    if isinstance(kept := group.kept[place], Settling):  # type: ignore[union-attr]
+                for position, _ in self.takers[number] if group is not None and count else ():
+                    if isinstance(kept := group.kept[position], Settling):  # type: ignore[union-attr]
                         kept.settle(row, count)
 
     def _standing(self, key: Row) -> Row | None:
@@ -217,11 +218,11 @@ class Groups(Operator):
             kinds = self.types[reads.input]
             if (column := self.columns.get(number)) is not None:
                 wider = [*kinds, *[_computed(aggregate)] * (column + 1 - len(kinds))]
-                own, places = of_column(aggregate, column), {column: column}
+                own, positions = of_column(aggregate, column), {column: column}
                 if own.by is not None:
                     at = reads.positions[own.by]
-                    own, places = replace(own, by=at, arguments=(at,)), {column: column, at: at}
-                yield accumulators(own, places, reads.retracts, wider, reads.time)
+                    own, positions = replace(own, by=at, arguments=(at,)), {column: column, at: at}
+                yield accumulators(own, positions, reads.retracts, wider, reads.time)
             elif reads.weighed:
                 yield partial(WeightedSums, aggregate, aggregate.type_of(self.operation.kinds.__getitem__))
             else:
@@ -294,10 +295,10 @@ def _exact(factor: Fraction) -> int | Fraction:
     return factor.numerator if factor.denominator == 1 else factor
 
 
-def _total(terms: Sequence[tuple[int | Fraction, int]], share: Sequence[Any]) -> Any:
+def _total(terms: Sequence[tuple[int | Fraction, int]], partial_row: Sequence[Any]) -> Any:
     """A sum of factors times places of a share; what is alone may be no number."""
-    (first, place), *rest = terms
-    total = share[place] if first == 1 else first * share[place]
+    (first, position), *rest = terms
+    total = partial_row[position] if first == 1 else first * partial_row[position]
     for factor, at in rest:
-        total += factor * share[at]
+        total += factor * partial_row[at]
     return total

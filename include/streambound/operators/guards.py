@@ -55,10 +55,10 @@ class Guards(Operator):
         self._seen: int | None = None
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         """Stored values and counts now."""
         waiting = sum(len(shown) + 1 + sum(map(_width, asked)) for shown, asked in self._waiting)
-        return waiting + sum(guard.units for guard in self._guards)
+        return waiting + sum(guard.stored_units for guard in self._guards)
 
     def take(self, inputs: Sequence[Changes]) -> dict[Row, int]:
         """The changes of its rows: see ``Operator``."""
@@ -119,7 +119,7 @@ class Guards(Operator):
         for item, count in arrived.items():
             asked = list(item[1])
             for number, (guard, those) in enumerate(zip(self._guards, new, strict=True)):
-                if asked[number] is not _PASSED and guard.matches(asked[number], those):
+                if asked[number] is not _PASSED and guard.satisfied_by(asked[number], those):
                     asked[number] = None if guard.negated else _PASSED
             if None in asked:
                 continue
@@ -241,12 +241,12 @@ class _Hardest:
         self._order = Serving(tree, hard=True)
         self._groups: dict[tuple[Row, Row], dict[Waiting, None]] = {}
 
-    def _place(self, row: Waiting) -> tuple[Row, Row]:
+    def _group(self, row: Waiting) -> tuple[Row, Row]:
         return row[0], self._order.group(row[1][0])
 
     def add(self, row: Waiting) -> list[Waiting] | None:
         """Take in a row: those that it serves for; None if another serves for it."""
-        group = self._groups.setdefault(self._place(row), {})
+        group = self._groups.setdefault(self._group(row), {})
         if any(self._order.serves(rival[1][0], row[1][0]) for rival in group):
             return None
         served = [rival for rival in group if self._order.serves(row[1][0], rival[1][0])]
@@ -255,10 +255,10 @@ class _Hardest:
 
     def discard(self, row: Waiting) -> None:
         """Drop a row."""
-        place = self._place(row)
-        self._groups[place].pop(row, None)
-        if not self._groups[place]:
-            del self._groups[place]
+        group = self._group(row)
+        self._groups[group].pop(row, None)
+        if not self._groups[group]:
+            del self._groups[group]
 
 
 class _New:
@@ -283,18 +283,18 @@ class _Guard:
         self._equal = equalities(self.tree)
         self._outer = [(p, r) for p, r in sought.outer_ranges.items() if r != Range()]
         self._inner = [(p, r) for p, r in sought.inner_ranges.items() if r != Range()]
-        mine, theirs = len(self._asks.columns), len(self._offers.columns)
+        left, right = len(self._asks.columns), len(self._offers.columns)
         coming = [Coming.of(p, inner, sought.inner_ranges) for p in self._offers.columns]
-        self.outlook = Outlook(self.tree, mine, coming)
+        self.outlook = Outlook(self.tree, left, coming)
         back: Tree = mirrored(self.tree)
         self.offer = Outlook(
-            back, theirs, [Coming.of(p, outer, sought.outer_ranges) for p in self._asks.columns]
+            back, right, [Coming.of(p, outer, sought.outer_ranges) for p in self._asks.columns]
         )
         self._order = Serving(back)
         self._waiting: dict[Row, dict[Waiting, Terms]] = {}
         # By what must be equal, then by what no row can serve for another in: the best of the rest.
         self._kept: dict[Row, dict[Row, list[Terms]]] = {}
-        self.units = 0
+        self.stored_units = 0
 
     @property
     def kept(self) -> Iterable[Terms]:
@@ -317,14 +317,14 @@ class _Guard:
         return _PASSED if self.negated else None
 
     def _asked(self, terms: Terms) -> Row:
-        return tuple([terms[pair.mine] for pair in self._equal])
+        return tuple([terms[pair.left] for pair in self._equal])
 
     def _offered(self, terms: Terms) -> Row:
         return tuple(
             [
                 value + pair.offset if pair.offset and type(value) is int else value
                 for pair in self._equal
-                for value in (terms[pair.theirs],)
+                for value in (terms[pair.right],)
             ]
         )
 
@@ -339,7 +339,7 @@ class _Guard:
             if any(true_of(self.tree, asked, terms) for terms in offered)
         ]
 
-    def matches(self, asked: Terms, new: _New) -> bool:
+    def satisfied_by(self, asked: Terms, new: _New) -> bool:
         """Whether a row has a match among those that are kept and those that come."""
         key = self._asked(asked)
         kept = (terms for some in self._kept.get(key, {}).values() for terms in some)
@@ -365,7 +365,7 @@ class _Guard:
         if any(self._order.serves(kept, terms) for kept in some):
             return False
         left = [kept for kept in some if not self._order.serves(terms, kept)]
-        self.units += (1 + len(left) - len(some)) * max(1, len(terms))
+        self.stored_units += (1 + len(left) - len(some)) * max(1, len(terms))
         some[:] = [*left, terms]
         return True
 
@@ -376,7 +376,7 @@ class _Guard:
         if terms not in some:
             return False
         some.remove(terms)
-        self.units -= max(1, len(terms))
+        self.stored_units -= max(1, len(terms))
         if not some:
             del self._kept[key][group]
         if not self._kept[key]:

@@ -17,7 +17,7 @@ class Hops(Operator):
     [(0,), (4,), (8,)]
     """
 
-    units = 0
+    stored_units = 0
 
     def __init__(self, operation: Hopped) -> None:
         self._made = operation

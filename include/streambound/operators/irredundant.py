@@ -68,13 +68,13 @@ class _Differences:
     """How much one variable may be more than another at most, closed under sums."""
 
     # The step of the numbers of a variable; None where there is one between any two.
-    step: Fraction | int | None
+    resolution: Fraction | int | None
     bounds: dict[tuple[Variable | None, Variable | None], _Bound] = field(default_factory=dict)
 
     def with_(self, comparison: Comparison) -> Iterator[_Differences]:
         """The ways in which it holds as well."""
-        (first, mine), op, (second, theirs) = comparison.left, comparison.op, comparison.right
-        more = theirs - mine
+        (first, left), op, (second, right) = comparison.left, comparison.op, comparison.right
+        more = right - left
         if op is Op.NE:
             for strict in (Op.LT, Op.GT):
                 yield from self.with_(Comparison(comparison.left, strict, comparison.right))
@@ -91,7 +91,9 @@ class _Differences:
         self, first: Variable | None, second: Variable | None, most: Fraction | int, strict: bool
     ) -> _Differences | None:
         """With ``first - second <= most`` (or ``<``); None if that cannot be."""
-        new: _Bound = (most - self.step, 0) if strict and self.step is not None else (most, -int(strict))
+        new: _Bound = (
+            (most - self.resolution, 0) if strict and self.resolution is not None else (most, -int(strict))
+        )
         bounds = self.bounds
         if first == second:
             return self if new >= (0, 0) else None
@@ -111,7 +113,7 @@ class _Differences:
                 total = _sum(_sum(before, new), after)
                 if (a, b) not in differences or total < differences[a, b]:
                     differences[a, b] = total
-        return _Differences(self.step, differences)
+        return _Differences(self.resolution, differences)
 
 
 def _sum(left: _Bound, right: _Bound) -> _Bound:
@@ -139,7 +141,7 @@ class Irredundants(Operator):
         self._seen: int | None = None
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         """The values of each tuple that is kept, and of each row that was given."""
         kept = sum(len(row) for rows in self._kept for row in rows)
         return kept + sum(max(1, len(row)) for row in self._rows)
@@ -186,12 +188,12 @@ class Irredundants(Operator):
     def _shown(self, term: Any, match: Sequence[Row]) -> Any:
         if isinstance(term, Constant):
             return term.value
-        position, _ = self._made.places[term]
+        position, _ = self._made.positions[term]
         return match[self._names[term.occurrence]][position]
 
     def _side(self, attribute: Attribute, match: Mapping[int, Row], offset: int = 0) -> Side:
         slot = self._names[attribute.occurrence]
-        position, shift = self._made.places[attribute]
+        position, shift = self._made.positions[attribute]
         if slot not in match:
             return (self._inputs[slot], position), shift + offset
         value = match[slot][position]
@@ -256,7 +258,7 @@ class Irredundants(Operator):
 
     def _starts(self, asked: Conjunction) -> list[_Differences]:
         """What is allowed where a conjunction holds, of tuples that come later than what was seen."""
-        starts = [_Differences(self._made.step)]
+        starts = [_Differences(self._made.resolution)]
         comparisons = list(asked)
         for number, position in enumerate(self._made.stamps):
             bound = self._bound(number)
@@ -336,12 +338,12 @@ class Irredundants(Operator):
 def _also(made: Conjunction, row: Sequence[Side], shown: Sequence[Side]) -> Conjunction | None:
     """A conjunction, and that what it makes is a certain row; None if that cannot be."""
     comparisons = list(made)
-    for mine, theirs in zip(row, shown, strict=True):
-        if mine is None or theirs is None:
-            if mine is not theirs:
+    for left, right in zip(row, shown, strict=True):
+        if left is None or right is None:
+            if left is not right:
                 return None
             continue
-        equal = Comparison(mine, Op.EQ, theirs)
+        equal = Comparison(left, Op.EQ, right)
         if equal.truth is False:
             return None
         if equal.truth is None:

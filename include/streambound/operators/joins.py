@@ -28,16 +28,16 @@ class Joins(Operator):
         self._sides = _Sides(operation)
         numbers = range(len(operation.sides))
         self._steps = [
-            [_Step(operation, bound, number) for bound, number in _orders(first, len(numbers))]
+            [_JoinStep(operation, bound, number) for bound, number in _orders(first, len(numbers))]
             for first in numbers
         ]
         self._columns = [side.columns for side in operation.sides]
         self._shown = operation.shown
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         """The rows of each side: their values, and how often they are there."""
-        return self._sides.units
+        return self._sides.stored_units
 
     def take(self, inputs: Sequence[Changes]) -> dict[Row, int]:
         """The changes of the joined rows."""
@@ -69,7 +69,7 @@ class Joins(Operator):
             changes[row] = changes.get(row, 0) + weight
             return
         step = steps[depth]
-        for row, count in self._sides.kept[step.side].having(step.mine, step.given(values)):
+        for row, count in self._sides.kept[step.side].having(step.left, step.given(values)):
             wider = {**values, **dict(zip(self._columns[step.side], row, strict=True))}
             if step.holds(wider):
                 self._extend(first, depth + 1, wider, weight * count, changes)
@@ -91,14 +91,14 @@ class Meetings(Operator):
         self._wanted = operation.matched
         self._width = len(operation.shown)
         self._columns = [side.columns for side in operation.sides]
-        self._inward, self._outward = _Step(operation, (0,), 1), _Step(operation, (1,), 0)
+        self._inward, self._outward = _JoinStep(operation, (0,), 1), _JoinStep(operation, (1,), 0)
         # How many rows of the other side each row has met.
         self._met: dict[Row, int] = {}
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         """The rows of each side, and how many each has met."""
-        return self._sides.units + len(self._met)
+        return self._sides.stored_units + len(self._met)
 
     def take(self, inputs: Sequence[Changes]) -> dict[Row, int]:
         """The changes of the rows that pass."""
@@ -150,9 +150,9 @@ class Meetings(Operator):
     def _passes(self, row: Row) -> bool:
         return (self._met.get(row, 0) > 0) is self._wanted
 
-    def _meets(self, step: _Step, side: int, row: Row) -> Iterator[Row]:
+    def _meets(self, step: _JoinStep, side: int, row: Row) -> Iterator[Row]:
         values = dict(zip(self._columns[side], row, strict=True))
-        for partner, _ in self._sides.kept[step.side].having(step.mine, step.given(values)):
+        for partner, _ in self._sides.kept[step.side].having(step.left, step.given(values)):
             if step.holds({**values, **dict(zip(self._columns[step.side], partner, strict=True))}):
                 yield partner
 
@@ -176,7 +176,7 @@ def _orders(first: int, sides: int) -> Iterator[tuple[tuple[int, ...], int]]:
             bound = (*bound, number)
 
 
-class _Step:
+class _JoinStep:
     """A side that is joined with others: the columns in which they are equal, and what else is asked."""
 
     def __init__(self, operation: Joined, bound: tuple[int, ...], side: int) -> None:
@@ -196,13 +196,13 @@ class _Step:
             for a, b in ((atom.left, atom.right), (atom.right, atom.left))
             if a in here and b in there
         ]
-        self.mine, self._theirs = tuple(a for a, _ in pairs), tuple(b for _, b in pairs)
+        self.left, self.right = tuple(a for a, _ in pairs), tuple(b for _, b in pairs)
         self._names = [*there, *here]
-        self._test = test_of(all_of(asked), {a: place for place, a in enumerate(self._names)})
+        self._test = test_of(all_of(asked), {a: position for position, a in enumerate(self._names)})
 
     def given(self, values: Mapping[Attribute, Any]) -> Row:
         """What the columns of this side have to be equal to."""
-        return tuple(values[a] for a in self._theirs)
+        return tuple(values[a] for a in self.right)
 
     def holds(self, values: Mapping[Attribute, Any]) -> bool:
         """Whether all that is asked holds."""
@@ -219,7 +219,7 @@ class _Sides:
         self._closing = [Closing(side.times, side.times) for side in operation.sides]
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         return sum(len(kept.rows) * (len(kept.columns) + 1) for kept in self.kept)
 
     def over(self, number: int, row: Row, now: int | None) -> bool:

@@ -27,7 +27,7 @@ class Operator(ABC):
 
     @property
     @abstractmethod
-    def units(self) -> int:
+    def stored_units(self) -> int:
         """Stored values and counts now."""
 
     @abstractmethod

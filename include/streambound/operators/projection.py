@@ -29,16 +29,16 @@ class Projection:
         values: Sequence[Type],
         having: Having | None = None,
     ) -> None:
-        places = {f"o{number}": place for place, (number, _) in enumerate(outputs)}
-        places.update({f"v{number}": len(outputs) + number for number in range(len(values))})
+        positions = {f"o{number}": position for position, (number, _) in enumerate(outputs)}
+        positions.update({f"v{number}": len(outputs) + number for number in range(len(values))})
         columns = [(f"o{number}", kind) for number, kind in outputs]
         columns += [(f"v{number}", kind) for number, kind in enumerate(values)]
 
         def of(column: Shown) -> Callable[[Sequence[Row]], Iterable[Any]]:
             if column.formula is not None:
                 return compiled(column.formula, columns, column.type)
-            place = places[f"o{column.outputs[0]}" if column.outputs else f"v{column.values[0]}"]
-            return lambda rows: [row[place] for row in rows]
+            position = positions[f"o{column.outputs[0]}" if column.outputs else f"v{column.values[0]}"]
+            return lambda rows: [row[position] for row in rows]
 
         self._shown = [of(column) for column in shown]
         self._holds = None if having is None else compiled(str(having.formula), columns, BOOLEAN)

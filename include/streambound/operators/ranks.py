@@ -61,7 +61,7 @@ class Ranks(Operator):
         self._partitions: dict[Row, list[Ranked]] = {}
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         """The values of each row that is kept, and its count."""
         return sum(len(row) + 1 for kept in self._partitions.values() for _, row, _ in kept)
 

@@ -31,8 +31,8 @@ class _Session:
     kept: list[Accumulator]
 
     @property
-    def units(self) -> int:
-        return 2 + sum(item.units for item in self.kept)
+    def stored_units(self) -> int:
+        return 2 + sum(item.stored_units for item in self.kept)
 
 
 class Sessions(Operator):
@@ -72,9 +72,9 @@ class Sessions(Operator):
         return self._types[self._time] if edge else aggregate.type_of(self._operation.kinds.__getitem__)
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         """Times, and what each aggregate keeps, of every open session; or their rows with their counts."""
-        sessions = sum(session.units for of_key in self._open.values() for session in of_key)
+        sessions = sum(session.stored_units for of_key in self._open.values() for session in of_key)
         return sessions + sum(len(row) + 1 for rows in self._rows.values() for row in rows)
 
     def take(self, inputs: Sequence[Changes]) -> dict[Row, int]:

@@ -21,7 +21,7 @@ class Once(Operator):
         times: of the rows of the inputs beside the first.
     """
 
-    units = 1
+    stored_units = 1
 
     def __init__(self, times: Sequence[Times]) -> None:
         self._times = times

@@ -36,7 +36,7 @@ class TimeFilters(Operator):
         self._due: Timers[Row] = Timers()
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         """The values of the rows that are kept, and their counts."""
         return sum(len(row) + 1 for row in self._kept)
 

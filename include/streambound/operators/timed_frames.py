@@ -23,10 +23,10 @@ from typing import Any, TypeAlias
 
 from streambound.operators.closing import Closing
 from streambound.operators.frames import shown
-from streambound.operators.framing import Element, Function, Functions, Past, apart
 from streambound.operators.operator import Changes, Operator, Row, difference, ordering
 from streambound.operators.projection import Projection
 from streambound.operators.ranks import merged
+from streambound.operators.window_functions import Element, Function, Functions, Past, apart
 from streambound.query.column_types import Type
 from streambound.query.operators import Framing, Over
 from streambound.synopsis.flow import Times
@@ -167,10 +167,10 @@ class TimedFrames(Operator):
         self._closing = Closing(times, times)
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         """The values and counts of the rows that are kept, and of what is known of the past."""
         parts = [part for lane in self._lanes for part in lane.parts.values()]
-        pasts = sum(past.units for part in parts for past in part.pasts)
+        pasts = sum(past.stored_units for part in parts for past in part.pasts)
         return pasts + sum(self._width + 1 for part in parts for _ in part.kept)
 
     def take(self, inputs: Sequence[Changes]) -> dict[Row, int]:
@@ -256,7 +256,7 @@ class TimedFrames(Operator):
         closed = ends is not None and self._closing.seen is not None and ends < self._closing.seen
         settled = not part.waiting
         if (closed and (settled or len(self._lanes) == 1)) or not (
-            part.kept or any(past.units for past in part.pasts)
+            part.kept or any(past.stored_units for past in part.pasts)
         ):
             del lane.parts[key]
             lane.open.discard(key)

@@ -49,8 +49,8 @@ class LastVersions(Operator):
         self._lag = times[0].lag(operation.left) or 0
         self._where, self._asks, self._offers = condition(operation.where, operation.outer, operation.inner)
         self._test = test_of(operation.formula, operation.columns)
-        self._mine = tuple(mine for mine, _ in operation.keys)
-        self._theirs = tuple(theirs for _, theirs in operation.keys)
+        self.left = tuple(left for left, _ in operation.keys)
+        self.right = tuple(right for _, right in operation.keys)
         # By key, then by what is asked of a tuple beside.
         self._kept: dict[Row, dict[Terms, _Versions]] = {}
         self._due: Timers[tuple[Row, Terms]] = Timers()
@@ -58,7 +58,7 @@ class LastVersions(Operator):
         self._stored = 0
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         """Stored values and counts now."""
         return self._stored
 
@@ -88,7 +88,7 @@ class LastVersions(Operator):
         return {}
 
     def _put(self, row: Row, count: int) -> tuple[Row, Terms] | None:
-        key, terms = tuple([row[p] for p in self._theirs]), self._offers(row)
+        key, terms = tuple([row[p] for p in self.right]), self._offers(row)
         outside = (not r.holds(value) for r, value in zip(self._operation.ranges, key, strict=True))
         if None in key or any(outside):
             return None
@@ -106,9 +106,9 @@ class LastVersions(Operator):
         operation = self._operation
         at, asked = row[operation.left], self._asks(row)
         last, rows = None, dict[Row, int]()
-        for terms, versions in self._kept.get(tuple([row[p] for p in self._mine]), {}).items():
-            place = versions.before(at, operation.strict)
-            moment = versions.moments[place - 1] if place else None
+        for terms, versions in self._kept.get(tuple([row[p] for p in self.left]), {}).items():
+            position = versions.before(at, operation.strict)
+            moment = versions.moments[position - 1] if position else None
             if moment is None or (last is not None and moment < last):
                 continue
             if not true_of(self._where, asked, terms):

@@ -24,15 +24,15 @@ class NextVersions(Operator):
         self._operation = operation
         self._where, self._asks, self._offers = condition(operation.where, operation.outer, operation.inner)
         self._test = test_of(operation.formula, operation.columns)
-        self._mine = tuple(mine for mine, _ in operation.keys)
-        self._theirs = tuple(theirs for _, theirs in operation.keys)
+        self.left = tuple(left for left, _ in operation.keys)
+        self.right = tuple(right for _, right in operation.keys)
         # By key how many rows of each kind wait.
         self._waiting: dict[Row, dict[Row, int]] = {}
         self._due: Timers[Row] = Timers()
         self._seen: int | None = None
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         """Stored values and counts now."""
         return sum(len(row) + 1 for rows in self._waiting.values() for row in rows)
 
@@ -47,7 +47,7 @@ class NextVersions(Operator):
         for row, count in tuples.items():
             moment = row[self._operation.right]
             self._see(moment)
-            key = tuple([row[p] for p in self._theirs])
+            key = tuple([row[p] for p in self.right])
             if key in self._waiting:
                 touched.setdefault(key, {}).setdefault(moment, []).append((row, count))
         for key, versions in touched.items():
@@ -78,7 +78,7 @@ class NextVersions(Operator):
         self._seen = moment if self._seen is None else max(self._seen, moment)
 
     def _key(self, row: Row) -> Row:
-        return tuple([row[p] for p in self._mine])
+        return tuple([row[p] for p in self.left])
 
     def _wait(self, row: Row, count: int) -> None:
         key = self._key(row)

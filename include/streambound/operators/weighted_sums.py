@@ -22,7 +22,7 @@ class WeightedSums(Accumulator):
         self._sum: Any = 0
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         return 2 - (self._kind is AggregateKind.COUNT)
 
     def add(self, row: Row, count: int) -> None:

@@ -53,7 +53,7 @@ def lto_branches(
         if visited > limit:
             raise BranchLimit
         if depth == len(decisions):
-            if consistent(closure, facts.choices):
+            if consistent(closure, facts.disjunctions):
                 yield closure
             continue
         for option in _still_open(facts, closure, decisions[depth]):
@@ -113,7 +113,7 @@ def _positions(facts: System, attribute: Attribute) -> list[Option]:
         [at_most(attribute, constants[0], strict=True)],
         [at_least(attribute, constants[-1], strict=True)],
     ]
-    if facts.space.step(attribute) is not None:
+    if facts.space.resolution(attribute) is not None:
         return [*outside, [at_least(attribute, constants[0]), at_most(attribute, constants[-1])]]
     points = [[at_least(attribute, c), at_most(attribute, c)] for c in constants]
     gaps = [

@@ -156,16 +156,16 @@ def _branch_lines(refs: References, split: Split) -> Iterator[str]:
 def branch_text(refs: References) -> str:
     """Where a branch puts each column of an infinite stream, and how it orders those of one stream."""
     query = refs.query
-    mine = [a for a in query.mentioned if a.occurrence in refs.streams and not query.is_timestamp(a)]
-    places = [text for a in mine if (text := _place(refs, a))]
-    free = [a for a in mine if not refs.bounded(a)]
+    local_columns = [a for a in query.mentioned if a.occurrence in refs.streams and not query.is_timestamp(a)]
+    ranges = [text for a in local_columns if (text := _range_text(refs, a))]
+    free = [a for a in local_columns if not refs.bounded(a)]
     orders = [
         f"{low} {'=' if refs.branch.equates(low, high) else '<'} {high}"
         for low in free
         for high in free
         if low != high and _ordered(refs, low, high)
     ]
-    return ", ".join((*places, *orders))
+    return ", ".join((*ranges, *orders))
 
 
 def _ordered(refs: References, low: Attribute, high: Attribute) -> bool:
@@ -175,7 +175,7 @@ def _ordered(refs: References, low: Attribute, high: Attribute) -> bool:
     return refs.branch.orders(low, high) and (not equal or low < high)
 
 
-def _place(refs: References, attribute: Attribute) -> str:
+def _range_text(refs: References, attribute: Attribute) -> str:
     family, kind = refs.space.family(attribute), refs.query.type_of(attribute)
     ends = []
     for bound, sign in ((refs.branch.lower(attribute), ">"), (refs.branch.upper(attribute), "<")):

@@ -35,10 +35,10 @@ class References:
             return True
         mates = self.space.mates(attribute)
         statics = [a for a in mates if self.query.is_static(a)]
-        if self.space.step(attribute) is None:
+        if self.space.resolution(attribute) is None:
             finite_ones = [
                 *statics,
-                *(a for a in mates if self.space.step(a) is not None and self.bounded(a)),
+                *(a for a in mates if self.space.resolution(a) is not None and self.bounded(a)),
             ]
             return any(self.branch.equates(attribute, a) for a in finite_ones)
         above = self.branch.upper(attribute) or any(self.branch.orders(attribute, s) for s in statics)

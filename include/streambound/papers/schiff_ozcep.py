@@ -123,7 +123,7 @@ class Conditions:
     def _apart(self) -> TimeOrder:
         """The query without time: every stream by itself."""
         stamps = [a for a in self.facts.space.mentioned if self.facts.query.is_timestamp(a)]
-        return TimeOrder(self.facts, Closure.over({a: self.facts.space.step(a) for a in stamps}))
+        return TimeOrder(self.facts, Closure.over({a: self.facts.space.resolution(a) for a in stamps}))
 
     @cached_property
     def _joins(self) -> list[Crossing]:

@@ -49,7 +49,7 @@ class Split:
     def system(self) -> System:
         """The conditions of the query in this split."""
         closure = None if self.facts.closure is None else self.facts.closure.assume(self.made)
-        return System(self.facts.query, self.facts.space, closure, self.facts.choices)
+        return System(self.facts.query, self.facts.space, closure, self.facts.disjunctions)
 
     @cached_property
     def merged(self) -> dict[str, str]:
@@ -126,7 +126,7 @@ def time_splits(facts: System) -> Iterator[Split]:
     stamps = [a for a in facts.space.mentioned if query.is_timestamp(a)]
     atoms = [a for a in query.joins if query.is_timestamp(a.left) and a.op in _SPLITS]
     named = {None, *stamps}
-    choices = tuple(c for c in facts.choices if {c[0].high, c[0].low} <= named)
+    disjunctions = tuple(c for c in facts.disjunctions if {c[0].high, c[0].low} <= named)
     pending: list[tuple[Closure, int, tuple[Difference, ...]]] = [(facts.closure.among(stamps), 0, ())]
     seen, steps = set[object](), 0
     while pending:
@@ -141,6 +141,6 @@ def time_splits(facts: System) -> Iterator[Split]:
             continue
         split = Split(facts, closure, made)
         shape = (tuple(split.merged.items()), tuple(split.forest.parents.items()))
-        if shape not in seen and consistent(closure, choices):
+        if shape not in seen and consistent(closure, disjunctions):
             seen.add(shape)
             yield split

@@ -99,13 +99,13 @@ def _fits(name: str, pattern: str) -> bool:
     return any(fnmatchcase("/".join(parts[:end]), pattern) for end in range(1, len(parts) + 1))
 
 
-def project_of(place: Path) -> Project | None:
+def project_of(path: Path) -> Project | None:
     """The project of a file or folder: of the nearest ``streambound.toml`` in its folder or above.
 
     Raises:
         ProjectError: it cannot be read, or says what is not understood.
     """
-    start = Path(os.path.abspath(place))
+    start = Path(os.path.abspath(path))
     for folder in (start, *start.parents):
         # Unlike Path.is_file it never raises, for instance where a name is too long.
         if os.path.isfile(folder / NAME):
@@ -168,7 +168,7 @@ def _table(file: Path) -> tuple[str, dict[str, Any]]:
         raise ProjectError(
             f"not valid TOML: {_TOML_PLACE.sub('', str(error))}",
             subject=str(file),
-            place=Location(int(where[1]), int(where[2])) if where else None,
+            location=Location(int(where[1]), int(where[2])) if where else None,
             text=text,
             fix="correct it at this place",
         ) from None
@@ -232,11 +232,11 @@ def _wrong(
     file: Path, text: str, key: str, problem: str, accepted: str | None, fix: str | None = None
 ) -> ProjectError:
     return ProjectError(
-        problem, subject=str(file), place=_place(text, key), text=text, accepted=accepted, fix=fix
+        problem, subject=str(file), location=_location(text, key), text=text, accepted=accepted, fix=fix
     )
 
 
-def _place(text: str, key: str) -> Location | None:
+def _location(text: str, key: str) -> Location | None:
     """Where a key of the top level is set; TOML's reader tells no places."""
     stands = re.compile(rf"""\s*(?:\[\s*)?(["']?){re.escape(key)}\1\s*[=.\]]""")
     for number, line in enumerate(text.splitlines(), start=1):

@@ -125,10 +125,10 @@ def _statement(relation: Relation) -> tuple[str, list[Any]]:
     # NULLs are counted in every column: that reads all of the file, so a corrupt page is found here.
     conditions = [_before_or_after(at), *(is_null(column) for column in relation.columns)]
     conditions += [condition for condition, _ in strays]
-    names = [f"n{place}" for place in range(len(conditions))]
+    names = [f"n{position}" for position in range(len(conditions))]
     ends = [
-        (kind, column, f"{kind.key}{place}")
-        for place, column in enumerate(relation.columns)
+        (kind, column, f"{kind.key}{position}")
+        for position, column in enumerate(relation.columns)
         for kind in (exp.Min, exp.Max)
     ]
     inner = (

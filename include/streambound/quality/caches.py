@@ -73,7 +73,7 @@ def _measured(cache_benchmarks: Sequence[CacheBenchmark], policies: set[str]) ->
         "optimum_over_possible": sum(
             cache_benchmark.optimum > cache_benchmark.possible for cache_benchmark in cache_benchmarks
         ),
-        "shares_outside": sum(not 0 <= share <= 1 for share in kept_shares),
+        "shares_outside": sum(not 0 <= fraction <= 1 for fraction in kept_shares),
         "policies_missing": len(policies - tried),
         "chosen": sum(cache_benchmark.chosen for cache_benchmark in cache_benchmarks),
     }

@@ -47,9 +47,9 @@ def _equated(selection: Selection, joins: list[Join], free: Attribute, bound: At
         if join.op is not Op.EQ or join.offset or bound not in pair:
             continue
         for beside in pair - {bound}:
-            mine, theirs = selection.base.column(free), selection.base.column(beside)
-            plain = mine.domain is None and mine.cardinality is None and not theirs.of
-            if beside.occurrence == free.occurrence and plain and mine.type == theirs.type:
+            left, right = selection.base.column(free), selection.base.column(beside)
+            plain = left.domain is None and left.cardinality is None and not right.of
+            if beside.occurrence == free.occurrence and plain and left.type == right.type:
                 return True
     return False
 

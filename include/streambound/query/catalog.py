@@ -324,14 +324,14 @@ def catalog_from_mapping(streams: Any, source: str = "catalog") -> Catalog:
 
 def _yaml_error(source: str, text: str, error: yaml.YAMLError) -> CatalogError:
     mark = getattr(error, "problem_mark", None)
-    place = Location(mark.line + 1, mark.column + 1) if mark else None
+    location = Location(mark.line + 1, mark.column + 1) if mark else None
     problem = getattr(error, "problem", None) or str(error)
     # What can be read as YAML but not be made a value is wrong for another reason than its indentation.
     unmade = isinstance(error, yaml.constructor.ConstructorError)
     return CatalogError(
         problem if unmade else f"not valid YAML: {problem}",
         subject=source,
-        place=place,
+        location=location,
         text=text,
         fix="correct or remove it" if unmade else "check the indentation and quotes at this place",
     )
@@ -471,7 +471,7 @@ def _timestamp(name: str, types: dict[str, Type], declared: Any, short: bool) ->
             fix=meant(str(declared), types),
         )
     kind = types[declared]
-    if kind.family is not Family.TIMESTAMP and not (kind.family is Family.NUMBER and kind.step == 1):
+    if kind.family is not Family.TIMESTAMP and not (kind.family is Family.NUMBER and kind.resolution == 1):
         raise CatalogError(
             f"stream {name}: timestamp column {declared} has type {kind.name}",
             accepted="timestamp, or an integer tick count",

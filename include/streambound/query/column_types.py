@@ -128,12 +128,12 @@ class Type:
 
     name: str
     family: Family
-    step: Fraction | None
+    resolution: Fraction | None
 
     @property
     def discrete(self) -> bool:
         """Whether an interval of values is finite."""
-        return self.step is not None
+        return self.resolution is not None
 
     def encode(self, value: Any) -> Value | None:
         """The ordered form of a value read from JSON, YAML or Arrow; None stays None.
@@ -160,7 +160,7 @@ class Type:
     @cached_property
     def _decoder(self) -> Callable[[Value], Any]:
         if self.family is Family.NUMBER:
-            return int if self.step == 1 else self._decode_number
+            return int if self.resolution == 1 else self._decode_number
         return _DECODERS.get(self.family, _itself)
 
     def text(self, value: Value | None) -> str:
@@ -179,10 +179,10 @@ class Type:
     def _decode_number(self, value: Value) -> Any:
         if isinstance(value, NotANumber):
             return math.nan
-        if self.step is None:
+        if self.resolution is None:
             return float(value)
-        scale = len(str(self.step.denominator)) - 1
-        return Decimal((Fraction(value) / self.step).numerator).scaleb(-scale, _EXACT)
+        scale = len(str(self.resolution.denominator)) - 1
+        return Decimal((Fraction(value) / self.resolution).numerator).scaleb(-scale, _EXACT)
 
 
 def parse_type(text: str | None) -> Type:
@@ -249,22 +249,22 @@ def common_type(left: Type, right: Type) -> Type | None:
         return None
     if left.family is not Family.NUMBER:
         return left
-    if left.step is None or right.step is None:
+    if left.resolution is None or right.resolution is None:
         return parse_type("double")
-    if left.step == right.step == 1 and left.name in INTEGERS and right.name in INTEGERS:
+    if left.resolution == right.resolution == 1 and left.name in INTEGERS and right.name in INTEGERS:
         return parse_type("bigint")
-    step = min(left.step, right.step)
-    scale = len(str(step.denominator)) - 1
-    return Type(f"decimal(38,{scale})", Family.NUMBER, step)
+    resolution = min(left.resolution, right.resolution)
+    scale = len(str(resolution.denominator)) - 1
+    return Type(f"decimal(38,{scale})", Family.NUMBER, resolution)
 
 
 def _encoded_number(kind: Type, value: Any) -> Value:
-    if kind.step is None:
+    if kind.resolution is None:
         # A binary float stays one: Python compares it with Fraction exactly.
         near = value if isinstance(value, float) else float(_exact_fraction(value))
         return NAN if math.isnan(near) else _single_precision(near) if kind.name == "float" else near
     exact = _exact_fraction(value)
-    if exact % kind.step != 0 or not _number_range(kind.name)[0] <= exact < _number_range(kind.name)[1]:
+    if exact % kind.resolution != 0 or not _number_range(kind.name)[0] <= exact < _number_range(kind.name)[1]:
         raise ValueError(value)
     return int(exact) if exact.denominator == 1 else exact
 

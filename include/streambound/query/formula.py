@@ -83,7 +83,7 @@ def _listed(parts: Iterable[Formula]) -> Iterator[Formula]:
             yield part
         else:
             assert isinstance(part, (Filter, Membership))
-            yield Membership(listed[0], tuple(values[listed[0]]), part.place)
+            yield Membership(listed[0], tuple(values[listed[0]]), part.location)
 
 
 def _values(part: Formula) -> tuple[Attribute, tuple[Constant, ...]] | None:
@@ -143,17 +143,17 @@ def untrue(atom: Atom, nullable: Callable[[Attribute], bool]) -> list[tuple[Atom
     if isinstance(atom, Never):
         return [()]
     if isinstance(atom, NullTest):
-        return [(NullTest(atom.attribute, not atom.null, atom.place),)]
+        return [(NullTest(atom.attribute, not atom.null, atom.location),)]
     ways: list[tuple[Atom, ...]] = [tuple(false(atom))]
     attributes = tuple(dict.fromkeys(a for a in atom.attributes if nullable(a)))
     for number, attribute in enumerate(attributes):
-        before = tuple(NullTest(a, False, atom.place) for a in attributes[:number])
-        ways.append((*before, NullTest(attribute, True, atom.place)))
+        before = tuple(NullTest(a, False, atom.location) for a in attributes[:number])
+        ways.append((*before, NullTest(attribute, True, atom.location)))
     return ways
 
 
 def false(atom: Filter | Join | Membership) -> list[Atom]:
     """The negation of a comparison; of a membership the comparisons that hold together."""
     if isinstance(atom, Membership):
-        return [Filter(atom.attribute, Op.NE, value, atom.place) for value in atom.values]
+        return [Filter(atom.attribute, Op.NE, value, atom.location) for value in atom.values]
     return [replace(atom, op=atom.op.negated)]

@@ -412,7 +412,7 @@ class Filter:
     attribute: Attribute
     op: Op
     constant: Constant
-    place: Location = field(compare=False, default=Location(1, 1))
+    location: Location = field(compare=False, default=Location(1, 1))
 
     def __str__(self) -> str:
         return f"{self.attribute} {self.op.value} {self.constant}"
@@ -434,7 +434,7 @@ class Join:
     left: Attribute
     op: Op
     right: Attribute
-    place: Location = field(compare=False, default=Location(1, 1))
+    location: Location = field(compare=False, default=Location(1, 1))
     offset: int = 0
     offset_text: str = field(compare=False, default="")
     # The second times that it only follows from, by promises, and whether it bounds each from below.
@@ -455,7 +455,7 @@ class Membership:
 
     attribute: Attribute
     values: tuple[Constant, ...]
-    place: Location = field(compare=False, default=Location(1, 1))
+    location: Location = field(compare=False, default=Location(1, 1))
 
     def __str__(self) -> str:
         return f"{self.attribute} IN ({', '.join(value.text for value in self.values)})"
@@ -471,7 +471,7 @@ class Never:
     """A condition that is false or NULL for every tuple, such as ``1 = 2`` or ``S.A = NULL``."""
 
     text: str
-    place: Location = field(compare=False, default=Location(1, 1))
+    location: Location = field(compare=False, default=Location(1, 1))
     attributes: tuple[Attribute, ...] = ()
 
     def __str__(self) -> str:
@@ -484,7 +484,7 @@ class NullTest:
 
     attribute: Attribute
     null: bool
-    place: Location = field(compare=False, default=Location(1, 1))
+    location: Location = field(compare=False, default=Location(1, 1))
 
     def __str__(self) -> str:
         return f"{self.attribute} IS {'' if self.null else 'NOT '}NULL"
@@ -504,7 +504,7 @@ class Occurrence:
 
     alias: str
     relation: Relation
-    place: Location = field(compare=False, default=Location(1, 1))
+    location: Location = field(compare=False, default=Location(1, 1))
 
 
 @dataclass(frozen=True)
@@ -513,7 +513,7 @@ class Output:
 
     name: str
     term: Term
-    place: Location = field(compare=False, default=Location(1, 1))
+    location: Location = field(compare=False, default=Location(1, 1))
     # Shown only within an expression over several tuples: the row has no more of it than that.
     within: bool = False
     # Which column of the answer it is, or is a part of.

@@ -59,7 +59,7 @@ class Aggregate:
     polynomial: Polynomial | None = None
     distinct: bool = False
     by: int | None = None
-    place: Location = field(compare=False, default=Location(1, 1))
+    location: Location = field(compare=False, default=Location(1, 1))
     function: str = ""
     value: int | None = None
     formula: str | None = None
@@ -108,10 +108,12 @@ def _of_sum(polynomial: Polynomial | None, kind: Callable[[int], Type], kinds: l
     )
     scale = 0
     for factor, factors in terms:
-        if any(kind.family is not Family.NUMBER or kind.step is None for kind in factors):
+        if any(kind.family is not Family.NUMBER or kind.resolution is None for kind in factors):
             return _DOUBLE
-        step = Fraction(1, factor.denominator) * prod((kind.step or 1 for kind in factors), start=Fraction(1))
-        digits = next((n for n in range(DIGITS + 1) if (step * 10**n).denominator == 1), None)
+        resolution = Fraction(1, factor.denominator) * prod(
+            (kind.resolution or 1 for kind in factors), start=Fraction(1)
+        )
+        digits = next((n for n in range(DIGITS + 1) if (resolution * 10**n).denominator == 1), None)
         if digits is None:
             return _DOUBLE
         scale = max(scale, digits)
@@ -134,7 +136,7 @@ class Shown:
     plain: bool = True
     # The values that are not shown as they are, and of which different ones can be told all the same.
     distinguishable: tuple[int, ...] = ()
-    place: Location = field(compare=False, default=Location(1, 1))
+    location: Location = field(compare=False, default=Location(1, 1))
     formula: str | None = None
 
 
@@ -164,7 +166,7 @@ class Having:
 
     aggregates: tuple[int, ...]
     tests: Test | Tests | None = None
-    place: Location = field(compare=False, default=Location(1, 1))
+    location: Location = field(compare=False, default=Location(1, 1))
     formula: str | None = None
 
 
@@ -291,7 +293,7 @@ class Over:
     partition: tuple[int, ...]
     order: tuple[tuple[int, bool], ...]
     frame: Frame
-    place: Location = field(compare=False, default=Location(1, 1))
+    location: Location = field(compare=False, default=Location(1, 1))
     arguments: tuple[int, ...] = ()
     offset: int = 1
     keys: tuple[int, ...] = ()
@@ -310,7 +312,8 @@ class Framing:
     def parted(self, width: int) -> Framing:
         """The same over rows of so many outputs with what they are partitioned ``by`` after these."""
         functions = (
-            replace(one, partition=_parted(one.partition, one.keys, width), keys=()) for one in self.functions
+            replace(function, partition=_parted(function.partition, function.keys, width), keys=())
+            for function in self.functions
         )
         return replace(self, functions=tuple(functions), by=())
 

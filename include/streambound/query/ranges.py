@@ -132,7 +132,7 @@ def _declared(column: Column | None) -> Bounds:
     if column is None:
         return ANYTHING
     domain = column.domain or Domain()
-    whole = column.type.family is Family.NUMBER and column.type.step == 1
+    whole = column.type.family is Family.NUMBER and column.type.resolution == 1
     if column.type.family is Family.BOOLEAN:
         return Bounds(0, 1, whole=True, nullable=column.nullable)
     values = domain.values

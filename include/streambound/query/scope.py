@@ -16,7 +16,7 @@ from sqlglot.errors import ErrorLevel
 from streambound.errors import DataError, Location, QueryError, UnsupportedError, meant, named, unknown_column
 from streambound.query.column_types import NULL, Family, Type, parse_type
 from streambound.query.dialects.grammar import MOVED, span_of
-from streambound.query.dialects.tokens import code, first_place, place_at
+from streambound.query.dialects.tokens import code, first_location, location_at
 from streambound.query.differences import has_months
 from streambound.query.model import Attribute, Column, Constant, Occurrence, Term
 from streambound.query.type_names import canonical
@@ -48,11 +48,11 @@ STRING = parse_type("string")
 BOOLEAN = parse_type("boolean")
 
 
-def place_of(node: exp.Expr, sql: str) -> Location:
+def location_of(node: exp.Expr, sql: str) -> Location:
     """Where ``node`` stands in ``sql``; the whole text's start if it cannot be told."""
     span = _span(node) or span_of(node)
     if span is not None:
-        return place_at(sql, *span)
+        return location_at(sql, *span)
     # sqlglot records no position for markers, intervals and the like: their surroundings have one.
     parent = node.parent
     while parent is not None and _span(parent) is None:
@@ -63,8 +63,8 @@ def place_of(node: exp.Expr, sql: str) -> Location:
         plain = code(sql).upper()
         for start in (0 if around is None else around[0], 0):
             if (at := plain.find(written[0].upper(), start)) >= 0:
-                return place_at(sql, at, at + len(written[0]))
-    return (first_place(sql) or Location(1, 1)) if around is None else place_at(sql, *around)
+                return location_at(sql, at, at + len(written[0]))
+    return (first_location(sql) or Location(1, 1)) if around is None else location_at(sql, *around)
 
 
 def _span(node: exp.Expr) -> tuple[int, int] | None:
@@ -116,7 +116,7 @@ class Scope:
         if constant is None:
             raise UnsupportedError(
                 f"{describe(node, self.sql)} is not supported yet",
-                place=place_of(node, self.sql),
+                location=location_of(node, self.sql),
                 accepted="columns and constants",
                 fix=keyword_meant(node),
             )
@@ -157,7 +157,7 @@ class Scope:
             error = UnsupportedError if self._is_length(node) else QueryError
             raise error(
                 f"{node.sql(dialect='spark')} cannot be added to a timestamp of type {kind.name}",
-                place=place_of(node, self.sql),
+                location=location_of(node, self.sql),
                 accepted="an integer number of ticks"
                 if kind.family is Family.NUMBER
                 else "INTERVAL 10 MINUTES",
@@ -177,7 +177,7 @@ class Scope:
         if isinstance(unit, exp.Var) and name.rstrip("S") not in (*MICROSECONDS, *_CALENDAR):
             raise QueryError(
                 f"{name} is not a unit of time",
-                place=place_of(unit, self.sql),
+                location=location_of(unit, self.sql),
                 accepted=", ".join(f"{unit}S" for unit in MICROSECONDS),
                 fix=meant(name, (form for unit in MICROSECONDS for form in (unit, f"{unit}S"))),
             )
@@ -209,10 +209,10 @@ class Scope:
         Raises:
             QueryError: no column of that name is in scope, or more than one.
         """
-        place = place_of(node, self.sql)
+        location = location_of(node, self.sql)
         if node.args.get("db") or node.args.get("catalog"):
-            raise QueryError(f"{node.sql()} has too many parts", place=place, accepted="alias.column")
-        owners = self._owners(node.table, place)
+            raise QueryError(f"{node.sql()} has too many parts", location=location, accepted="alias.column")
+        owners = self._owners(node.table, location)
         attributes = [
             Attribute(o.alias, column.name)
             for o in owners
@@ -226,29 +226,29 @@ class Scope:
             )
             likely = columns if node.table else [*columns, *_WORDS]
             fix = meant(node.name, likely)
-            raise unknown_column(f"{whose} {node.name}", node.name, place, columns, fix)
+            raise unknown_column(f"{whose} {node.name}", node.name, location, columns, fix)
         if len(attributes) > 1:
             raise QueryError(
                 f"the column {node.name} is ambiguous",
-                place=place,
+                location=location,
                 accepted=" or ".join(map(str, attributes)),
                 fix=f"write {attributes[0]}",
             )
         return attributes[0]
 
-    def _owners(self, alias: str, place: Location) -> tuple[Occurrence, ...]:
+    def _owners(self, alias: str, location: Location) -> tuple[Occurrence, ...]:
         if not alias:
             return self.occurrences
         owners = tuple(o for o in self.occurrences if o.alias.lower() == alias.lower())
         if not owners:
             if alias.upper() == FILES:
                 what = f"the pseudo-column {FILES}"
-                raise named(what, f"{what} is not supported yet", place)
+                raise named(what, f"{what} is not supported yet", location)
             aliases = [o.alias for o in self.occurrences]
             renamed = [o.alias for o in self.occurrences if o.relation.name.lower() == alias.lower()]
             raise QueryError(
                 f"unknown stream or alias {alias}",
-                place=place,
+                location=location,
                 accepted=", ".join(aliases),
                 fix=f"write {renamed[0]}, as FROM calls it" if renamed else meant(alias, aliases),
             )
@@ -334,14 +334,14 @@ class Scope:
         try:
             decimal = Decimal(str(node.this))
         except InvalidOperation:
-            place = place_of(node, self.sql)
+            location = location_of(node, self.sql)
             raise QueryError(
-                f"{text[:40]} is not a number", place=place, accepted="numbers such as 1.5"
+                f"{text[:40]} is not a number", location=location, accepted="numbers such as 1.5"
             ) from None
         if decimal and abs(decimal.adjusted()) > MAX_EXPONENT:
             raise QueryError(
                 f"the number {text[:40]} is out of range",
-                place=place_of(node, self.sql),
+                location=location_of(node, self.sql),
                 accepted=f"numbers from 1e-{MAX_EXPONENT} to 1e{MAX_EXPONENT}",
             )
         if "e" in str(node.this).lower():
@@ -368,7 +368,7 @@ class Scope:
         except DataError as error:
             raise QueryError(
                 error.message,
-                place=place_of(node, self.sql),
+                location=location_of(node, self.sql),
                 accepted="'2026-01-31'" if kind.family is Family.DATE else "'2026-01-31 23:59:59'",
             ) from None
 
@@ -388,10 +388,10 @@ class Scope:
             raise QueryError(
                 f"{constant.text} is a {constant.type.family.value} and cannot be compared "
                 f"with a {kind.family.value}",
-                place=place_of(node, self.sql),
+                location=location_of(node, self.sql),
                 accepted=f"a {kind.family.value}",
             )
-        if kind.family is Family.NUMBER and kind.step is None:
+        if kind.family is Family.NUMBER and kind.resolution is None:
             # Spark compares a double with a literal as doubles: 0.1 means the double nearest to it.
             return Constant(self._double(constant.value, constant.text, node), constant.text, kind)
         return Constant(constant.value, constant.text, kind)
@@ -408,7 +408,7 @@ class Scope:
                 return near
         except OverflowError:
             pass
-        raise QueryError(f"{text[:40]} is larger than any double", place=place_of(node, self.sql))
+        raise QueryError(f"{text[:40]} is larger than any double", location=location_of(node, self.sql))
 
 
 def describe(node: exp.Expr, sql: str = "") -> str:

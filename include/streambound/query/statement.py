@@ -44,7 +44,7 @@ class Guard:
     formula: Formula
     negated: bool
     outer: bool = False
-    place: Location = field(compare=False, default=Location(1, 1))
+    location: Location = field(compare=False, default=Location(1, 1))
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class AsOf:
     op: Op
     tolerance: int | None = None
     outer: bool = False
-    place: Location = field(compare=False, default=Location(1, 1))
+    location: Location = field(compare=False, default=Location(1, 1))
     # What else ON asks of the tuple that is looked for: the last one of which it holds.
     where: Formula = ALWAYS
 

@@ -17,7 +17,7 @@ from streambound.errors import Location, QueryError, alike
 from streambound.query.catalog import Catalog
 from streambound.query.dialects.grammar import NoPath
 from streambound.query.dialects.languages import MAX_NESTING, SPARK, Language, statements
-from streambound.query.dialects.tokens import is_text, place_at, token_place, tokens
+from streambound.query.dialects.tokens import is_text, location_at, token_location, tokens
 
 ACCEPTED = "SELECT [DISTINCT] ... FROM ... [WHERE ...]"
 _FIX = "complete or remove what stands at this place"
@@ -93,7 +93,7 @@ def refuse_nesting(sql: str, stream: Sequence[Token]) -> None:
         if depth > MAX_NESTING:
             raise QueryError(
                 "the conditions are nested too deeply",
-                place=place_at(sql, token.start, token.end + 1),
+                location=location_at(sql, token.start, token.end + 1),
                 accepted=f"{MAX_NESTING} parentheses within each other",
                 fix="flatten them",
             )
@@ -114,7 +114,7 @@ def refuse_gaps(sql: str, stream: Sequence[Token], language: Language = SPARK) -
             if before is not None and before.token_type in _BEFORE_ITEMS:
                 raise QueryError(
                     f"syntax error: nothing stands between {_word(sql, before)} and the comma",
-                    place=token_place(sql, token),
+                    location=token_location(sql, token),
                     fix=_FIX,
                 )
         if token.token_type is TokenType.DOT and (after is None or after.token_type in _ENDING | _LITERAL):
@@ -126,7 +126,9 @@ def refuse_gaps(sql: str, stream: Sequence[Token], language: Language = SPARK) -
 def _gap(sql: str, token: Token, after: Token | None, what: str) -> QueryError:
     there = "the end" if after is None else _word(sql, after)
     return QueryError(
-        f"syntax error: nothing stands between {what} and {there}", place=token_place(sql, token), fix=_FIX
+        f"syntax error: nothing stands between {what} and {there}",
+        location=token_location(sql, token),
+        fix=_FIX,
     )
 
 
@@ -142,7 +144,7 @@ def syntax_error(
     if isinstance(error, NoPath):
         return QueryError(
             f"'{error.text}' is no path in a JSON text, and get_json_object gives NULL for it",
-            place=token_place(sql, stream[at]),
+            location=token_location(sql, stream[at]),
             accepted="paths such as $.a.b[0]",
             fix=None if error.text.startswith(("$", ".")) or not error.text else f"write '$.{error.text}'",
         )
@@ -151,7 +153,7 @@ def syntax_error(
         or _incomplete(sql, stream, at, language)
         or QueryError(
             f"syntax error: {_word(sql, stream[at])} is not understood here",
-            place=token_place(sql, stream[at]),
+            location=token_location(sql, stream[at]),
             accepted=ACCEPTED,
             fix=_FIX,
         )
@@ -179,14 +181,14 @@ def _misspelt(
     if best is None:
         return None
     first, last, instead = best
-    return not_understood(sql[first.start : last.end + 1], token_place(sql, first, last), instead)
+    return not_understood(sql[first.start : last.end + 1], token_location(sql, first, last), instead)
 
 
-def not_understood(word: str, place: Location, instead: str) -> QueryError:
+def not_understood(word: str, location: Location, instead: str) -> QueryError:
     """The error of a word that is no keyword, but like one."""
     return QueryError(
         f"syntax error: {word} is not understood here",
-        place=place,
+        location=location,
         accepted=ACCEPTED,
         fix=f"did you mean {instead}?",
     )
@@ -257,7 +259,7 @@ def _incomplete(sql: str, stream: Sequence[Token], at: int, language: Language) 
             if not opened:
                 return QueryError(
                     "syntax error: this ) closes nothing",
-                    place=token_place(sql, token),
+                    location=token_location(sql, token),
                     fix="remove it, or open it with (",
                 )
             opened.pop()
@@ -273,20 +275,20 @@ def _incomplete(sql: str, stream: Sequence[Token], at: int, language: Language) 
             )
             return QueryError(
                 f"syntax error: {kind} is missing between {_word(sql, token)} and {there}",
-                place=token_place(sql, token),
+                location=token_location(sql, token),
                 accepted=ACCEPTED,
                 fix=_FIX,
             )
     if opened:
         return QueryError(
             "syntax error: the parenthesis that opens here is not closed",
-            place=token_place(sql, opened[-1]),
+            location=token_location(sql, opened[-1]),
             fix="close it with )",
         )
     if at == len(stream) - 1 and _left(f"{sql} {_MARK}", language) <= len(_MARK):
         return QueryError(
             f"syntax error: the statement ends too early, after {_word(sql, stream[at])}",
-            place=token_place(sql, stream[at]),
+            location=token_location(sql, stream[at]),
             accepted=ACCEPTED,
             fix="complete it",
         )

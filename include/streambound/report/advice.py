@@ -29,26 +29,26 @@ def _lines(advice: Advice) -> Iterator[str]:
         yield "  its streams had drifted from what was known of them, and models were learned anew"
         yield from (f"    {fit.sentence()}" for fit in night.drifts if fit.drifted)
     yield ""
-    yield aligned(HEADINGS, [_row(share) for share in advice.kept_by_size], NUMBERS)
+    yield aligned(HEADINGS, [_row(at_size) for at_size in advice.kept_by_size], NUMBERS)
     yield ""
-    for share in advice.kept_by_size:
-        yield f"k = {share.of.size:,}: {share.of.choice.why}"
-        if share.ahead:
-            yield f"  not chosen, though more were kept: {_ahead(share)}"
+    for at_size in advice.kept_by_size:
+        yield f"k = {at_size.of.size:,}: {at_size.of.selected_policy.why}"
+        if at_size.ahead:
+            yield f"  not chosen, though more were kept: {_ahead(at_size)}"
         else:
             yield "  no policy keeps more"
-        if share.of.estimate is not None:
-            yield f"  over the held-out days alone a pass {share.of.estimate.sentence()}"
+        if at_size.of.estimate is not None:
+            yield f"  over the held-out days alone a pass {at_size.of.estimate.sentence()}"
 
 
 def _answer(advice: Advice) -> str:
     target, largest = f"{100 * advice.target:.10g}% of its results", advice.kept_by_size[-1]
     if advice.chosen is None:
         most = f"{largest.of.size:,} tuples ({largest.of.units:,} units), the most that were tried"
-        kept = f"keep {largest.kept:.1%} under {largest.of.choice.policy}"
+        kept = f"keep {largest.kept:.1%} under {largest.of.selected_policy.policy}"
         return f"no memory that was tried keeps {target}; {most}, {kept}"
-    (share,) = (item for item in advice.kept_by_size if item.of.size == advice.chosen.size)
-    kept = f"they keep {share.kept:.1%} under {share.of.choice.policy}"
+    (at_size,) = (item for item in advice.kept_by_size if item.of.size == advice.chosen.size)
+    kept = f"they keep {at_size.kept:.1%} under {at_size.of.selected_policy.policy}"
     return f"{_size(advice.chosen)} keep {target}: {kept}{_estimate(advice.chosen)}"
 
 
@@ -70,10 +70,16 @@ def _estimate(reaches: Reaches) -> str:
     return f"; {reaches.estimated:,} may do (an estimate: a line between the sizes that were tried)"
 
 
-def _row(share: SharesAtSize) -> tuple[str, ...]:
-    of = share.of
-    return f"{of.size:,}", f"{of.units:,}", of.choice.policy, f"{share.kept:.1%}", f"{share.optimum:.1%}"
+def _row(at_size: SharesAtSize) -> tuple[str, ...]:
+    of = at_size.of
+    return (
+        f"{of.size:,}",
+        f"{of.units:,}",
+        of.selected_policy.policy,
+        f"{at_size.kept:.1%}",
+        f"{at_size.optimum:.1%}",
+    )
 
 
-def _ahead(share: SharesAtSize) -> str:
-    return ", ".join(f"{policy} {kept:.1%}" for policy, kept in share.ahead)
+def _ahead(at_size: SharesAtSize) -> str:
+    return ", ".join(f"{policy} {kept:.1%}" for policy, kept in at_size.ahead)

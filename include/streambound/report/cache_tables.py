@@ -13,8 +13,8 @@ from streambound.results import CacheAnswer
 def kept(answer: CacheAnswer, units: int | None, exact: int) -> str:
     """How much of an exact answer an evaluation in k tuples has, and what it says of that itself."""
     memory = f"{answer.size:,} tuples" + ("" if units is None else f" ({units:,} units)")
-    share = f" ({answer.results / exact:.2%})" if exact else ""
-    sentence = f"{answer.results:,} were found{share} in {memory} under {answer.policy}"
+    fraction = f" ({answer.results / exact:.2%})" if exact else ""
+    sentence = f"{answer.results:,} were found{fraction} in {memory} under {answer.policy}"
     said = "it could not estimate how many there are"
     if answer.estimated_results is not None:
         error = answer.standard_error or 0.0
@@ -37,28 +37,31 @@ def trade_off(night: Night) -> str:
 def _lines(night: Night, by_size: tuple[SharesAtSize, ...]) -> Iterator[str]:
     days = f"the last {night.held_out} of {len(night.days)} days, {night.days[0]} to {night.days[-1]}"
     yield f"{night.query}: what is kept of {night.possible:,} results on {days}"
-    policies = list(dict.fromkeys(judged.contender.policy for share in by_size for judged in share.of.judged))
+    policies = list(
+        dict.fromkeys(judged.contender.policy for at_size in by_size for judged in at_size.of.judged)
+    )
     headings = ("k", "units", *policies, "optimum", "chosen")
-    rows = [_row(share, policies, night.possible) for share in by_size]
+    rows = [_row(at_size, policies, night.possible) for at_size in by_size]
     yield aligned(headings, rows, headings[:-1])
-    for share in by_size:
-        if share.ahead:
-            more = ", ".join(f"{policy} {kept:.2%}" for policy, kept in share.ahead)
-            yield f"k = {share.of.size:,}: {more} kept more, and was not chosen: {share.of.choice.why}"
-    if not any(share.ahead for share in by_size):
+    for at_size in by_size:
+        if at_size.ahead:
+            more = ", ".join(f"{policy} {kept:.2%}" for policy, kept in at_size.ahead)
+            why = at_size.of.selected_policy.why
+            yield f"k = {at_size.of.size:,}: {more} kept more, and was not chosen: {why}"
+    if not any(at_size.ahead for at_size in by_size):
         yield "no policy keeps more than the chosen one at any size"
-    for share in by_size:
-        if share.of.estimate is not None:
-            yield f"k = {share.of.size:,}: over these days alone a pass {share.of.estimate.sentence()}"
+    for at_size in by_size:
+        if at_size.of.estimate is not None:
+            yield f"k = {at_size.of.size:,}: over these days alone a pass {at_size.of.estimate.sentence()}"
     for fit in night.drifts:
         if fit.drifted:
             yield f"its streams have drifted: {fit.sentence()}"
 
 
-def _row(share: SharesAtSize, policies: list[str], possible: int) -> tuple[str, ...]:
+def _row(at_size: SharesAtSize, policies: list[str], possible: int) -> tuple[str, ...]:
     best: dict[str, int] = {}
-    for judged in share.of.judged:
+    for judged in at_size.of.judged:
         best[judged.contender.policy] = max(best.get(judged.contender.policy, 0), judged.kept)
     kept = (f"{best[name] / possible:.2%}" if name in best else "-" for name in policies)
-    chosen = f"{share.of.choice.policy}, {share.kept:.2%}"
-    return f"{share.of.size:,}", f"{share.of.units:,}", *kept, f"{share.optimum:.2%}", chosen
+    chosen = f"{at_size.of.selected_policy.policy}, {at_size.kept:.2%}"
+    return f"{at_size.of.size:,}", f"{at_size.of.units:,}", *kept, f"{at_size.optimum:.2%}", chosen

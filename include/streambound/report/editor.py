@@ -68,8 +68,8 @@ def marks(report: Report, sql: str, span: tuple[int, int]) -> list[Object]:
         span: where the query's statement stands in the text.
     """
     return [
-        {"code": code, "message": message, "span": _span(sql, place, span), "page": address(code)}
-        for code, message, place in _findings(report)
+        {"code": code, "message": message, "span": _span(sql, location, span), "page": address(code)}
+        for code, message, location in _findings(report)
     ]
 
 
@@ -94,11 +94,11 @@ def _cell(text: str) -> str:
 def _findings(report: Report) -> Iterator[tuple[str, str, Location | None]]:
     if isinstance(report.error, UnsupportedError):
         for blocker in report.error.blockers:
-            yield blocker.code, _error_text(blocker), blocker.place
+            yield blocker.code, _error_text(blocker), blocker.location
     elif report.error is not None:
         rest = report.error.further if isinstance(report.error, QueryError) else ()
         for error in (report.error, *rest):
-            yield error.code, _error_text(error), error.place
+            yield error.code, _error_text(error), error.location
     elif report.verdict != "bounded":
         for number, reason in enumerate(report.reasons):
             lines = [reason.message]
@@ -109,7 +109,7 @@ def _findings(report: Report) -> Iterator[tuple[str, str, Location | None]]:
                     for suggestion in report.suggestions
                     if suggestion.catalog is not None and suggestion.declared is not None
                 ]
-            yield reason.code, "\n".join(lines), reason.place
+            yield reason.code, "\n".join(lines), reason.location
 
 
 def _error_text(error: StreamboundError) -> str:
@@ -119,17 +119,17 @@ def _error_text(error: StreamboundError) -> str:
     return "\n".join(lines)
 
 
-def _span(sql: str, place: Location | None, statement: tuple[int, int]) -> list[int]:
+def _span(sql: str, location: Location | None, statement: tuple[int, int]) -> list[int]:
     """The characters at a place; without one the first line of the statement."""
     lines = sql.split("\n")
-    if place is None or place.line > len(lines):
+    if location is None or location.line > len(lines):
         start = min(statement[0], len(sql))
         line = sql[start : statement[1]].split("\n")[0].rstrip()
         return [start, start + len(line)]
-    first = sum(len(line) + 1 for line in lines[: place.line - 1])
-    end = first + len(lines[place.line - 1])
-    start = min(first + place.column - 1, end)
-    return [start, min(start + place.length, end)]
+    first = sum(len(line) + 1 for line in lines[: location.line - 1])
+    end = first + len(lines[location.line - 1])
+    start = min(first + location.column - 1, end)
+    return [start, min(start + location.length, end)]
 
 
 def _fenced(text: str, language: str = "text") -> str:

@@ -50,8 +50,8 @@ def engine_lines(on_engine: OnEngine, sql: str) -> Iterator[str]:
     yield f"  {code_of(on_engine.growth)}: {summary(on_engine)}"
     for state in on_engine.operators:
         yield f"    {operator_text(state)}"
-        if state.operator.place != Location(1, 1):
-            yield from underlined(sql, state.operator.place)
+        if state.operator.location != Location(1, 1):
+            yield from underlined(sql, state.operator.location)
     yield from (f"    note: {note}" for note in on_engine.notes)
 
 

@@ -50,7 +50,7 @@ def said_of(node: Applied) -> tuple[str, tuple[str, ...]]:
 
 def size_text(node: Applied) -> str:
     """The units of an operation, or what they depend on."""
-    return node.formula if node.units is None else units_text(node.units)
+    return node.formula if node.max_units is None else units_text(node.max_units)
 
 
 def _names(node: Node, positions: tuple[int, ...]) -> str:
@@ -169,8 +169,8 @@ def _of_joins(node: Applied, operation: Joined) -> tuple[str, tuple[str, ...]]:
     if any(side.times and not side.past for side in operation.sides):
         notes.append("A row is dropped when neither it nor a partner can come or change.")
     for side, operand in zip(operation.sides, node.inputs, strict=True):
-        for place in side.past:
-            notes.append(f"{operand.outputs[place][0]} is forgotten once it is before all that comes.")
+        for position in side.past:
+            notes.append(f"{operand.outputs[position][0]} is forgotten once it is before all that comes.")
     return f"the rows of each side: {'; '.join(sides)}", tuple(notes)
 
 

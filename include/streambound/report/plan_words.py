@@ -229,13 +229,13 @@ def _filters(query: Query, synopses: tuple[StreamSynopsis, ...]) -> dict[str, st
 def _of_stream(query: Query, synopsis: TablePlan) -> Kept:
     tables = tuple(_table(query, cell) for cell in synopsis.cells)
     (alias,) = synopsis.streams
-    return Kept(What.TUPLES, synopsis.streams, alias, units_text(synopsis.units), tables=tables)
+    return Kept(What.TUPLES, synopsis.streams, alias, units_text(synopsis.max_units), tables=tables)
 
 
 def _table(query: Query, cell: Cell) -> Table:
     kept = _ends(cell) if query.ring.idempotent else "the number of tuples"
     keys = tuple(key_text(query, key) for key in cell.keys)
-    return Table(all_text(query, cell.conditions), keys, kept, cell.units, all_text(query, cell.context))
+    return Table(all_text(query, cell.conditions), keys, kept, cell.max_units, all_text(query, cell.context))
 
 
 def _ends(cell: Cell) -> str:
@@ -271,7 +271,7 @@ def _timed(plan: Plan) -> PlanWords:
 
 def _window(plan: Plan, window: Window) -> Kept:
     each = f"{window.ticks:,} timestamps x {window.width} values of each tuple"
-    size = each if window.rows is None and window.most is None else units_text(window.units(window.rows))
+    size = each if window.rows is None and window.most is None else units_text(window.max_units(window.rows))
     buffered, late = (_span(plan.query, window.alias, length) for length in (window.hold, window.late))
     before = "before that " if window.hold else ""
     waits = f"{before}every tuple waits {late} until its timestamp is complete: rows may come so late"
@@ -307,7 +307,7 @@ def _of_matches(plan: Plan, synopsis: TablePlan) -> Kept:
         What.MATCHES,
         synopsis.streams,
         f"{what} {', '.join(synopsis.streams)}",
-        units_text(synopsis.units),
+        units_text(synopsis.max_units),
         pending=partners,
         notes=notes,
         tables=tuple(_table_of_matches(plan.query, cell) for cell in synopsis.cells),
@@ -316,7 +316,7 @@ def _of_matches(plan: Plan, synopsis: TablePlan) -> Kept:
 
 def _table_of_matches(query: Query, cell: Cell) -> Table:
     keys = tuple(key_text(query, key) for key in cell.keys)
-    return Table(all_text(query, cell.conditions), keys, _best(query, cell), cell.units)
+    return Table(all_text(query, cell.conditions), keys, _best(query, cell), cell.max_units)
 
 
 def _best(query: Query, cell: Cell) -> str:

@@ -75,9 +75,9 @@ def results(checked: Checked) -> Iterator[Object]:
         if isinstance(report.error, UnsupportedError) and report.error.further:
             for blocker in report.error.blockers:
                 text = f"{report.query}: {blocker.message}"
-                yield _result(checked, blocker.code, text, blocker.place, (blocker.message,))
+                yield _result(checked, blocker.code, text, blocker.location, (blocker.message,))
             return
-        yield _result(checked, report.error.code, report.error.one_line(), report.error.place, ())
+        yield _result(checked, report.error.code, report.error.one_line(), report.error.location, ())
         return
     if report.engine is not None:
         yield from _of_engine(checked, report.engine)
@@ -85,7 +85,7 @@ def results(checked: Checked) -> Iterator[Object]:
         for number, reason in enumerate(report.reasons):
             names = tuple(map(str, reason.attributes))
             where = f" (branch: {reason.branch})" if reason.branch else ""
-            entry = _result(checked, reason.code, f"{reason.message}{where}", reason.place, names)
+            entry = _result(checked, reason.code, f"{reason.message}{where}", reason.location, names)
             if report.causes:
                 entry["properties"]["causes"] = [cause.message for cause in report.causes]
             fixes = [
@@ -106,17 +106,17 @@ def _of_engine(checked: Checked, on_engine: OnEngine) -> Iterator[Object]:
         notes = "".join(f"; {note}" for note in on_engine.notes) if number == 0 else ""
         text = f"{on_engine.named}: {operator_text(state)}{notes}"
         names = (on_engine.engine.name, state.operator.kind.value, state.operator.text)
-        result = _result(checked, code_of(state.growth), text, state.operator.place, names)
+        result = _result(checked, code_of(state.growth), text, state.operator.location, names)
         yield result | {"level": "note"}
 
 
 def _result(
-    checked: Checked, code: str, message: str, place: Location | None, names: tuple[str, ...]
+    checked: Checked, code: str, message: str, location: Location | None, names: tuple[str, ...]
 ) -> Object:
     physical: Object = {"artifactLocation": _artifact(checked.path)}
-    if place is not None and place.line <= len(checked.sql.splitlines()):
-        end = place.column + place.length
-        physical["region"] = {"startLine": place.line, "startColumn": place.column, "endColumn": end}
+    if location is not None and location.line <= len(checked.sql.splitlines()):
+        end = location.column + location.length
+        physical["region"] = {"startLine": location.line, "startColumn": location.column, "endColumn": end}
     # Equal findings keep their identity while lines above them come and go.
     identity = "\0".join((checked.report.query, code, *names))
     return {
@@ -136,10 +136,13 @@ def _properties(report: Report, names: tuple[str, ...]) -> Object:
 
 def _artifact(path: Path) -> Object:
     """The file: relative to the current folder if it lies below it, else by its full address."""
-    place = Path(os.path.abspath(path))
-    if place.is_relative_to(Path.cwd()):
-        return {"uri": quote(os.fsencode(place.relative_to(Path.cwd()).as_posix())), "uriBaseId": "ROOT"}
-    return {"uri": "file://" + quote(os.fsencode(place.as_posix()))}
+    path_of_file = Path(os.path.abspath(path))
+    if path_of_file.is_relative_to(Path.cwd()):
+        return {
+            "uri": quote(os.fsencode(path_of_file.relative_to(Path.cwd()).as_posix())),
+            "uriBaseId": "ROOT",
+        }
+    return {"uri": "file://" + quote(os.fsencode(path_of_file.as_posix()))}
 
 
 def _fix(checked: Checked, change: str, text: str) -> Object:

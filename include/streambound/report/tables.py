@@ -29,7 +29,7 @@ def demo_table(results: Results) -> str:
 def aligned(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str] = ()) -> str:
     """Rows under headings in columns of even width; the columns named in ``right`` align there."""
     lines = [headings, *rows]
-    widths = [max(len(line[place]) for line in lines) for place in range(len(headings))]
+    widths = [max(len(line[position]) for line in lines) for position in range(len(headings))]
     sides = [str.rjust if name in right else str.ljust for name in headings]
     body = [
         "  ".join(side(cell, width) for side, cell, width in zip(sides, line, widths, strict=True)).rstrip()
@@ -97,8 +97,8 @@ def _note(summary: QuerySummary, cached: CacheAnswer | None) -> str:
 
 
 def _part(cached: CacheAnswer) -> str:
-    share = "a part" if cached.estimated_share is None else f"about {cached.estimated_share:.1%}"
-    return f"{share} of its answer, in {cached.size:,} tuples ({cached.policy})"
+    fraction = "a part" if cached.estimated_share is None else f"about {cached.estimated_share:.1%}"
+    return f"{fraction} of its answer, in {cached.size:,} tuples ({cached.policy})"
 
 
 def why_not(verdict: VerdictRecord) -> str:

@@ -68,7 +68,7 @@ def _draw_shares(axes: Axes, night: Night) -> None:
     by_size = kept_by_size(night)
     _draw_optimum(axes, by_size)
     curves = _curves(by_size)
-    aside = {policy: APART ** (place - (len(curves) - 1) / 2) for place, policy in enumerate(curves)}
+    aside = {policy: APART ** (number - (len(curves) - 1) / 2) for number, policy in enumerate(curves)}
     for policy, curve in curves.items():
         _draw_policy(axes, policy, curve, aside[policy], night)
     _draw_chosen(axes, by_size, aside)
@@ -78,9 +78,9 @@ def _draw_shares(axes: Axes, night: Night) -> None:
 def _curves(by_size: Sequence[SharesAtSize]) -> Mapping[str, list[Judged]]:
     """For each policy what it kept at each size; of HEEB the best alpha."""
     curves: dict[str, list[Judged]] = {}
-    for share in by_size:
+    for at_size in by_size:
         best: dict[str, Judged] = {}
-        for judged in share.of.judged:
+        for judged in at_size.of.judged:
             policy = judged.contender.policy
             if policy not in best or judged.kept > best[policy].kept:
                 best[policy] = judged
@@ -93,8 +93,8 @@ def _draw_policy(axes: Axes, policy: str, curve: list[Judged], aside: float, nig
     kept = [judged.kept / night.possible for judged in curve]
     half = [judged.half * night.held_out / night.possible for judged in curve]
     # Days differ in how many results there are at all; none is kept twice.
-    above = [min(more, max(1.0 - share, 0.0)) for share, more in zip(kept, half, strict=True)]
-    below = [min(less, share) for share, less in zip(kept, half, strict=True)]
+    above = [min(more, max(1.0 - fraction, 0.0)) for fraction, more in zip(kept, half, strict=True)]
+    below = [min(less, fraction) for fraction, less in zip(kept, half, strict=True)]
     axes.errorbar(
         [judged.size * aside for judged in curve],
         kept,
@@ -110,15 +110,15 @@ def _draw_policy(axes: Axes, policy: str, curve: list[Judged], aside: float, nig
 
 
 def _draw_optimum(axes: Axes, by_size: Sequence[SharesAtSize]) -> None:
-    sizes, optimum = [share.of.size for share in by_size], [share.optimum for share in by_size]
+    sizes, optimum = [at_size.of.size for at_size in by_size], [at_size.optimum for at_size in by_size]
     axes.plot(sizes, optimum, label="optimum", color="black", marker=".", linewidth=1.6)
 
 
 def _draw_chosen(axes: Axes, by_size: Sequence[SharesAtSize], aside: Mapping[str, float]) -> None:
     ring: dict[str, Any] = {"facecolors": "none", "edgecolors": "black", "linewidths": 1.4, "zorder": 5}
     # The choice of an earlier night that stands may be of a policy that took no part in this one.
-    sizes = [share.of.size * aside.get(share.of.choice.policy, 1.0) for share in by_size]
-    axes.scatter(sizes, [share.kept for share in by_size], s=120, label="chosen", **ring)
+    sizes = [at_size.of.size * aside.get(at_size.of.selected_policy.policy, 1.0) for at_size in by_size]
+    axes.scatter(sizes, [at_size.kept for at_size in by_size], s=120, label="chosen", **ring)
 
 
 def _label(axes: Axes, by_size: Sequence[SharesAtSize]) -> None:
@@ -137,13 +137,13 @@ def _label(axes: Axes, by_size: Sequence[SharesAtSize]) -> None:
 
 def _tick(axes: Axes, by_size: Sequence[SharesAtSize]) -> None:
     """Below each size its units and its choice; slanted and without units where sizes are close."""
-    sizes = [share.of.size for share in by_size]
-    chosen = [f"{share.of.choice.policy}, {share.kept:.1%}" for share in by_size]
+    sizes = [at_size.of.size for at_size in by_size]
+    chosen = [f"{at_size.of.selected_policy.policy}, {at_size.kept:.1%}" for at_size in by_size]
     gaps = [log(more / less) for less, more in pairwise(sizes)]
     if gaps and min(gaps) < ROOM * sum(gaps):
         labels = [f"{size:,}: {choice}" for size, choice in zip(sizes, chosen, strict=True)]
         axes.set_xticks(sizes, labels, rotation=30, ha="right", rotation_mode="anchor")
     else:
-        units = [f"{share.of.size:,}\n{share.of.units:,} units" for share in by_size]
+        units = [f"{at_size.of.size:,}\n{at_size.of.units:,} units" for at_size in by_size]
         axes.set_xticks(sizes, [f"{u}\nchosen: {choice}" for u, choice in zip(units, chosen, strict=True)])
     axes.minorticks_off()

@@ -47,7 +47,7 @@ def verdict_text(
     lines.extend(f"  assumed: {sentence}" for sentence in report.assumes)
     for cause in report.causes:
         lines.append(f"  {cause.message}")
-        lines.extend(underlined(sql, cause.place) if cause.place is not None else ())
+        lines.extend(underlined(sql, cause.location) if cause.location is not None else ())
         lines.append(f"    fix: {cause.fix}")
     for reason, rest in _grouped(report, whole):
         lines.extend(_reason_lines(reason, sql))
@@ -99,8 +99,8 @@ def _error_text(error: StreamboundError) -> str:
 
 def _reason_lines(reason: Reason, sql: str) -> list[str]:
     lines = [f"  {reason.code}: {reason.message}"]
-    if reason.place is not None:
-        lines.extend(underlined(sql, reason.place))
+    if reason.location is not None:
+        lines.extend(underlined(sql, reason.location))
     return lines
 
 

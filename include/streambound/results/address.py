@@ -22,8 +22,8 @@ def parse_url(address: str) -> URL:
             be read is not repeated: it may hold a password.
     """
     # What follows an @ of a password or of a parameter is taken for the host, and would be shown.
-    place, _, parameters = address.partition("?")
-    if not address.startswith("sqlite") and (place.count("@") > 1 or "@" in parameters):
+    path, _, parameters = address.partition("?")
+    if not address.startswith("sqlite") and (path.count("@") > 1 or "@" in parameters):
         raise StorageError(
             "the results database's address has an @ in a name, a password or a parameter",
             accepted=DIALECTS,

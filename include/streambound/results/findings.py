@@ -128,8 +128,8 @@ def nearly_full(
         if item.query in full or not _above(item) or not _grown(item, before.get(item.query)):
             continue
         assert item.peak_units is not None and item.units
-        share = item.peak_units * 100 // item.units
-        message = f"its state took {item.peak_units:,} of at most {item.units:,} units ({share}%)"
+        fraction = item.peak_units * 100 // item.units
+        message = f"its state took {item.peak_units:,} of at most {item.units:,} units ({fraction}%)"
         filled.append(Finding("state", "query", item.query, message))
     return filled
 

@@ -81,12 +81,12 @@ class Rows:
         number: int = 1,
         where: Sequence[ColumnElement[bool]] = (),
     ) -> list[Record]:
-        place = func.row_number().over(partition_by=keys, order_by=[moment.desc(), *_last(table)])
+        row_number = func.row_number().over(partition_by=keys, order_by=[moment.desc(), *_last(table)])
         key = list(table.primary_key)
         # Ranked by columns of an index alone, so that only the rows that are wanted are read.
-        ranked: Subquery = select(*key, place.label("place")).where(*where).subquery()
+        ranked: Subquery = select(*key, row_number.label("place")).where(*where).subquery()
         query = select(table).join(ranked, and_(*(column == ranked.c[column.name] for column in key)))
-        return self._read(kind, query.where(ranked.c.place <= number).order_by(*keys, ranked.c.place))
+        return self._read(kind, query.where(ranked.c.location <= number).order_by(*keys, ranked.c.location))
 
 
 def _last(table: Table) -> tuple[ColumnElement[Any], ...]:

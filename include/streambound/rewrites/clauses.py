@@ -253,7 +253,7 @@ def literal(value: Value, kind: Type, beside: Type) -> exp.Expr:
         return exp.true() if value else exp.false()
     if value == NAN or (isinstance(value, float) and value in (float("inf"), float("-inf"))):
         return exp.cast(exp.Literal.string("NaN" if value == NAN else str(value)), "DOUBLE")
-    if beside.family is Family.NUMBER and beside.step is None and Fraction(value).denominator > 1:
+    if beside.family is Family.NUMBER and beside.resolution is None and Fraction(value).denominator > 1:
         return exp.cast(exp.Literal.string(repr(float(value))), "DOUBLE")
     return number(value)
 

@@ -238,7 +238,9 @@ def _grouped_once(
         PlanError: a group of the answer has several groups of an input.
     """
     inputs = _common_keys(build, width, [below[n].merged for n in used])
-    once = _OneGroupBy(build, [own for _, own in inputs[0].by], [name for name, _ in inputs[0].by])
+    once = _OneGroupBy(
+        build, [local_columns for _, local_columns in inputs[0].by], [name for name, _ in inputs[0].by]
+    )
     columns = [once.add(branch) for branch in inputs]
     first = inputs[0]
     # Groups are those of the first input; without keys there is one, whatever comes.
@@ -278,8 +280,12 @@ def _common_keys(build: Clauses, width: int, branches: Sequence[Merged | None]) 
     shown = set() if first is None else {node.name for node in first.columns[:width]}
     if first is None or not {name for name, _ in first.by} <= shown:
         raise PlanError(f"groups are made of groups, and {build.target.title} chains no aggregates")
-    keys = {own for _, own in first.by}
-    inputs = [branch for branch in branches if branch is not None and {own for _, own in branch.by} == keys]
+    keys = {local_columns for _, local_columns in first.by}
+    inputs = [
+        branch
+        for branch in branches
+        if branch is not None and {local_columns for _, local_columns in branch.by} == keys
+    ]
     if len(inputs) < len(branches):
         raise PlanError("aggregates are computed from groups with different keys")
     return inputs
@@ -328,7 +334,7 @@ class _OneGroupBy:
 
     def add(self, branch: Merged) -> dict[str, str]:
         """Take in an input; returns what each of its columns is called here."""
-        names = {name: self.keys[own] for name, own in branch.by}
+        names = {name: self.keys[local_columns] for name, local_columns in branch.by}
         parts = [_keyed(self.build, part, names) for part in _parts(branch.inner)]
         read = tuple(part.sql() for part, _ in parts)
         rows = self.rows.setdefault(read, _ReadRows([part for part, _ in parts]))

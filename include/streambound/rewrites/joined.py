@@ -116,8 +116,8 @@ def _some(count: exp.Expr) -> exp.Expr:
 def determines_groups(plan: Plan, sides: Sequence[Side]) -> bool:
     """Whether answer rows tell the groups that they are joined from, so that none comes twice."""
     attributes: set[Attribute] = set(plan.query.projected)
-    for own, mate in (pair for side in sides for pair in side.cell.same):
-        attributes |= {mate} if own in attributes else set()
+    for local, mate in (pair for side in sides for pair in side.cell.same):
+        attributes |= {mate} if local in attributes else set()
     equal = [join.attributes for join in plan.joins if join.op is Op.EQ]
     for _ in equal:
         for left, right in equal:

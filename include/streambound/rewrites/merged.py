@@ -268,7 +268,7 @@ def _there(build: Clauses, side: Side) -> exp.Expr:
 
 def _common(plan: Plan, sides: Sequence[Side], names: Names) -> list[Common]:
     """The keys of all sides; those that are equal are one."""
-    same = {own: mate for side in sides for own, mate in side.cell.same}
+    same = {local: mate for side in sides for local, mate in side.cell.same}
     classes: list[dict[str, tuple[str, Attribute, Key]]] = []
     for side in sides:
         for name, _, key in side.keys:
@@ -311,8 +311,8 @@ def _without(plan: Plan, sides: Sequence[Side], every: list[Common]) -> list[Com
             for attribute in join.attributes
             if attribute != first
         ]
-        places = [next((c for c in kept if attribute in c.attributes), None) for attribute in partners]
-        if partners and all(place is not None and place is not common for place in places):
+        columns = [next((c for c in kept if attribute in c.attributes), None) for attribute in partners]
+        if partners and all(column is not None and column is not common for column in columns):
             kept.remove(common)
             needed.update(partners)
     return kept
@@ -330,23 +330,25 @@ def _renamed(side: Side, every: Sequence[Common], names: Names) -> Side:
     elif not side.ends:
         # That there is a tuple at all.
         number = names.fresh(f"n_{side.alias}")
-    places = {own: tuple((table[name], shift) for name, shift in pairs) for own, pairs in side.places.items()}
+    columns = {
+        own: tuple((table[name], shift) for name, shift in pairs) for own, pairs in side.columns.items()
+    }
     ends = tuple((table[name], node, keep) for name, node, keep in side.ends)
-    return Side(side.alias, side.cell, side.accepted, keys, ends, number, side.weighed, places)
+    return Side(side.alias, side.cell, side.accepted, keys, ends, number, side.weighed, columns)
 
 
 def _decided(join: Join, side: Side, common: Sequence[Common], every: Sequence[Common]) -> bool:
     """Whether a comparison holds by where the tuples of a side are sent: to a key that they do not have, or
     to one of theirs if what is compared with it is no key any more.
     """
-    own = [a for a in join.attributes if a.occurrence == side.alias]
-    if len(own) != 1:
+    local_columns = [a for a in join.attributes if a.occurrence == side.alias]
+    if len(local_columns) != 1:
         return False
-    (attribute,) = (a for a in join.attributes if a not in own)
-    if not any(own[0] in item.attributes for item in every):
+    (attribute,) = (a for a in join.attributes if a not in local_columns)
+    if not any(local_columns[0] in item.attributes for item in every):
         return False
     there = next((column for column in common if attribute in column.attributes), None)
-    gone = not any(own[0] in column.attributes for column in common)
+    gone = not any(local_columns[0] in column.attributes for column in common)
     return there is not None and (gone or side.alias not in there.own)
 
 
@@ -363,7 +365,7 @@ def _where_sent(
 
 def _null(build: Clauses, node: exp.Expr, side: Side, name: str) -> exp.Expr:
     """NULL of the type of an aggregate's argument."""
-    own = next(a for a, places in side.places.items() if any(place == name for place, _ in places))
+    own = next(a for a, columns in side.columns.items() if any(column == name for column, _ in columns))
     attribute = own if isinstance(own, Attribute) else own[0]
     return exp.cast(exp.null(), build.kind(attribute).name)
 
@@ -380,19 +382,19 @@ def _values(build: Clauses, facts: Facts, common: Common) -> tuple[exp.Expr, int
     nullable = attribute not in facts.query.present and facts.query.nullable(attribute)
     null = [exp.cast(exp.null(), kind.name)] * nullable
     if listed is None:
-        ends, step = _ends(facts, within, common.key), facts.step(attribute)
-        if ends is None or step is None:
+        ends, resolution = _ends(facts, within, common.key), facts.resolution(attribute)
+        if ends is None or resolution is None:
             raise PlanError(f"nobody knows which values {attribute} has, so they are not enumerated")
         low, high = ends
         space, family = facts.facts.space, facts.facts.space.family(attribute)
-        number = (high - low) // step + 1
+        number = (high - low) // resolution + 1
         if number > REPLICAS:
             raise PlanError(
                 f"{attribute} has {number:,} values, of which at most {REPLICAS:,} are enumerated"
             )
-        listed = [space.value(family, n) for n in range(low, high + 1, step)]
+        listed = [space.value(family, n) for n in range(low, high + 1, resolution)]
         if (
-            kind.step == 1
+            kind.resolution == 1
             and all(isinstance(v, int) for v in listed)
             and kind.name in ("int", "bigint", "smallint", "tinyint")
         ):

@@ -65,8 +65,8 @@ def running(plan: Plan, build: Clauses) -> Branch:
         stamp = Attribute(alias, str(query.occurrence(alias).relation.timestamp))
         select = exp.select(
             *(
-                build.aliased(build.attribute(own if before else attribute), name)
-                for name, own, attribute in parts
+                build.aliased(build.attribute(local if before else attribute), name)
+                for name, local, attribute in parts
             ),
             *(
                 build.aliased(
@@ -108,7 +108,7 @@ def running(plan: Plan, build: Clauses) -> Branch:
         source = exp.select(*names_of, build.aliased(summed(none), same)).from_(table(source))
         number = exp.Sub(this=number, expression=column(same))
     values = {a: column(name) for a, name in carried.items()}
-    values |= {own: column(name) for name, own, _ in parts}
+    values |= {local: column(name) for name, local, _ in parts}
     columns = shown(build, query, Names(), values)
     name = Names(name for name, _ in columns).fresh("n")
     select = exp.select(*(build.aliased(node, name) for name, node in columns))

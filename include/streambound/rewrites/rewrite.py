@@ -400,8 +400,8 @@ def _added(branches: Sequence[Branch], to: Target) -> Branch:
     part, number = names.fresh("part"), names.fresh("n")
     tagged = not first.appends
     select: exp.Query | None = None
-    for place, branch in enumerate(branches, 1):
-        which = [exp.alias_(exp.Literal.number(place), part)] if tagged else []
+    for position, branch in enumerate(branches, 1):
+        which = [exp.alias_(exp.Literal.number(position), part)] if tagged else []
         rows = _numbered(branch, which, number, to)
         select = rows if select is None else exp.union(select, rows, distinct=False)
     assert select is not None

@@ -30,7 +30,7 @@ class Side:
 
     ``keys`` and ``ends`` have names: of the columns to group by, and of aggregates. ``number`` is the name of
     the weight, which is that of the ``weighed`` expressions (none: a count); None where none is needed.
-    ``places`` says where the value of a column is, for some of its comparisons or for all; none where no
+    ``columns`` says where the value of a column is, for some of its comparisons or for all; none where no
     comparison asks for it, several where any of them may do.
     """
 
@@ -41,17 +41,17 @@ class Side:
     ends: tuple[tuple[str, exp.Expr, Keep], ...]
     number: str | None
     weighed: tuple[exp.Expr, ...]
-    places: Mapping[Any, tuple[ShiftedColumn, ...]]
+    columns: Mapping[Any, tuple[ShiftedColumn, ...]]
     # Whether nothing is kept of it: its tuples pass.
     plain: bool = False
 
     def towards(self, pair: Pair) -> tuple[ShiftedColumn, ...]:
         """Where the value is that is compared with a column of another occurrence."""
-        mine, op, _ = pair
-        column = self.places.get(pair)
+        local, op, _ = pair
+        column = self.columns.get(pair)
         if column is None and op is Op.NE:
-            column = self.places.get((mine, op))
-        return self.places.get(mine, ()) if column is None else column
+            column = self.columns.get((local, op))
+        return self.columns.get(local, ()) if column is None else column
 
     @property
     def groups(self) -> int:
@@ -75,7 +75,7 @@ class Side:
 
     def answer(self, attributes: Iterable[Attribute]) -> dict[Attribute, str]:
         """The names of the columns that have those of its attributes among some."""
-        return {a: self.places[a][0][0] for a in attributes if a.occurrence == self.alias}
+        return {a: self.columns[a][0][0] for a in attributes if a.occurrence == self.alias}
 
 
 def sides_of(plan: Plan, build: Clauses) -> list[tuple[Side, ...]]:
@@ -94,16 +94,16 @@ def sides_of(plan: Plan, build: Clauses) -> list[tuple[Side, ...]]:
     never = excluded(plan.synopses)
     made = []
     for chosen in product(*(enumerate(sides) for sides in by_alias.values())):
-        places = [(side.alias, number) for number, side in chosen]
-        if not any((place, second) in never for place in places for second in places):
+        chosen_cells = [(side.alias, number) for number, side in chosen]
+        if not any((first, second) in never for first in chosen_cells for second in chosen_cells):
             made.append(tuple(side for _, side in chosen))
     return made
 
 
 def _alone(plan: Plan, alias: str) -> Cell:
     """The cell of the only stream of a bag: nothing is kept of it, and its rows are its projected columns."""
-    mine = (a for a in plan.query.projected if a.occurrence == alias)
-    return Cell((), tuple(Key(a, 0) for a in mine))
+    local_columns = (a for a in plan.query.projected if a.occurrence == alias)
+    return Cell((), tuple(Key(a, 0) for a in local_columns))
 
 
 def _side(plan: Plan, build: Clauses, alias: str, cell: Cell, plain: bool) -> Side:
@@ -113,29 +113,29 @@ def _side(plan: Plan, build: Clauses, alias: str, cell: Cell, plain: bool) -> Si
     accepted = [*build.accepted(synopsis), *map(build.condition, cell.conditions)]
     keys: list[tuple[str, exp.Expr, Key | None]] = []
     ends: list[tuple[str, exp.Expr, Keep]] = []
-    places: dict[Any, tuple[ShiftedColumn, ...]] = {pair: () for pair in cell.settled}
+    shifted_columns: dict[Any, tuple[ShiftedColumn, ...]] = {pair: () for pair in cell.settled}
     for key in cell.keys:
         name = names.fresh(key.attribute.column if key.points is None else f"{key.attribute.column}_class")
         keys.append((name, build.key(key), key))
         if key.points is None:
-            places[key.attribute] = ((name, 0),)
+            shifted_columns[key.attribute] = ((name, 0),)
     for extremum in cell.extrema:
         if extremum.mixed:
             keys += [(names.fresh("best"), node, None) for node in _pattern(build, extremum)]
-            for own in extremum.attributes:
-                name = names.fresh(own.column)
-                ends.append((name, build.attribute(own), extremum.keep))
-                places[own] = ((name, 0),)
+            for local in extremum.attributes:
+                name = names.fresh(local.column)
+                ends.append((name, build.attribute(local), extremum.keep))
+                shifted_columns[local] = ((name, 0),)
         else:
             name = names.fresh(extremum.attributes[0].column)
             ends.append((name, _combined(build, extremum), extremum.keep))
             alone = len(extremum.attributes) == 1
-            for own, shift in zip(extremum.attributes, extremum.shifts, strict=True):
-                places[own] = ((name, 0 if alone else shift),)
-    for own, keep in cell.follow:
-        name = names.fresh(own.column)
-        ends.append((name, build.attribute(own), keep))
-        places[own] = ((name, 0),)
+            for local, shift in zip(extremum.attributes, extremum.shifts, strict=True):
+                shifted_columns[local] = ((name, 0 if alone else shift),)
+    for local, keep in cell.follow:
+        name = names.fresh(local.column)
+        ends.append((name, build.attribute(local), keep))
+        shifted_columns[local] = ((name, 0),)
     for key in cell.keys:
         if key.points is not None:
             name = names.fresh(key.attribute.column)
@@ -143,23 +143,25 @@ def _side(plan: Plan, build: Clauses, alias: str, cell: Cell, plain: bool) -> Si
             served: Iterable[Any] = [key.attribute]
             if key.apart:
                 served = [pair for pair in cell.apart if pair[0] == key.attribute]
-            places.update(dict.fromkeys(served, ((name, 0),)))
+            shifted_columns.update(dict.fromkeys(served, ((name, 0),)))
     if cell.unequal:
-        (own, count), *rest = cell.unequal
+        (local, count), *rest = cell.unequal
         if rest or count > 1 or cell.extrema or cell.follow:
             raise PlanError("of columns under <> several tuples are kept, which is no aggregate of SQL")
         columns = []
         for keep in Keep:
-            name = names.fresh(f"{keep.value}_{own.column}")
-            ends.append((name, build.attribute(own), keep))
+            name = names.fresh(f"{keep.value}_{local.column}")
+            ends.append((name, build.attribute(local), keep))
             columns.append((name, 0))
-        places[own, Op.NE] = tuple(columns)
-    for own, mate in cell.same:
-        places[own] = places[mate]
+        shifted_columns[local, Op.NE] = tuple(columns)
+    for local, mate in cell.same:
+        shifted_columns[local] = shifted_columns[mate]
     counted = not query.ring.idempotent or not (keys or ends)
     number = names.fresh("n") if counted else None
     weighed = tuple(build.attribute(a) for a in query.weighing(alias))
-    return Side(alias, cell, tuple(accepted), tuple(keys), tuple(ends), number, weighed, places, plain)
+    return Side(
+        alias, cell, tuple(accepted), tuple(keys), tuple(ends), number, weighed, shifted_columns, plain
+    )
 
 
 def product_of(nodes: Sequence[exp.Expr]) -> exp.Expr:
@@ -183,9 +185,9 @@ def _combined(build: Clauses, extremum: Extremum) -> exp.Expr:
 
 def _pattern(build: Clauses, extremum: Extremum) -> Iterator[exp.Expr]:
     pick = exp.Greatest if extremum.keep is Keep.LEAST else exp.Least
-    for own in extremum.attributes:
+    for local in extremum.attributes:
         best = extreme(pick, *map(build.attribute, extremum.attributes))
-        yield exp.EQ(this=build.attribute(own), expression=best)
+        yield exp.EQ(this=build.attribute(local), expression=best)
 
 
 def end_of(name: exp.Expr, keep: Keep) -> exp.Expr:
@@ -217,8 +219,8 @@ def comparison(
     return [choices[0] if len(choices) == 1 else exp.paren(exp.or_(*choices))]
 
 
-def _value(build: Clauses, attribute: Attribute, place: ShiftedColumn, table: Mapping[str, str]) -> exp.Expr:
-    name, shift = place
+def _value(build: Clauses, attribute: Attribute, column: ShiftedColumn, table: Mapping[str, str]) -> exp.Expr:
+    name, shift = column
     return shifted(build.column(name, table[attribute.occurrence]), build.kind(attribute), -shift)
 
 

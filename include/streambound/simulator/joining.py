@@ -100,7 +100,7 @@ def joined(setup: Setup, stream: int, born: int, step: int) -> float:
 
 
 @kernel
-def place(setup: Setup, slots: Integers, used: int, step: int) -> int:
+def insert(setup: Setup, slots: Integers, used: int, step: int) -> int:
     """Put the arrivals of a step into slots; the number of candidates."""
     for stream in range(setup.arrivals.shape[0]):
         slots[used, 0] = stream

@@ -9,7 +9,7 @@ from streambound.approximate.kernels.arrays import Floats, Integers
 from streambound.approximate.kernels.compiled import kernel
 from streambound.approximate.kernels.min_cost_flow import Flow
 from streambound.simulator.events import JoiningEvents
-from streambound.simulator.joining import Setup, meet, place
+from streambound.simulator.joining import Setup, insert, meet
 from streambound.simulator.problems import Streams
 
 
@@ -69,7 +69,7 @@ def follow(setup: Setup, plan: Integers, results: Floats, kept_until: Integers) 
     used = 0
     for step in range(setup.arrivals.shape[1]):
         results[step] = meet(setup, slots, used, step)
-        used = place(setup, slots, used, step)
+        used = insert(setup, slots, used, step)
         left = 0
         for at in range(used):
             stream, born = slots[at, 0], slots[at, 1]

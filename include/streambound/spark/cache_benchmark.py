@@ -137,7 +137,7 @@ def _nights(
     pieces = [piece for name in cases for piece in _pieces(name, cases[name], models[name], wanted)]
     for name, night in before.items():
         if night is not None and not any(fit.drifted for fit in drifted[name]):
-            choices = {size: night.choice(size) for size in wanted.sizes}
+            choices = {size: night.selected_policy(size) for size in wanted.sizes}
             pieces += [_before(name, size, c, models[name]) for size, c in choices.items()]
     progress(f"{len(pieces):,} simulations of {emit.counted(len(cases), 'query')}")
     done = simulate(cases, pieces, wanted.sizes)
@@ -176,7 +176,9 @@ def _compared(
 ) -> dict[str, Night]:
     """What the evaluation's own estimates are worth under the choices."""
     pieces = [
-        Piece(name, "compare", choice=_fair(of_size.choice, models[name]), size=of_size.size)
+        Piece(
+            name, "compare", selected_policy=_fair(of_size.selected_policy, models[name]), size=of_size.size
+        )
         for name, night in nights.items()
         for of_size in night.sizes
     ]
@@ -208,9 +210,9 @@ def _before(name: str, size: int, standing: SelectedPolicy, models: Models) -> P
     return Piece(name, "before", Contender(standing.policy), _fair(standing, models), size, standing)
 
 
-def _fair(choice: SelectedPolicy, models: Models) -> SelectedPolicy:
+def _fair(selected_policy: SelectedPolicy, models: Models) -> SelectedPolicy:
     """A choice as if it had not seen the held-out days."""
-    return choice if choice.models is None else replace(choice, models=models)
+    return selected_policy if selected_policy.models is None else replace(selected_policy, models=models)
 
 
 def _pieces(name: str, case: Case, models: Models, wanted: Wanted) -> Iterator[Piece]:
@@ -219,8 +221,8 @@ def _pieces(name: str, case: Case, models: Models, wanted: Wanted) -> Iterator[P
     for contender in contenders(wanted.policies):
         for size in wanted.sizes:
             for seed in range(wanted.runs if POLICIES[contender.policy].facts.lot else 1):
-                choice = contender.choice(size, models, case.pace, seed)
-                yield Piece(name, "trial", contender, choice, size)
+                selected_policy = contender.selected_policy(size, models, case.pace, seed)
+                yield Piece(name, "trial", contender, selected_policy, size)
 
 
 def _of_size(
@@ -247,8 +249,9 @@ def _of_size(
 def _lines(night: Night) -> Iterator[str]:
     for of_size in night.sizes:
         kept, optimum = (_share(kept, night.possible) for kept in (of_size.kept, of_size.optimum))
-        choice = of_size.choice
-        yield f"k = {of_size.size:,}: {choice.policy} keeps {kept} (the optimum {optimum}): {of_size.why}"
+        selected_policy = of_size.selected_policy
+        keeps = f"{selected_policy.policy} keeps {kept} (the optimum {optimum})"
+        yield f"k = {of_size.size:,}: {keeps}: {of_size.why}"
         if of_size.estimate is not None:
             yield f"k = {of_size.size:,}: over the held-out days alone a pass {of_size.estimate.sentence()}"
     for fit in night.drifts:

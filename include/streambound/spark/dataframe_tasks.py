@@ -145,9 +145,9 @@ def _of_source(session: SparkSession, source: Source, tasks: Sequence[Task]) -> 
 
 
 def _parts(task: Task, stream: str) -> Iterator[Partition]:
-    for share in task.each:
-        if share.stream == stream:
-            yield Partition(task.partition, tuple(map(Path, share.files)))
+    for stream_partition in task.each:
+        if stream_partition.stream == stream:
+            yield Partition(task.partition, tuple(map(Path, stream_partition.files)))
 
 
 def _mapper(

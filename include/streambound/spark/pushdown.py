@@ -92,9 +92,9 @@ class _Rows:
         kind = self.relation.column(name).type
         column: exp.Expr = exp.column(name, quoted=True)
         if not isinstance(condition, exp.Is):
-            if (kind.family is Family.NUMBER and kind.step != 1) or self.kinds.get(name) not in _KINDS.get(
-                kind.family, ()
-            ):
+            if (kind.family is Family.NUMBER and kind.resolution != 1) or self.kinds.get(
+                name
+            ) not in _KINDS.get(kind.family, ()):
                 return None
             texts = [literal.name for literal in condition.find_all(exp.Literal) if literal.is_string]
             if any(_UNSURE & set(text) or not text.isprintable() for text in texts):

@@ -28,7 +28,7 @@ class Piece:
     query: str
     asked: str
     contender: Contender | None = None
-    choice: SelectedPolicy | None = None
+    selected_policy: SelectedPolicy | None = None
     size: int = 0
     standing: SelectedPolicy | None = None
 
@@ -71,11 +71,11 @@ def _work(case: Case, piece: Piece, sizes: tuple[int, ...]) -> Any:
         return {str(size): best_of_size for size, best_of_size in best(case, sizes).items()}
     if piece.asked == "possible":
         return possible(case)
-    assert piece.choice is not None
+    assert piece.selected_policy is not None
     if piece.asked == "compare":
-        return accuracy_of(case, piece.choice, piece.size).to_json()
+        return accuracy_of(case, piece.selected_policy, piece.size).to_json()
     assert piece.contender is not None
-    return list(trial(case, piece.contender, piece.size, piece.choice).kept)
+    return list(trial(case, piece.contender, piece.size, piece.selected_policy).kept)
 
 
 def result_of(piece: Piece, text: str) -> Any:

@@ -40,10 +40,10 @@ class Source:
         return f"{self.number} "
 
 
-def _cannot_spool(error: OSError, place: str) -> StorageError:
+def _cannot_spool(error: OSError, path: str) -> StorageError:
     return StorageError(
         f"a task cannot spool rows: {error.strerror or error}",
-        subject=f"{place} on {socket.gethostname()}",
+        subject=f"{path} on {socket.gethostname()}",
         fix="free space there, or set TMPDIR of the executors to a larger disk",
     )
 
@@ -94,10 +94,13 @@ class Spool:
     def task(self, task: Task) -> Task:
         """The task with the spooled files in place of what only Spark reads."""
         spooled = {s.relation.name: (str(self.paths[s.number]),) for s in self.sources}
-        if not task.shares:
+        if not task.stream_partitions:
             return replace(task, files=spooled[task.stream])
-        shares = (replace(share, files=spooled.get(share.stream, share.files)) for share in task.shares)
-        return replace(task, shares=tuple(shares))
+        stream_partitions = (
+            replace(stream_partition, files=spooled.get(stream_partition.stream, stream_partition.files))
+            for stream_partition in task.stream_partitions
+        )
+        return replace(task, stream_partitions=tuple(stream_partitions))
 
     def about_source(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """A row of a summary, about what Spark read instead of about the spooled file."""

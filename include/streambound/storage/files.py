@@ -312,7 +312,7 @@ def _wider(declared: Type, stored: pa.DataType) -> bool:
 
 
 def _form(declared: Type) -> str:
-    if declared.family is not Family.NUMBER or declared.step is None:
+    if declared.family is not Family.NUMBER or declared.resolution is None:
         return declared.name
     return "integer" if declared.name in INTEGERS else "decimal"
 

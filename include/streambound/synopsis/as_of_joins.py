@@ -31,13 +31,15 @@ def single_select(statement: Statement, selection: Selection) -> Statement:
 
 def showing(base: Query, asked: Sequence[Attribute]) -> tuple[Query, dict[Attribute, int]]:
     """A query that also shows some columns, and where it shows each."""
-    places = {o.term: p for p, o in reversed(list(enumerate(base.select))) if isinstance(o.term, Attribute)}
+    positions = {
+        o.term: p for p, o in reversed(list(enumerate(base.select))) if isinstance(o.term, Attribute)
+    }
     select = list(base.select)
     for attribute in asked:
-        if attribute not in places:
-            places[attribute] = len(select)
+        if attribute not in positions:
+            positions[attribute] = len(select)
             select.append(Output(str(attribute), attribute))
-    return replace(base, select=tuple(select)), places
+    return replace(base, select=tuple(select)), positions
 
 
 def looked_up(statement: Statement, selection: Selection, leaf: Leaves) -> Node:
@@ -62,7 +64,7 @@ def looked_up(statement: Statement, selection: Selection, leaf: Leaves) -> Node:
     asked.update(dict.fromkeys(a for atom in atoms_of(rest) for a in atom.attributes))
     asked.update(dict.fromkeys(base.projected))
     constants = tuple(o for o in base.select if not isinstance(o.term, Attribute))
-    first, places = showing(
+    first, positions = showing(
         replace(
             base,
             select=constants,
@@ -74,15 +76,15 @@ def looked_up(statement: Statement, selection: Selection, leaf: Leaves) -> Node:
     for number, join in enumerate(selection.as_of, start=1):
         last = number == len(selection.as_of)
         kept = [a for a in asked if a.occurrence == join.alias]
-        columns = {**places, **{a: len(node.outputs) + n for n, a in enumerate(kept)}}
+        columns = {**positions, **{a: len(node.outputs) + n for n, a in enumerate(kept)}}
         shown: tuple[int, ...] = tuple(range(len(node.outputs) + len(kept)))
         if last:
             shown = tuple(
                 columns[o.term] if isinstance(o.term, Attribute) else constants.index(o) for o in base.select
             )
         made = (columns, rest if last else ALWAYS, shown)
-        node = _joined(statement, selection, join, node, places, kept, made, leaf)
-        places = columns
+        node = _joined(statement, selection, join, node, positions, kept, made, leaf)
+        positions = columns
     return replace(node, outputs=base.outputs) if isinstance(node, Applied) else node
 
 
@@ -103,7 +105,7 @@ def _joined(
     selection: Selection,
     join: AsOf,
     rows: Node,
-    places: Mapping[Attribute, int],
+    positions: Mapping[Attribute, int],
     kept: Sequence[Attribute],
     made: tuple[Mapping[Attribute, int], Formula, tuple[int, ...]],
     leaf: Leaves,
@@ -125,34 +127,34 @@ def _joined(
     base = replace(selection.base, select=(), occurrences=(stream,), ring=INTEGERS)
     base, theirs = showing(base, [*(b for _, b in join.keys), join.right, *asked, *kept])
     tuples = leaf(single_select(statement, Selection(base, all_of(own))))
-    dated = rows.times.lag(places[left]) is not None or nothing(rows)
+    dated = rows.times.lag(positions[left]) is not None or nothing(rows)
     if not dated or tuples.times.delay or not (tuples.times or nothing(tuples)):
         raise PlanError(f"rows of {left.occurrence} need what {join.alias} was long before", subject=name)
     if rows.retracts or tuples.retracts:
         raise PlanError("an as-of join of rows that are taken back cannot be evaluated yet", subject=name)
-    if ahead and rows.times.lag(places[left]) and not nothing(rows):
+    if ahead and rows.times.lag(positions[left]) and not nothing(rows):
         raise PlanError(f"rows of {left.occurrence} need what {join.alias} was before", subject=name)
     mine, columns_of_tuples = columns_of(rows), columns_of(tuples)
-    sought = [columns_of_tuples[theirs[b]] if ahead else mine[places[a]] for a, b in join.keys]
+    sought = [columns_of_tuples[theirs[b]] if ahead else mine[positions[a]] for a, b in join.keys]
     asked_again = {columns[a] for atom in atoms_of(formula) for a in atom.attributes} | {*shown}
-    asked_again.update(places[a] for atom in atoms_of(where) for a in atom.attributes if a in places)
+    asked_again.update(positions[a] for atom in atoms_of(where) for a in atom.attributes if a in positions)
     operation = LookedUp(
-        keys=tuple((places[a], theirs[b]) for a, b in join.keys),
+        keys=tuple((positions[a], theirs[b]) for a, b in join.keys),
         ranges=tuple(values.range for values in sought),
-        left=places[left],
+        left=positions[left],
         right=theirs[join.right],
         strict=join.op in (Op.GT, Op.LT),
         tolerance=join.tolerance,
         outer_join=join.outer,
         where=where,
-        outer=places,
+        outer=positions,
         inner=theirs,
         kept=tuple(theirs[a] for a in kept),
         formula=formula,
         columns=columns,
         shown=shown,
         ahead=ahead,
-        timely=ahead and (join.tolerance is not None or places[left] in asked_again),
+        timely=ahead and (join.tolerance is not None or positions[left] in asked_again),
     )
     size = _waiting(operation, rows) if ahead else _size(name, operation, rows, tuples)
     at = {p: n for n, p in reversed(list(enumerate(shown))) if p < len(rows.outputs)}
@@ -183,8 +185,8 @@ def _waiting(operation: LookedUp, rows: Node) -> Size:
     width = len(rows.outputs) + 1
     if operation.tolerance is not None:
         return rows_within(rows, operation.tolerance).times(width)
-    places = [p for p in range(len(rows.outputs)) if operation.timely or p != operation.left]
-    return together([groups(rows, Times(), places), rows_within(rows, 0)]).times(width)
+    positions = [p for p in range(len(rows.outputs)) if operation.timely or p != operation.left]
+    return together([groups(rows, Times(), positions), rows_within(rows, 0)]).times(width)
 
 
 def _size(name: str, operation: LookedUp, rows: Node, tuples: Node) -> Size:
@@ -197,13 +199,13 @@ def _size(name: str, operation: LookedUp, rows: Node, tuples: Node) -> Size:
     width = len(operation.kept) + 2
     if operation.tolerance is not None:
         return rows_within(tuples, lag + operation.tolerance).times(width)
-    mine, theirs = columns_of(rows), columns_of(tuples)
+    left, right = columns_of(rows), columns_of(tuples)
     _, _, offers = condition(operation.where, operation.outer, operation.inner)
-    numbers = [_values(mine[a], theirs[b]) for a, b in operation.keys]
-    numbers += [theirs[p].count for p in offers.columns]
-    for place, number in zip((*(b for _, b in operation.keys), *offers.columns), numbers, strict=True):
+    numbers = [_values(left[a], right[b]) for a, b in operation.keys]
+    numbers += [right[p].count for p in offers.columns]
+    for position, number in zip((*(b for _, b in operation.keys), *offers.columns), numbers, strict=True):
         if number is None:
-            column = tuples.outputs[place][0]
+            column = tuples.outputs[position][0]
             raise PlanError(f"no plan was found: the last tuple of each {column} is kept", subject=name)
     keys = prod(number or 0 for number in numbers) * 2 ** len(offers.tests)
     same = rows_within(tuples, 0)
@@ -214,11 +216,11 @@ def _size(name: str, operation: LookedUp, rows: Node, tuples: Node) -> Size:
     return together([last, rows_within(tuples, lag)]).times(width)
 
 
-def _values(mine: Values, theirs: Values) -> int | None:
+def _values(left: Values, right: Values) -> int | None:
     """How many values a key has that both sides may have."""
-    counts = [theirs.count]
-    if mine.range.values is not None:
-        counts.append(len(mine.range.values))
-    elif mine.range.low is not None and mine.range.high is not None:
-        counts.append(theirs.between(mine.range.low, mine.range.high))
+    counts = [right.count]
+    if left.range.values is not None:
+        counts.append(len(left.range.values))
+    elif left.range.low is not None and left.range.high is not None:
+        counts.append(right.between(left.range.low, left.range.high))
     return min((count for count in counts if count is not None), default=None)

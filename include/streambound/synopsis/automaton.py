@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from streambound.synopsis.clock import Composite
 from streambound.synopsis.plan import Split, Streams
-from streambound.synopsis.row_join import Match, Matches, Source
+from streambound.synopsis.row_join import PartialMatch, PartialMatches, Source
 from streambound.synopsis.segments import SegmentPlan
 from streambound.synopsis.state import ANY, Bucket, Layout, Values
 
@@ -58,14 +58,14 @@ class _Builder:
         self.plan = plan
         self.positions: dict[int, int] = {}
         starts, position = {}, UNITY + 1
-        self.arriving: dict[str, Matches] = {}
-        self.kept: dict[Streams, Matches] = {}
+        self.arriving: dict[str, PartialMatches] = {}
+        self.kept: dict[Streams, PartialMatches] = {}
         for alias, representatives in symbols.items():
-            matches = [Match(values, {alias: 0}) for values in representatives]
+            partial_matches = [PartialMatch(values, {alias: 0}) for values in representatives]
             starts[alias] = position
-            self.positions.update((id(match), position + i) for i, match in enumerate(matches))
-            self.arriving[alias] = Matches(matches)
-            position += len(matches)
+            self.positions.update((id(match), position + i) for i, match in enumerate(partial_matches))
+            self.arriving[alias] = PartialMatches(partial_matches)
+            position += len(partial_matches)
         self.built = Automaton(starts, position)
 
     def build(self) -> Automaton:
@@ -101,13 +101,13 @@ class _Builder:
             return self.built.completions.setdefault(target, len(self.built.completions))
         return self.built.counts.setdefault(target, self.built.symbols + len(self.built.counts))
 
-    def _standing(self, streams: Streams, layouts: Sequence[Layout]) -> Matches:
-        matches = []
+    def _standing(self, streams: Streams, layouts: Sequence[Layout]) -> PartialMatches:
+        partial_matches = []
         for (of, (number, key)), position in self.built.counts.items():
             if of == streams:
-                matches.append(Match(layouts[number].representative(key, (), ()), {}))
-                self.positions[id(matches[-1])] = position
-        return Matches(matches)
+                partial_matches.append(PartialMatch(layouts[number].representative(key, (), ()), {}))
+                self.positions[id(partial_matches[-1])] = position
+        return PartialMatches(partial_matches)
 
 
 def at_once(plan: SegmentPlan, new: tuple[Composite, ...]) -> bool:

@@ -44,9 +44,9 @@ class Draft:
 
     def cell(self, *extrema: Extremum) -> Cell:
         counts: dict[Attribute, int] = {}
-        for own, op, _ in self.pairs:
+        for local, op, _ in self.pairs:
             if op is Op.NE:
-                counts[own] = counts.get(own, 0) + 1
+                counts[local] = counts.get(local, 0) + 1
         unequal = tuple(sorted(counts.items()))
         return Cell(
             conditions=self.conditions,
@@ -61,7 +61,7 @@ class Draft:
 
 
 def _units(cells: list[Cell] | None) -> float:
-    return float("inf") if cells is None else sum(cell.units for cell in cells)
+    return float("inf") if cells is None else sum(cell.max_units for cell in cells)
 
 
 # Layouts of one occurrence that are looked at for the fewest units; after them the first found is taken.
@@ -111,7 +111,7 @@ class CellPlanner:
         keyed = self._with_keys(pruned)
         cells = self._eliminating(keyed) if self.facts.query.ring.idempotent else self._preserving(keyed)
         if cells is None:
-            columns = ", ".join(sorted({str(own) for own, _, _ in keyed.pairs}))
+            columns = ", ".join(sorted({str(local) for local, _, _ in keyed.pairs}))
             raise self._error(f"no finite table holds {columns}")
         return cells
 
@@ -133,14 +133,16 @@ class CellPlanner:
         query = self.facts.query
         projected = {a for a in query.projected if a.occurrence == self.alias}
         # Also where this cell decides it: the join looks equated columns up.
-        equated = {own for own, op, _ in self.facts.joined(self.alias) if op is Op.EQ}
+        equated = {local for local, op, _ in self.facts.joined(self.alias) if op is Op.EQ}
         keys: dict[Attribute, Key] = {}
         for attribute in sorted(projected | equated):
             keys[attribute] = self._certain(attribute, exact_key(self.facts, draft.closure, attribute))
         pairs = tuple(p for p in draft.pairs if p[0] not in keys)
         keyed = replace(draft, keys=(*draft.keys, *keys.values()), pairs=pairs)
-        for attribute in sorted({own for own, _, partner in pairs if query.is_static(partner)}):
-            statics = {partner for own, _, partner in pairs if own == attribute and query.is_static(partner)}
+        for attribute in sorted({local for local, _, partner in pairs if query.is_static(partner)}):
+            statics = {
+                partner for local, _, partner in pairs if local == attribute and query.is_static(partner)
+            }
             with_classes = self._keyed_apart(keyed, attribute, statics)
             if with_classes is None:
                 raise self._error(f"{attribute} has no finite number of classes")
@@ -160,9 +162,9 @@ class CellPlanner:
 
     def _against_listed(self, draft: Draft, attribute: Attribute) -> Draft | None:
         """The draft with a dense column's comparisons with finite columns taken apart, if it has both."""
-        partners = {partner for own, _, partner in draft.pairs if own == attribute}
+        partners = {partner for local, _, partner in draft.pairs if local == attribute}
         listed = {p for p in partners if listed_values(self.facts, draft.closure, attribute, p) is not None}
-        if self.facts.step(attribute) is not None or not listed or listed == partners:
+        if self.facts.resolution(attribute) is not None or not listed or listed == partners:
             return None
         return self._keyed_apart(draft, attribute, listed)
 
@@ -187,7 +189,7 @@ class CellPlanner:
         return replace(draft, keys=(*draft.keys, key), pairs=rest)
 
     def _preserving(self, draft: Draft) -> list[Cell] | None:
-        for attribute in sorted({own for own, _, _ in draft.pairs}):
+        for attribute in sorted({local for local, _, _ in draft.pairs}):
             keyed = self._keyed(draft, attribute)
             if keyed is None:
                 return None
@@ -204,12 +206,12 @@ class CellPlanner:
         if (cell := self._single_cell(pruned)) is not None:
             return [cell]
         ordered = pruned.ordered
-        for attribute in sorted({own for own, _, _ in ordered}):
+        for attribute in sorted({local for local, _, _ in ordered}):
             if (follower := self._following(pruned, attribute)) is not None:
                 cells = self._eliminating(follower)
                 if cells is not None:
                     return cells
-        columns = sorted({own for own, _, _ in ordered})
+        columns = sorted({local for local, _, _ in ordered})
         cells = self._split(pruned, columns)
         return cells if cells is not None else self._by_context(pruned)
 

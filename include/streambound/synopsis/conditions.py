@@ -54,24 +54,24 @@ def test_of(formula: Formula, positions: Mapping[Attribute, int]) -> Callable[[R
 
 @dataclass(frozen=True)
 class Pair:
-    """``mine op theirs + offset``, of terms by their numbers."""
+    """``left op right + offset``, of terms by their numbers."""
 
-    mine: int
+    left: int
     op: Op
-    theirs: int
+    right: int
     offset: int = 0
 
     @property
     def mirrored(self) -> Pair:
         """The condition from the other side."""
-        return Pair(self.theirs, self.op.mirrored, self.mine, -self.offset)
+        return Pair(self.right, self.op.mirrored, self.left, -self.offset)
 
 
 @dataclass(frozen=True)
 class Flag:
     """The truth of a condition on one side alone: a term of it."""
 
-    mine: bool
+    left: bool
     term: int
 
 
@@ -97,19 +97,19 @@ def mirrored(tree: Tree) -> Tree:
     if isinstance(tree, Pair):
         return tree.mirrored
     if isinstance(tree, Flag):
-        return Flag(not tree.mine, tree.term)
+        return Flag(not tree.left, tree.term)
     return type(tree)(tuple(map(mirrored, tree.parts)))
 
 
-def true_of(tree: Tree, mine: Terms, theirs: Terms) -> bool:
+def true_of(tree: Tree, left: Terms, right: Terms) -> bool:
     """Whether a condition holds of the terms of both sides."""
     if isinstance(tree, Pair):
-        return compared(tree.op, mine[tree.mine], theirs[tree.theirs], tree.offset)
+        return compared(tree.op, left[tree.left], right[tree.right], tree.offset)
     if isinstance(tree, Flag):
-        return bool((mine if tree.mine else theirs)[tree.term])
+        return bool((left if tree.left else right)[tree.term])
     if isinstance(tree, Both):
-        return all(true_of(part, mine, theirs) for part in tree.parts)
-    return any(true_of(part, mine, theirs) for part in tree.parts)
+        return all(true_of(part, left, right) for part in tree.parts)
+    return any(true_of(part, left, right) for part in tree.parts)
 
 
 def pairs_of(tree: Tree) -> list[Pair]:
@@ -125,7 +125,7 @@ def directions(tree: Tree) -> dict[int, bool | None]:
     signs: dict[int, set[bool | None]] = {}
     for pair in pairs_of(tree):
         least = pair.op in (Op.LT, Op.LE)
-        signs.setdefault(pair.mine, set()).add(least if least or pair.op in (Op.GT, Op.GE) else None)
+        signs.setdefault(pair.left, set()).add(least if least or pair.op in (Op.GT, Op.GE) else None)
     return {term: ways.pop() if len(ways) == 1 else None for term, ways in signs.items()}
 
 
@@ -184,20 +184,20 @@ class Terming:
 
 
 def condition(
-    formula: Formula, mine: Mapping[Attribute, int], theirs: Mapping[Attribute, int]
+    formula: Formula, left: Mapping[Attribute, int], right: Mapping[Attribute, int]
 ) -> tuple[Tree, Terming, Terming]:
     """A formula as a condition on terms, and how the rows of either side are reduced to them."""
-    sides = (mine, theirs)
+    sides = (left, right)
     columns: tuple[dict[int, int], dict[int, int]] = ({}, {})
     tests: tuple[dict[Formula, int], dict[Formula, int]] = ({}, {})
 
     def side(of: Formula) -> int | None:
-        positions = {0 if a in mine else 1 for a in _attributes(of)}
+        positions = {0 if a in left else 1 for a in _attributes(of)}
         return None if len(positions) > 1 else min(positions, default=0)
 
     for atom in _crossing(formula, side):
         for attribute in atom.attributes:
-            number = 0 if attribute in mine else 1
+            number = 0 if attribute in left else 1
             columns[number].setdefault(sides[number][attribute], len(columns[number]))
 
     def tree(of: Formula) -> Tree:
@@ -209,9 +209,9 @@ def condition(
             kind = Both if isinstance(of, AllOf) else Either
             return kind(tuple(map(tree, of.parts)))
         assert isinstance(of, Join)
-        if of.left in mine:
-            return Pair(columns[0][mine[of.left]], of.op, columns[1][theirs[of.right]], of.offset)
-        return Pair(columns[1][theirs[of.left]], of.op, columns[0][mine[of.right]], of.offset).mirrored
+        if of.left in left:
+            return Pair(columns[0][left[of.left]], of.op, columns[1][right[of.right]], of.offset)
+        return Pair(columns[1][right[of.left]], of.op, columns[0][left[of.right]], of.offset).mirrored
 
     made = tree(formula)
     first, second = (
@@ -261,7 +261,7 @@ class Outlook:
     def __init__(self, tree: Tree, columns: int, coming: Sequence[Coming]) -> None:
         self._tree = tree
         self._coming = coming
-        self._of_column = [[pair for pair in pairs_of(tree) if pair.mine == n] for n in range(columns)]
+        self._of_column = [[pair for pair in pairs_of(tree) if pair.left == n] for n in range(columns)]
 
     def rest(self, terms: Terms, seen: int | None) -> Terms | None:
         """The terms as far as they matter for what comes; None if nothing that comes is a match."""
@@ -278,7 +278,7 @@ class Outlook:
             limit
             for pairs in self._of_column
             for pair in pairs
-            for limit in self._limits(pair, terms[pair.mine])
+            for limit in self._limits(pair, terms[pair.left])
             if seen is None or limit >= seen
         )
         return min(limits, default=None)
@@ -286,12 +286,12 @@ class Outlook:
     def until(self, terms: Terms) -> int | None:
         """The least time after which ``rest`` is None; None if there is none."""
         pairs = (pair for some in self._of_column for pair in some)
-        limits = {limit for pair in pairs for limit in self._limits(pair, terms[pair.mine])}
+        limits = {limit for pair in pairs for limit in self._limits(pair, terms[pair.left])}
         return next((n for n in sorted(limits) if not self._possible(self._tree, terms, n + 1)), None)
 
     def _limits(self, pair: Pair, value: Any) -> Iterable[int]:
         """The times after which a comparison with what comes is false, and after which it is as of BELOW."""
-        coming = self._coming[pair.theirs]
+        coming = self._coming[pair.right]
         if coming.lag is None or type(value) is not int:
             return
         if pair.op is Op.GT:
@@ -304,8 +304,8 @@ class Outlook:
         if isinstance(tree, Either):
             return any(self._possible(part, terms, seen) for part in tree.parts)
         if isinstance(tree, Flag):
-            return not tree.mine or bool(terms[tree.term])
-        value = terms[tree.mine]
+            return not tree.left or bool(terms[tree.term])
+        value = terms[tree.left]
         if value is None or self._excluded(tree, value):
             return False
         if tree.op is Op.GT and seen is not None and any(seen > limit for limit in self._limits(tree, value)):
@@ -315,7 +315,7 @@ class Outlook:
 
     def _excluded(self, pair: Pair, value: Any) -> bool:
         """Whether no value of the other column's range is strictly on the side that is asked for."""
-        low, high = self._coming[pair.theirs].range.low, self._coming[pair.theirs].range.high
+        low, high = self._coming[pair.right].range.low, self._coming[pair.right].range.high
         if type(value) is tuple or pair.offset:
             return False
         if pair.op is Op.NE:
@@ -337,7 +337,7 @@ class Outlook:
         """Whether a value is below or above all that come, or as good as that; None if it is neither."""
         if type(value) is tuple:
             return (value[0],)
-        coming = self._coming[pair.theirs]
+        coming = self._coming[pair.right]
         late = seen is not None and coming.lag is not None and type(value) is int
         if late and seen > (value - pair.offset) * coming.scale + coming.lag:
             return BELOW

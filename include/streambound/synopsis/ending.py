@@ -57,17 +57,17 @@ class EndingPlan:
         if not self.later.ring.idempotent:
             return {}
         clock = Clock(tuple(o.alias for o in self.later.streams), time_conditions(self.later))
-        terms = ((place, output.term) for place, output in enumerate(self.later.select))
+        terms = ((position, output.term) for position, output in enumerate(self.later.select))
         return {
-            place: max(self.linger, clock.reach(term.occurrence))
-            for place, term in terms
+            position: max(self.linger, clock.reach(term.occurrence))
+            for position, term in terms
             if isinstance(term, Attribute)
             and self.later.is_timestamp(term)
             and clock.completes(term.occurrence)
         }
 
     @property
-    def units(self) -> None:
+    def max_units(self) -> None:
         """Not known beforehand."""
         return None
 

@@ -15,7 +15,7 @@ from streambound.query.model import Join, Op
 from streambound.query.ring import Ring
 from streambound.synopsis.clock import Composite
 from streambound.synopsis.plan import Plan, Split, Streams, TablePlan
-from streambound.synopsis.row_join import Match, Matches, RowJoin, Source, excluded, with_new
+from streambound.synopsis.row_join import PartialMatch, PartialMatches, RowJoin, Source, excluded, with_new
 from streambound.synopsis.state import Bucket, Table
 
 Ages = tuple[int | None, ...]
@@ -30,9 +30,9 @@ class Slices:
     synopsis: TablePlan
     ring: Ring
     tables: dict[Ages, Table] = field(default_factory=dict)
-    representatives: Matches = field(default_factory=Matches)
+    representatives: PartialMatches = field(default_factory=PartialMatches)
 
-    def add(self, match: Match, now: int) -> None:
+    def add(self, match: PartialMatch, now: int) -> None:
         """Take in a partial match at virtual time ``now`` (an encoded timestamp: ticks or microseconds)."""
         stamps = (match.stamps.get(alias) for alias, _, _ in self.synopsis.ages)
         ages = self._clipped(tuple(stamps), now)
@@ -50,12 +50,14 @@ class Slices:
         """A table of nothing."""
         return Table(self.synopsis.cells, self.ring)
 
-    def merge(self, new: Table) -> Matches:
+    def merge(self, new: Table) -> PartialMatches:
         """Take in a table of tuples without timestamps; returns what stands for those that tell anything."""
         self.matches()
         table = self.tables.setdefault((), Table(self.synopsis.cells, self.ring))
         table.merge(new)
-        return Matches(match for bucket in table.changed for match in self._standing(new, bucket, (), {}))
+        return PartialMatches(
+            match for bucket in table.changed for match in self._standing(new, bucket, (), {})
+        )
 
     def age(self, now: int) -> None:
         """Forget the timestamps that conditions no longer tell apart at virtual time ``now``."""
@@ -74,7 +76,7 @@ class Slices:
             for stamp, (_, _, margin) in zip(ages, self.synopsis.ages, strict=True)
         )
 
-    def matches(self) -> Matches:
+    def matches(self) -> PartialMatches:
         """What stands for all partial matches; only entries that changed are made anew."""
         for ages, table in self.tables.items():
             named = zip(self.synopsis.ages, ages, strict=True)
@@ -84,19 +86,21 @@ class Slices:
             table.changed.clear()
         return self.representatives
 
-    def _standing(self, table: Table, bucket: Bucket, ages: Ages, stamps: Mapping[str, int]) -> list[Match]:
+    def _standing(
+        self, table: Table, bucket: Bucket, ages: Ages, stamps: Mapping[str, int]
+    ) -> list[PartialMatch]:
         """What stands for the entries of a bucket of a table."""
-        matches = self.representatives.groups.get((ages, bucket))
-        if matches and bucket not in table.entries:
+        partial_matches = self.representatives.groups.get((ages, bucket))
+        if partial_matches and bucket not in table.entries:
             # Of a bare count the values follow from the key, and are there.
-            return [Match(matches[0].values, stamps, table.counts[bucket], bucket[0])]
+            return [PartialMatch(partial_matches[0].values, stamps, table.counts[bucket], bucket[0])]
         representatives = table.representatives(bucket)
-        return [Match(values, stamps, weight, bucket[0]) for values, weight in representatives]
+        return [PartialMatch(values, stamps, weight, bucket[0]) for values, weight in representatives]
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         """Stored values and counts at this moment."""
-        return sum(table.units for table in self.tables.values())
+        return sum(table.stored_units for table in self.tables.values())
 
 
 class TupleBuffer:
@@ -108,16 +112,16 @@ class TupleBuffer:
 
     def __init__(self, plan: Plan, join: RowJoin) -> None:
         self.plan, self.join = plan, join
-        self.older = {alias: Matches() for alias in plan.clock.streams}
-        self.new = {alias: Matches() for alias in plan.clock.streams}
+        self.older = {alias: PartialMatches() for alias in plan.clock.streams}
+        self.new = {alias: PartialMatches() for alias in plan.clock.streams}
         self.moment: int | None = None
-        self.cache: dict[tuple[Composite, int], Matches] = {}
+        self.cache: dict[tuple[Composite, int], PartialMatches] = {}
         self.holds = {alias: plan.clock.hold(alias) for alias in plan.clock.streams}
         self.widths = {window.alias: window.width for window in plan.windows}
 
-    def take(self, arriving: Mapping[str, list[Match]], moment: int | None) -> None:
+    def take(self, arriving: Mapping[str, list[PartialMatch]], moment: int | None) -> None:
         """Take in the tuples of one batch."""
-        self.new = {alias: Matches(matches) for alias, matches in arriving.items()}
+        self.new = {alias: PartialMatches(partial_matches) for alias, partial_matches in arriving.items()}
         self.moment = moment
         self.cache.clear()
 
@@ -137,23 +141,27 @@ class TupleBuffer:
             times.add(self.moment)
         return times
 
-    def complete(self, composite: Composite, at: int) -> Matches:
+    def complete(self, composite: Composite, at: int) -> PartialMatches:
         """The matches of a composite whose last tuple has the timestamp ``at``."""
         if (composite, at) not in self.cache:
             self.cache[composite, at] = self._complete(sorted(composite), at)
         return self.cache[composite, at]
 
-    def _complete(self, aliases: list[str], at: int) -> Matches:
-        new: dict[frozenset[str], Matches] = {}
-        older: dict[frozenset[str], Matches] = {}
+    def _complete(self, aliases: list[str], at: int) -> PartialMatches:
+        new: dict[frozenset[str], PartialMatches] = {}
+        older: dict[frozenset[str], PartialMatches] = {}
         for alias in aliases:
-            matches = self.older[alias]
+            partial_matches = self.older[alias]
             here = at == self.moment
-            new[frozenset((alias,))] = self.new[alias] if here else Matches(matches.groups.get(at, ()))
-            older[frozenset((alias,))] = matches if here else matches.before(at)
+            new[frozenset((alias,))] = (
+                self.new[alias] if here else PartialMatches(partial_matches.groups.get(at, ()))
+            )
+            older[frozenset((alias,))] = partial_matches if here else partial_matches.before(at)
         if len(aliases) == 1:
             return new[frozenset(aliases)]
-        return Matches(match for sources in with_new(new, older) for match in self.join.matches(sources))
+        return PartialMatches(
+            match for sources in with_new(new, older) for match in self.join.joined(sources)
+        )
 
     def arrived(self, composite: Composite) -> Iterator[list[Source]]:
         """Sources whose joins are the matches of a composite with a tuple of this batch, each once.
@@ -167,7 +175,7 @@ class TupleBuffer:
                 if all(older.values()):
                     yield [(frozenset((a,)), older[a] if a in older else self.new[a]) for a in composite]
 
-    def _before(self, alias: str, new: set[str], composite: Composite) -> Matches:
+    def _before(self, alias: str, new: set[str], composite: Composite) -> PartialMatches:
         """The older tuples of a stream that may match tuples of this batch of the ``new`` ones."""
         older, settled = self.older[alias], True
         for atom in self.join.times:
@@ -178,7 +186,7 @@ class TupleBuffer:
                 ends = next(iter(older.groups)), next(reversed(older.groups))
                 met = [self._meets(atom, alias, at) for at in ends]
                 if not any(met):
-                    return Matches()
+                    return PartialMatches()
                 settled = settled and all(met)
             else:
                 settled = False
@@ -191,19 +199,21 @@ class TupleBuffer:
         return atom.op.holds(left, right + atom.offset)
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         """Stored values: those of each tuple that is held beyond its batch."""
-        return sum(len(matches) * self.widths.get(alias, 0) for alias, matches in self.older.items())
+        return sum(
+            len(partial_matches) * self.widths.get(alias, 0) for alias, partial_matches in self.older.items()
+        )
 
 
-def _alike(matches: Matches) -> list[Match]:
+def _alike(partial_matches: PartialMatches) -> list[PartialMatch]:
     """Tuples of one stream and moment, equal ones as one of all their weight."""
-    by_values: dict[tuple[Any, ...], Match] = {}
-    for match in matches:
+    by_values: dict[tuple[Any, ...], PartialMatch] = {}
+    for match in partial_matches:
         values = tuple(match.values.values())
         equal = by_values.get(values)
         weight = match.weight if equal is None else equal.weight + match.weight
-        by_values[values] = match if equal is None else Match(match.values, match.stamps, weight)
+        by_values[values] = match if equal is None else PartialMatch(match.values, match.stamps, weight)
     return list(by_values.values())
 
 
@@ -238,9 +248,9 @@ class EngineState:
 
     def _enter(self, moment: int) -> None:
         entering = {
-            composite: matches
+            composite: partial_matches
             for composite, delay in self.plan.clock.delays.items()
-            if (matches := self.buffer.complete(composite, moment - delay))
+            if (partial_matches := self.buffer.complete(composite, moment - delay))
         }
         # All from what was kept before: nothing that enters now is kept yet.
         made = [(slices, list(self._made(slices.synopsis, entering))) for slices in self.tables.values()]
@@ -248,18 +258,20 @@ class EngineState:
             for match in partial:
                 slices.add(match, moment)
 
-    def _made(self, synopsis: TablePlan, entering: Mapping[Composite, Matches]) -> Iterator[Match]:
+    def _made(
+        self, synopsis: TablePlan, entering: Mapping[Composite, PartialMatches]
+    ) -> Iterator[PartialMatch]:
         """The partial matches of a set of streams that come about now."""
         for split in synopsis.splits:
             if all(composite in entering for composite in split.new):
                 new = [(composite, entering[composite]) for composite in split.new]
-                yield from self.join.matches([*new, *self.kept(split)])
+                yield from self.join.joined([*new, *self.kept(split)])
 
     def kept(self, split: Split) -> list[Source]:
         """What is kept of the parts of a match that are not new."""
         return [(streams, self.tables[streams].matches()) for streams in split.kept]
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         """Stored values and counts at this moment."""
-        return self.buffer.units + sum(slices.units for slices in self.tables.values())
+        return self.buffer.stored_units + sum(slices.stored_units for slices in self.tables.values())

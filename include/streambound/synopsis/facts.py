@@ -60,8 +60,8 @@ class Facts:
 
     def derived(self, alias: str) -> tuple[Condition, ...]:
         """Bounds of the occurrence's columns that hold in every answer but that no local condition gives."""
-        mine = [a for a in self.query.mentioned if a.occurrence == alias]
-        return tuple(condition for attribute in mine for condition in self._tightened(attribute))
+        local_columns = [a for a in self.query.mentioned if a.occurrence == alias]
+        return tuple(condition for attribute in local_columns for condition in self._tightened(attribute))
 
     def _tightened(self, attribute: Attribute) -> list[Condition]:
         family, space, local = self.facts.space.family(attribute), self.facts.space, self.local
@@ -124,7 +124,7 @@ class Facts:
     def _links(self) -> dict[Attribute, set[Attribute]]:
         return {}
 
-    def _partner_values(self, own: Attribute, attribute: Attribute) -> Iterator[Iterable[Value]]:
+    def _partner_values(self, local: Attribute, attribute: Attribute) -> Iterator[Iterable[Value]]:
         if attribute in self.static_values:
             yield self.static_values[attribute]
             return
@@ -132,23 +132,28 @@ class Facts:
         for numbers in self._lists(attribute):
             yield (self.facts.space.value(family, n) for n in numbers)
         # Only a dense column needs the grid: a discrete one has the same bounds as its partner.
-        if self.step(own) is None and (grid := self.grid(own, attribute, self.alone)) is not None:
+        if self.resolution(local) is None and (grid := self.grid(local, attribute, self.alone)) is not None:
             yield grid
 
-    def grid(self, own: Attribute, attribute: Attribute, within: Closure) -> list[Value] | None:
-        """The values of a discrete column inside the range of ``own``; None if it is dense, or has too many.
+    def grid(self, local: Attribute, attribute: Attribute, within: Closure) -> list[Value] | None:
+        """The values of a discrete column inside the range of ``local``; None if it is dense, or has too
+        many.
 
-        Values outside that range compare alike with all of ``own``.
+        Values outside that range compare alike with all of ``local``.
         """
-        space, family, step = self.facts.space, self.facts.space.family(attribute), self.step(attribute)
-        lows = [bound[0] for a in (own, attribute) if (bound := within.lower(a)) is not None]
-        highs = [bound[0] for a in (own, attribute) if (bound := within.upper(a)) is not None]
-        if step is None or not lows or not highs:
+        space, family, resolution = (
+            self.facts.space,
+            self.facts.space.family(attribute),
+            self.resolution(attribute),
+        )
+        lows = [bound[0] for a in (local, attribute) if (bound := within.lower(a)) is not None]
+        highs = [bound[0] for a in (local, attribute) if (bound := within.upper(a)) is not None]
+        if resolution is None or not lows or not highs:
             return None
-        start, end = -(-max(lows) // step) * step, min(highs)
-        if (end - start) // step >= GRID_LIMIT:
+        start, end = -(-max(lows) // resolution) * resolution, min(highs)
+        if (end - start) // resolution >= GRID_LIMIT:
             return None
-        return [space.value(family, v) for v in range(start, end + 1, step)]
+        return [space.value(family, v) for v in range(start, end + 1, resolution)]
 
     def finite_values(self, attribute: Attribute, within: Closure) -> list[Value] | None:
         """The finitely many values of an enumerated column inside its bounds; None if not enumerated."""
@@ -166,18 +171,18 @@ class Facts:
 
     def _same(self, attribute: Attribute) -> list[Attribute]:
         """The columns of its own stream that equal a column by local conditions, itself among them."""
-        mine = (a for a in self._equal(attribute) if a.occurrence == attribute.occurrence)
-        return [a for a in mine if self.local.equates(a, attribute)]
+        local_columns = (a for a in self._equal(attribute) if a.occurrence == attribute.occurrence)
+        return [a for a in local_columns if self.local.equates(a, attribute)]
 
     def cardinality(self, attribute: Attribute) -> int | None:
         """How many different values a column has at most, by the catalog; None if it does not say."""
         numbers = (self.query.column(a).cardinality for a in self._same(attribute))
         return min((number for number in numbers if number is not None), default=None)
 
-    def step(self, attribute: Attribute) -> int | None:
+    def resolution(self, attribute: Attribute) -> int | None:
         """The distance of a column's neighbouring values; None if it and its equals are dense."""
-        steps = (self.facts.space.step(a) for a in self._same(attribute))
-        return max((step for step in steps if step is not None), default=None)
+        resolutions = (self.facts.space.resolution(a) for a in self._same(attribute))
+        return max((resolution for resolution in resolutions if resolution is not None), default=None)
 
     def _lists(self, attribute: Attribute) -> list[set[int]]:
         space, family = self.facts.space, self.facts.space.family(attribute)

@@ -107,9 +107,9 @@ def counted_join(
         return {*grouped, *_read(listed)} - waiting, sorted(order.items())
 
     summed = {p for aggregate in then.aggregates for p in aggregate.arguments}
-    places = (*keys, *sorted(summed.difference(keys)))
+    positions = (*keys, *sorted(summed.difference(keys)))
     last = max([0, *(number for number in most if number is not None)]) + 1
-    return _join(statement, selection, places, sides, of, last, planning), places
+    return _join(statement, selection, positions, sides, of, last, planning), positions
 
 
 def _deciding_rows(aggregate: Aggregate, test: Test, selection: Selection) -> int | None:
@@ -202,17 +202,19 @@ def _join(
     for number, side in enumerate(sides):
         # In the order of the rows, as far as they are of this side: so ties are broken alike.
         wanted = (a for a in (*(o.term for o in select), *_read(across)) if isinstance(a, Attribute))
-        mine = tuple(dict.fromkeys(a for a in wanted if owners[a.occurrence] == number))
-        at = {a: position for position, a in enumerate(mine)}
+        local_columns = tuple(dict.fromkeys(a for a in wanted if owners[a.occurrence] == number))
+        at = {a: position for position, a in enumerate(local_columns)}
         own = [part for part in parts if part not in across and _of(part, owners, number)]
         # What is NULL meets nothing.
         compared = {a for part in across if isinstance(part, Join) for a in part.attributes}
-        own += [NullTest(a, False) for a in mine if a in compared and base.nullable(a)]
-        query = replace(base, ring=INTEGERS, select=tuple(Output(str(a), a) for a in mine), occurrences=side)
-        node = rows(statement, [Selection(query, all_of(own))], range(len(mine)), planning)
+        own += [NullTest(a, False) for a in local_columns if a in compared and base.nullable(a)]
+        query = replace(
+            base, ring=INTEGERS, select=tuple(Output(str(a), a) for a in local_columns), occurrences=side
+        )
+        node = rows(statement, [Selection(query, all_of(own))], range(len(local_columns)), planning)
         first = Ranking(
             "ROW_NUMBER",
-            tuple(at[a] for a in mine if a in alike),
+            tuple(at[a] for a in local_columns if a in alike),
             tuple((at[a], descends) for a, descends in order if a in at),
             Op.LE,
             last,
@@ -221,10 +223,12 @@ def _join(
         # No time ends what a side keeps: partners may come for ever.
         kept = groups(node, Times(), first.partition).times(last)
         inputs.append(replace(ranked(node, first), standing=kept))
-        sizes.append(kept.times(len(mine) + 1))
-        columns.append(mine)
+        sizes.append(kept.times(len(local_columns) + 1))
+        columns.append(local_columns)
     operation = Joined(
-        tuple(Side(mine) for mine in columns), tuple(across), tuple(output.term for output in select)
+        tuple(Side(local_columns) for local_columns in columns),
+        tuple(across),
+        tuple(output.term for output in select),
     )
     outputs = tuple((output.name, base.type_of(output.term)) for output in select)
     size = together(sizes)

@@ -196,10 +196,10 @@ class Measured:
     They are not taken back, so there is no zero.
     """
 
-    shares: tuple[tuple[Any, ...], ...]
+    partials: tuple[tuple[Any, ...], ...]
 
     def __add__(self, measured: Measured | int) -> Measured:
-        return Measured(self.shares + measured.shares) if isinstance(measured, Measured) else self
+        return Measured(self.partials + measured.partials) if isinstance(measured, Measured) else self
 
     __radd__ = __add__
 
@@ -264,9 +264,9 @@ class Sum:
 class Applied:
     """An operation on the rows of nodes.
 
-    ``units`` are the values and counts that it keeps in the worst case, beside those below it; None if that
-    depends on what is not declared: then ``formula`` says on what. ``standing`` is how many of its rows may
-    still change or be taken back, where that is known.
+    ``max_units`` are the values and counts that it keeps in the worst case, beside those below it; None if
+    that depends on what is not declared: then ``formula`` says on what. ``standing`` is how many of its
+    rows may still change or be taken back, where that is known.
     """
 
     operation: Operation
@@ -274,7 +274,7 @@ class Applied:
     outputs: Outputs
     times: Times
     retracts: bool = True
-    units: int | None = None
+    max_units: int | None = None
     formula: str = ""
     standing: Size | None = None
 
@@ -476,19 +476,19 @@ class Hopped:
 class Irredundant:
     """The different rows of a join: see ``operators.irredundant``.
 
-    ``occurrences`` are its aliases, each with the input whose rows are its tuples; ``places`` has for each
+    ``occurrences`` are its aliases, each with the input whose rows are its tuples; ``positions`` has for each
     column a position there, and what is added to the value. Of each input ``stamps`` is the position of a
-    time that is compared, with offsets below ``longest``. Numbers are multiples of ``step`` (None: of
+    time that is compared, with offsets below ``longest``. Numbers are multiples of ``resolution`` (None: of
     nothing); by input and position, values may be ``nullable``, or lie ``within`` (None: open on that side).
     """
 
     occurrences: tuple[tuple[str, int], ...]
     atoms: tuple[Filter | Join, ...]
     select: tuple[Term, ...]
-    places: Mapping[Attribute, tuple[int, int]]
+    positions: Mapping[Attribute, tuple[int, int]]
     stamps: tuple[int | None, ...]
     longest: int
-    step: Fraction | None
+    resolution: Fraction | None
     nullable: frozenset[tuple[int, int]]
     within: Mapping[tuple[int, int], tuple[Value | None, Value | None]]
 
@@ -548,9 +548,9 @@ def units_of(node: Node) -> int | None:
     each_units: list[int | None] = []
     for below in nodes(node):
         if isinstance(below, Applied):
-            each_units.append(below.units)
+            each_units.append(below.max_units)
         if isinstance(below, Leaf):
-            each_units += [part.plan.units for part in below.parts]
+            each_units += [part.plan.max_units for part in below.parts]
     numbers = [units for units in each_units if units is not None]
     return sum(numbers) if len(numbers) == len(each_units) else None
 
@@ -561,7 +561,7 @@ def formula_of(node: Node) -> str | None:
         return None
     parts = [part.plan for leaf in nodes(node) if isinstance(leaf, Leaf) for part in leaf.parts]
     applied = [below for below in nodes(node) if isinstance(below, Applied)]
-    sized = [units for units in (*(p.units for p in parts), *(a.units for a in applied)) if units]
-    open_ended = [p.formula for p in parts if p.units is None]
-    open_ended += [a.formula for a in applied if a.units is None]
+    sized = [units for units in (*(p.max_units for p in parts), *(a.max_units for a in applied)) if units]
+    open_ended = [p.formula for p in parts if p.max_units is None]
+    open_ended += [a.formula for a in applied if a.max_units is None]
     return sum_of([str(sum(sized))] * bool(sized) + open_ended)

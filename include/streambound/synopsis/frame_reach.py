@@ -10,7 +10,7 @@ from streambound.query.operators import Frame, Framing, Over, Ranking
 from streambound.synopsis.flow import Times
 
 RANKS = ("ROW_NUMBER", "RANK", "DENSE_RANK")
-SHARES = ("PERCENT_RANK", "CUME_DIST")
+PERCENT_RANKS = ("PERCENT_RANK", "CUME_DIST")
 SHIFTS = ("LAG", "LEAD")
 ENDS = ("FIRST_VALUE", "LAST_VALUE", "NTH_VALUE")
 _TURNED = {"LAG": "LEAD", "LEAD": "LAG", "FIRST_VALUE": "LAST_VALUE", "LAST_VALUE": "FIRST_VALUE"}
@@ -23,7 +23,7 @@ def settles(then: Framing, times: Times) -> bool:
 
 
 def _settles(over: Over, times: Times) -> bool:
-    if not over.order or over.order[0][0] not in times.spans or over.name in (*SHARES, "NTILE"):
+    if not over.order or over.order[0][0] not in times.spans or over.name in (*PERCENT_RANKS, "NTILE"):
         return False
     if over.order[0][0] in times.gaps:
         # Rows without a time stand before or after all others, and there may always be more.
@@ -51,12 +51,12 @@ def ascending(over: Over) -> Over:
     return replace(over, name=_TURNED.get(over.name, over.name), frame=frame, order=order)
 
 
-def placed(over: Over) -> bool:
+def by_position(over: Over) -> bool:
     """Whether a function may say different things of equal rows: by the places that they have."""
     if over.name in (*SHIFTS, "ROW_NUMBER", "NTILE"):
         return True
     by_rows = over.frame.rows and (over.frame.before, over.frame.after) != (None, None)
-    return by_rows and over.name not in (*RANKS, *SHARES)
+    return by_rows and over.name not in (*RANKS, *PERCENT_RANKS)
 
 
 def endless(over: Over) -> bool:
@@ -81,7 +81,7 @@ def looks(over: Over, kinds: Callable[[int], Type]) -> tuple[int, int, int, int 
     if over.name in ("RANK", "DENSE_RANK"):
         return 0, 0, 0, 0
     back = max(0, -after) if before is None else max(0, before)
-    if placed(over):
+    if by_position(over):
         return max(0, after), back, 0, None
     seen = None if before is None and after >= 0 else length(over, back, kinds)
     return 0, 0, length(over, max(0, after), kinds), seen

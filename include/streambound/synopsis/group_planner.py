@@ -80,8 +80,8 @@ def grouped(statement: Statement, block: Block, then: Grouping, planning: Planni
             return _grouped(timed, then, keys, *shared)
         with suppress(PlanError):
             if (counted := counted_join(statement, block, then, keys, planning)) is not None:
-                node, places = counted
-                reads = Reads(0, {p: n for n, p in enumerate(places)})
+                node, positions = counted
+                reads = Reads(0, {p: n for n, p in enumerate(positions)})
                 return _grouped(block, then, keys, [node], [reads] * len(then.aggregates))
         raise
 
@@ -119,8 +119,8 @@ def _grouped(
     for aggregate, r in _pairs(then, reads):
         if each := _width(aggregate, r, kinds)[1]:
             node = opens[r.input][0] if _settles(aggregate, r) else inputs[r.input]
-            places = [r.positions[p] for p in sorted(_read(aggregate))]
-            further = [p for p in places if p >= len(keys)]
+            positions = [r.positions[p] for p in sorted(_read(aggregate))]
+            further = [p for p in positions if p >= len(keys)]
             with suppress(PlanError):
                 sizes.append(each_of(number, groups(node, Times(), further)).times(each))
                 continue
@@ -130,8 +130,8 @@ def _grouped(
                 lasting = lasting.among({p: p for p in range(len(keys))}) if r.input else times
             wanted = range(len(node.outputs)) if r.retracts else (*range(len(keys)), *further)
             sizes.append(groups(node, lasting, wanted).times(each))
-    for place, (node, (may_go, nulls)) in enumerate(zip(inputs, opens, strict=True)):
-        settling = sum(r.input == place and _settles(aggregate, r) for aggregate, r in _pairs(then, reads))
+    for position, (node, (may_go, nulls)) in enumerate(zip(inputs, opens, strict=True)):
+        settling = sum(r.input == position and _settles(aggregate, r) for aggregate, r in _pairs(then, reads))
         if settling and node.times:
             # Rows that may be taken back.
             sizes.append(groups(may_go, node.times, range(len(node.outputs))).times(len(node.outputs) + 1))
@@ -161,18 +161,18 @@ def _by_computed(
     """Groups of rows that begin with what they are grouped by, with all of their columns after it."""
     further = range(then.keys, len(keys))
     names = [column.outputs[0] if column.plain else KEYS + n for n, column in enumerate(then.by)]
-    names += [keys[place] for place in further]
+    names += [keys[position] for position in further]
     made = list[Node]()
     for node in inputs:
         if isinstance(node, Leaf) and node.partial is not None:
             raise PlanError("shares of rows have no columns to compute keys of", subject=node.statement.name)
-        columns = [Shown(name, kind, (place,)) for place, (name, kind) in enumerate(node.outputs)]
-        shown = (*then.by, *(columns[place] for place in further), *columns)
+        columns = [Shown(name, kind, (position,)) for position, (name, kind) in enumerate(node.outputs)]
+        shown = (*then.by, *(columns[position] for position in further), *columns)
         made.append(computed(node, shown))
     moved = [
         replace(
             r,
-            positions={p: len(names) + place for p, place in r.positions.items()},
+            positions={p: len(names) + position for p, position in r.positions.items()},
             time=None if r.time is None else len(names) + r.time,
         )
         for r in reads
@@ -393,13 +393,13 @@ def _together(
     needed = {p for aggregate in aggregates for p in _read(aggregate)}.union(
         beside, () if time is None else (time,)
     )
-    places = [*keys, *sorted(needed.difference(keys))]
+    positions = [*keys, *sorted(needed.difference(keys))]
     with suppress(PlanError):
-        node = rows(statement, block.selections, places, planning)
+        node = rows(statement, block.selections, positions, planning)
         if needed.difference(keys) and time is None and not beside and _read_alone(node):
             with suppress(PlanError):
                 return _summed(statement, block, aggregates, keys, planning)
-        at = {p: n for n, p in enumerate(places)}
+        at = {p: n for n, p in enumerate(positions)}
         return [node], [Reads(0, at, None if time is None else at[time])] * len(aggregates)
     return None
 
@@ -451,20 +451,20 @@ def _summed(
         PlanError: the rows have no plan.
     """
     made = _Inputs(statement, block, keys, planning)
-    places = sorted(
+    positions = sorted(
         {p for aggregate in aggregates if made.partly(aggregate) for p in _read(aggregate)}.difference(keys)
     )
-    at = {p: n for n, p in enumerate((*keys, *places))}
+    at = {p: n for n, p in enumerate((*keys, *positions))}
     measures = dict[Measure, int]()
     partly = {
         aggregate: Reads(0, at, measures=_measured(block, aggregate, at, measures))
         for aggregate in aggregates
         if made.partly(aggregate)
     }
-    node = rows(statement, block.selections, (*keys, *places), planning)
+    node = rows(statement, block.selections, (*keys, *positions), planning)
     read = {p for measure in measures for p in (*measure.columns, *measure.present)}
     # Where a condition fixes a column its plan has a constant instead; then all rows come.
-    if isinstance(node, Leaf) and places and all(_of_columns(part, read) for part in node.parts):
+    if isinstance(node, Leaf) and positions and all(_of_columns(part, read) for part in node.parts):
         node = replace(node, partial=Partial(len(keys), tuple(measures)))
     made.nodes.append(node)
     return made.nodes, [partly.get(aggregate) or made.alone(aggregate) for aggregate in aggregates]
@@ -492,9 +492,9 @@ def _measured(
     number = (term(Fraction(1), AggregateKind.COUNT, ()),)
     if aggregate.kind is AggregateKind.COUNT:
         return (number,)
-    sums = ((factor, tuple(sorted(places))) for factor, places in aggregate.polynomial or ())
+    sums = ((factor, tuple(sorted(positions))) for factor, positions in aggregate.polynomial or ())
     return number, tuple(
-        term(f, AggregateKind.SUM if places else AggregateKind.COUNT, places) for f, places in sums
+        term(f, AggregateKind.SUM if positions else AggregateKind.COUNT, positions) for f, positions in sums
     )
 
 
@@ -564,10 +564,10 @@ class _Inputs:
         """The input with some outputs beside the keys, where rows count that are not NULL at others."""
         key = (positions, ring, passing)
         if key not in self.numbers:
-            places, selections = (*self.keys, *positions), self.block.selections
+            indices, selections = (*self.keys, *positions), self.block.selections
             if ring.idempotent:
-                selections = _one_sided(self._present(passing), places)
-            self._put(key, rows(self.statement, selections, places, self.planning, ring))
+                selections = _one_sided(self._present(passing), indices)
+            self._put(key, rows(self.statement, selections, indices, self.planning, ring))
         return self.numbers[key]
 
     def _present(self, positions: tuple[int, ...]) -> tuple[Selection, ...]:
@@ -603,9 +603,9 @@ class _Inputs:
         """The input with the extremum of each selection, as far as its guard tells rows apart."""
         if len(positions) != 1 or aggregate.formula is not None or not self.plain_extremum(aggregate):
             raise PlanError(f"no plan was made of {aggregate.text}", subject=self.statement.name)
-        places = (*self.keys, *positions)
+        indices = (*self.keys, *positions)
         narrow = [
-            replace(s, base=replace(s.base, select=tuple(s.base.select[p] for p in places)))
+            replace(s, base=replace(s.base, select=tuple(s.base.select[p] for p in indices)))
             for s in selections
         ]
         nodes = tuple(self._best_of(selection, aggregate) for selection in narrow)
@@ -656,7 +656,7 @@ class _Inputs:
             )
         counted = self._product((), aggregate.arguments)
         terms = () if aggregate.kind is AggregateKind.COUNT else aggregate.polynomial or ()
-        products = tuple((f, self._product(places, aggregate.arguments)) for f, places in terms)
+        products = tuple((f, self._product(positions, aggregate.arguments)) for f, positions in terms)
         return Reads(counted, weighed=True, terms=products)
 
     def _product(self, factors: tuple[int, ...], present: tuple[int, ...]) -> int:

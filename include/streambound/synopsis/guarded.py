@@ -83,10 +83,10 @@ def guarded(statement: Statement, selection: Selection, leaf: Leaves) -> Node:
         # Of one stream nothing need be kept to tell how often a row comes.
         selection = replace(selection, base=replace(selection.base, ring=INTEGERS))
     selection = replace(selection, guards=tuple(_least(selection, guard) for guard in selection.guards))
-    outside, places = _outside(statement, selection, leaf)
+    outside, positions = _outside(statement, selection, leaf)
     hard = distinct and len(selection.guards) == 1
     sought = [
-        _planned(statement, selection, guard, outside, places, leaf, hard) for guard in selection.guards
+        _planned(statement, selection, guard, outside, positions, leaf, hard) for guard in selection.guards
     ]
     nodes = (outside, *(planned.node for planned in sought))
     shown = tuple(range(len(selection.base.select)))
@@ -158,9 +158,9 @@ def _possible(selection: Selection) -> Selection:
     return replace(selection, guards=tuple(kept))
 
 
-def _matching(selection: Selection, guard: Guard, places: Mapping[Attribute, int]) -> dict[int, Values]:
+def _matching(selection: Selection, guard: Guard, positions: Mapping[Attribute, int]) -> dict[int, Values]:
     """What columns hold in the rows outside, or those that a guard finds, that match: by positions."""
-    terms = [(a, p) for a, p in places.items() if a in _columns_asked(selection, guard)]
+    terms = [(a, p) for a, p in positions.items() if a in _columns_asked(selection, guard)]
     queries = [query for case in cases(joined(selection, [guard])) for query in case.parts]
     values = values_of([_showing(query, [a for a, _ in terms]) for query in queries], range(len(terms)))
     return dict(zip((p for _, p in terms), values, strict=True))
@@ -201,11 +201,11 @@ def _outside(statement: Statement, selection: Selection, leaf: Leaves) -> tuple[
     if not selection.base.ring.idempotent:
         # Their time is that of the rows: it costs nothing, and says what has been seen.
         asked.update(dict.fromkeys(stamps_of(selection, ())))
-    rows, places = showing(selection.base, list(asked))
+    rows, positions = showing(selection.base, list(asked))
     positive = [g for g in selection.guards if not g.negated]
     within = implied_times(joined(selection, positive), selection.base) if positive else ()
     formula = all_of((selection.formula, *within))
-    return looked_up(statement, replace(selection, base=rows, formula=formula, guards=()), leaf), places
+    return looked_up(statement, replace(selection, base=rows, formula=formula, guards=()), leaf), positions
 
 
 def stamps_of(selection: Selection, guards: Sequence[Guard]) -> list[Attribute]:
@@ -258,20 +258,20 @@ def _planned(
     selection: Selection,
     guard: Guard,
     outside: Node,
-    places: Mapping[Attribute, int],
+    positions: Mapping[Attribute, int],
     leaf: Leaves,
     hard: bool,
 ) -> _Planned:
     """A guard whose own rows have a plan, or those of the join with the rows outside."""
-    matching = _matching(selection, guard, places)
+    matching = _matching(selection, guard, positions)
     try:
-        node, sought = _sought(statement, selection, guard, places, leaf)
+        node, sought = _sought(statement, selection, guard, positions, leaf)
         return _sized(outside, node, sought, matching, _matching(selection, guard, sought.inner), hard)
     except PlanError:
         if selection.as_of:
             raise
         with suppress(PlanError):
-            node, sought = _through(statement, selection, guard, places, leaf)
+            node, sought = _through(statement, selection, guard, positions, leaf)
             return _sized(outside, node, sought, matching, {}, hard)
         raise
 
@@ -360,7 +360,7 @@ def _read(guard: Guard) -> tuple[Attribute, ...]:
 
 
 def _sought(
-    statement: Statement, selection: Selection, guard: Guard, places: Mapping[Attribute, int], leaf: Leaves
+    statement: Statement, selection: Selection, guard: Guard, positions: Mapping[Attribute, int], leaf: Leaves
 ) -> tuple[Node, Sought]:
     """The rows that a guard may find, and the guard without what it asks of these alone."""
     inner = _inner(guard)
@@ -374,17 +374,17 @@ def _sought(
     ring = INTEGERS if arriving < 2 else BOOLEANS
     base, mine = showing(replace(guard.base, select=(), ring=ring), [a for a in read if a in inner])
     node = leaf(single_select(statement, Selection(base, all_of((*own, *within)))))
-    outer = {a: places[a] for a in read if a not in inner}
+    outer = {a: positions[a] for a in read if a not in inner}
     return node, Sought(between, guard.negated, outer, mine, static=not arriving)
 
 
 def _through(
-    statement: Statement, selection: Selection, guard: Guard, places: Mapping[Attribute, int], leaf: Leaves
+    statement: Statement, selection: Selection, guard: Guard, positions: Mapping[Attribute, int], leaf: Leaves
 ) -> tuple[Node, Sought]:
     """What a guard reads of the rows outside that have a match: such a row is sought again."""
     inner = _inner(guard)
     read = [a for a in _read(guard) if a not in inner]
-    read += [a for a in stamps_of(selection, [guard]) if a in places and a not in read]
+    read += [a for a in stamps_of(selection, [guard]) if a in positions and a not in read]
     whole = joined(replace(selection, guards=()), [guard])
     base, shown = showing(replace(whole.base, select=(), ring=BOOLEANS), read)
     node = leaf(single_select(statement, replace(whole, base=base)))
@@ -395,7 +395,7 @@ def _through(
     formula = all_of(
         _same(a, renamed_columns[a], selection.base.nullable(a) and a not in present) for a in read
     )
-    outer, mine = {a: places[a] for a in read}, {renamed_columns[a]: shown[a] for a in read}
+    outer, mine = {a: positions[a] for a in read}, {renamed_columns[a]: shown[a] for a in read}
     return node, Sought(formula, guard.negated, outer, mine)
 
 
@@ -421,8 +421,8 @@ class _Side:
     def _until(self, pair: Pair) -> int | None:
         """How long after the timestamp of a row its time is before all that come; None: it may never be."""
         assert self.opposite is not None
-        span, place = self._span(pair.mine), self.opposite.terming.columns[pair.theirs]
-        lag, scale = self.opposite.node.times.lag(place), self.opposite.node.times.scales.get(place, 1)
+        span, position = self._span(pair.left), self.opposite.terming.columns[pair.right]
+        lag, scale = self.opposite.node.times.lag(position), self.opposite.node.times.scales.get(position, 1)
         return None if span is None or lag is None else span[0] - pair.offset * scale + lag
 
     def life(self, tree: Tree | None = None) -> int | None:
@@ -451,7 +451,7 @@ class _Side:
         """
         number, windows, free = 2 ** len(self.terming.tests), list[int](), bool(served)
         for term in range(len(self.terming.columns)):
-            pairs = [pair for pair in pairs_of(self.tree) if pair.mine == term]
+            pairs = [pair for pair in pairs_of(self.tree) if pair.left == term]
             untils = [until for pair in pairs if (until := self._until(pair)) is not None]
             if len(untils) == len(pairs):
                 windows.append(max(untils))
@@ -468,20 +468,20 @@ class _Side:
     def _count(self, term: int, pairs: Sequence[Pair]) -> int | None:
         """The values of a term that those of the other side can tell apart, NULL among them."""
         assert self.opposite is not None
-        mine = self.values[self.terming.columns[term]]
-        theirs = [self.opposite.values[self.opposite.terming.columns[pair.theirs]] for pair in pairs]
-        if mine.count is not None:
-            return mine.count
+        left = self.values[self.terming.columns[term]]
+        right = [self.opposite.values[self.opposite.terming.columns[pair.right]] for pair in pairs]
+        if left.count is not None:
+            return left.count
         if any(pair.offset for pair in pairs):
             return None
         if all(pair.op in (Op.EQ, Op.NE) for pair in pairs) and all(
-            t.range.values is not None for t in theirs
+            t.range.values is not None for t in right
         ):
-            return 2 + sum(len(t.range.values or ()) for t in theirs)
-        lows, highs = [t.range.low for t in theirs], [t.range.high for t in theirs]
+            return 2 + sum(len(t.range.values or ()) for t in right)
+        lows, highs = [t.range.low for t in right], [t.range.high for t in right]
         if None in lows or None in highs:
             return None
-        between = mine.between(min(lows), max(highs))  # type: ignore[type-var]
+        between = left.between(min(lows), max(highs))  # type: ignore[type-var]
         return None if between is None else between + 3
 
 

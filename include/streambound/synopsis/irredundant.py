@@ -54,13 +54,13 @@ def tuples_kept(statement: Statement, query: Query, planning: Planning) -> Appli
     if reason := next(_refused(query, relations), None):
         raise PlanError(f"the query cannot be evaluated yet: {reason}", subject=statement.name)
     nodes = [_tuples(statement, r, names, planning) for r, names in zip(relations, columns, strict=True)]
-    places = dict[Attribute, tuple[int, int]]()
+    positions = dict[Attribute, tuple[int, int]]()
     nullable, within = set[tuple[int, int]](), dict[tuple[int, int], tuple[Value | None, Value | None]]()
     for attribute in read:
         relation = query.occurrence(attribute.occurrence).relation
         column, number = relation.column(attribute.column), numbers[relation]
         position = columns[number].index(column.of[0] if column.shift else column.name)
-        places[attribute] = position, column.shift
+        positions[attribute] = position, column.shift
         stored = relation.column(columns[number][position])
         if stored.nullable:
             nullable.add((number, position))
@@ -71,16 +71,16 @@ def tuples_kept(statement: Statement, query: Query, planning: Planning) -> Appli
                 low, high = min(domain.values), max(domain.values)
             within[number, position] = low, high
     times = [a for atom in query.joins if query.is_time(atom.left) for a in atom.attributes]
-    stamps = [places[times[0]][0]] if times else [None] * len(relations)
-    steps = {query.type_of(a).step for a in read if not query.is_time(a)}
+    stamps = [positions[times[0]][0]] if times else [None] * len(relations)
+    resolutions = {query.type_of(a).resolution for a in read if not query.is_time(a)}
     operation = Irredundant(
         tuple((o.alias, numbers[o.relation]) for o in query.occurrences),
         tuple(atom for atom in query.where if isinstance(atom, (Filter, Join))),
         tuple(output.term for output in query.select),
-        places,
+        positions,
         tuple(stamps),
         1 + max((abs(atom.offset) for atom in query.joins), default=0),
-        next(iter(steps)) if len(steps) == 1 else None,
+        next(iter(resolutions)) if len(resolutions) == 1 else None,
         frozenset(nullable),
         within,
     )
@@ -113,8 +113,8 @@ def _refused(query: Query, relations: list[Relation]) -> Iterator[str]:
         column = query.column(attribute)
         if column.of and not column.shift:
             yield f"{column.name} is computed where tuples that no other serves are kept"
-    steps = {query.type_of(a).step for a in compared if not query.is_time(a)}
-    if len(steps) > 1 and any(query.column(a).shift for a in compared):
+    resolutions = {query.type_of(a).resolution for a in compared if not query.is_time(a)}
+    if len(resolutions) > 1 and any(query.column(a).shift for a in compared):
         yield "numbers of several types are compared with offsets"
 
 

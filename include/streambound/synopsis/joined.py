@@ -54,19 +54,19 @@ def joined_rows(selection: Selection, rows: Rows, sized: Sized, apart: Sequence[
     across = [atom for atom in atoms if len({owners[a.occurrence] for a in atom.attributes}) > 1]
     wanted += [a for atom in across for a in atom.attributes]
     for number, part in enumerate(parts):
-        mine = tuple(dict.fromkeys(a for a in wanted if owners[a.occurrence] == number))
+        local_columns = tuple(dict.fromkeys(a for a in wanted if owners[a.occurrence] == number))
         own = [atom for atom in atoms if {owners[a.occurrence] for a in atom.attributes} == {number}]
         guards = selection.guards if part == tuple(apart) else ()
-        inputs.append(rows(replace(_of_columns(selection, part, mine, own), guards=guards)))
-        columns.append(mine)
+        inputs.append(rows(replace(_of_columns(selection, part, local_columns, own), guards=guards)))
+        columns.append(local_columns)
     sides = _sides(inputs, columns, across)
     shown_columns = {o.term for o in base.select if isinstance(o.term, Attribute)}
     sides = [
         side if side.times else _passing(number, side, inputs, columns, across, shown_columns)
         for number, side in enumerate(sides)
     ]
-    places = {a: (n, p) for n, mine in enumerate(columns) for p, a in enumerate(mine)}
-    shown = [places.get(o.term) if isinstance(o.term, Attribute) else None for o in base.select]
+    positions = {a: (n, p) for n, local_columns in enumerate(columns) for p, a in enumerate(local_columns)}
+    shown = [positions.get(o.term) if isinstance(o.term, Attribute) else None for o in base.select]
     operation = Joined(tuple(sides), tuple(across), tuple(o.term for o in base.select))
     return _applied(operation, inputs, sides, shown, base.outputs, sized)
 
@@ -85,13 +85,13 @@ def guarded_rows(selection: Selection, rows: Rows, sized: Sized) -> Node:
     own = [f for f in listed if {a.occurrence for x in atoms_of(f) for a in x.attributes} <= inside]
     across = [f for f in listed if f not in own]
     asked = dict.fromkeys(a for f in across for x in atoms_of(f) for a in x.attributes)
-    theirs = tuple(a for a in asked if a.occurrence in inside)
-    mine = tuple(a for a in asked if a.occurrence not in inside)
+    right = tuple(a for a in asked if a.occurrence in inside)
+    left = tuple(a for a in asked if a.occurrence not in inside)
     width = len(base.select)
-    wider = replace(base, select=(*base.select, *(Output(a.column, a) for a in mine)))
+    wider = replace(base, select=(*base.select, *(Output(a.column, a) for a in left)))
     outside = rows(replace(selection, base=wider, guards=tuple(guards[:-1])))
-    node = rows(_of_columns(Selection(guard.base, all_of(())), guard.base.occurrences, theirs, own))
-    columns = [tuple([*(Attribute("#", str(n)) for n in range(width)), *mine]), theirs]
+    node = rows(_of_columns(Selection(guard.base, all_of(())), guard.base.occurrences, right, own))
+    columns = [tuple([*(Attribute("#", str(n)) for n in range(width)), *left]), right]
     atoms = [x for f in across if (x := _atom(f)) is not None]
     mine_kept, theirs_kept = _sides([outside, node], columns, atoms)
     if not theirs_kept.times and len(atoms) == len(across):
@@ -186,17 +186,17 @@ def _passing(
             continue
         if not isinstance(atom, Join):
             return side
-        mine = atom.left == stamp
-        op, offset = (atom.op, atom.offset) if mine else (atom.op.mirrored, -atom.offset)
-        theirs = atom.right if mine else atom.left
-        partner = next((n for n, there in enumerate(columns) if theirs in there and n != number), None)
+        left = atom.left == stamp
+        op, offset = (atom.op, atom.offset) if left else (atom.op.mirrored, -atom.offset)
+        right = atom.right if left else atom.left
+        partner = next((n for n, there in enumerate(columns) if right in there and n != number), None)
         if partner is None or op not in (Op.LT, Op.LE):
             return side
-        times, place = inputs[partner].times, columns[partner].index(theirs)
-        if place not in times.spans or times.scales:
+        times, position = inputs[partner].times, columns[partner].index(right)
+        if position not in times.spans or times.scales:
             return side
         # Of what comes no time is less by more than this than what was seen.
-        delay = max(delay, times.spans[place][1] + times.delay - offset - after)
+        delay = max(delay, times.spans[position][1] + times.delay - offset - after)
         asked += 1
     return replace(side, times=Times({own: (before, after)}, delay), past=(own,)) if asked else side
 
@@ -221,10 +221,10 @@ def _applied(
         sizes.append(number.times(len(side.columns) + 1 + (operation.matched is not None)))
     size = together(sizes)
     spans, scales = dict[int, tuple[int, int]](), dict[int, int]()
-    for position, place in enumerate(shown):
-        if place is not None and place[1] in sides[place[0]].times.spans:
-            spans[position] = sides[place[0]].times.spans[place[1]]
-            if place[1] in sides[place[0]].times.scales:
-                scales[position] = sides[place[0]].times.scales[place[1]]
+    for position, index in enumerate(shown):
+        if index is not None and index[1] in sides[index[0]].times.spans:
+            spans[position] = sides[index[0]].times.spans[index[1]]
+            if index[1] in sides[index[0]].times.scales:
+                scales[position] = sides[index[0]].times.scales[index[1]]
     times = Times(spans, max((side.times.delay for side in sides if not side.past), default=0), scales)
     return Applied(operation, tuple(inputs), outputs, times, True, size.number, size.formula)  # type: ignore[arg-type]

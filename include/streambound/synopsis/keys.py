@@ -29,12 +29,12 @@ def exact_key(facts: Facts, closure: Closure, attribute: Attribute) -> Key | Non
 def _count(facts: Facts, closure: Closure, attribute: Attribute) -> int | None:
     if (values := facts.finite_values(attribute, closure)) is not None:
         return len(values)
-    upper, lower, step = closure.upper(attribute), closure.lower(attribute), facts.step(attribute)
+    upper, lower, resolution = closure.upper(attribute), closure.lower(attribute), facts.resolution(attribute)
     if upper is None or lower is None:
         return None
-    if step is None:
+    if resolution is None:
         return 1 if upper == lower and not upper[1] else None
-    return (upper[0] - lower[0]) // step + 1
+    return (upper[0] - lower[0]) // resolution + 1
 
 
 def apart_key(
@@ -65,7 +65,7 @@ def partner_key(facts: Facts, closure: Closure, attribute: Attribute, pairs: lis
     """A column that is compared with other streams' columns, by the classes that they tell apart."""
     if facts.finite_values(attribute, closure) is not None:
         return exact_key(facts, closure, attribute)
-    dense = facts.step(attribute) is None
+    dense = facts.resolution(attribute) is None
     key = (_dense_key if dense else _clipped)(facts, closure, attribute, pairs)
     if facts.cardinality(attribute) is None:
         return key
@@ -74,10 +74,10 @@ def partner_key(facts: Facts, closure: Closure, attribute: Attribute, pairs: lis
 
 
 def _clipped(facts: Facts, closure: Closure, attribute: Attribute, pairs: list[Pair]) -> Key | None:
-    step = facts.step(attribute)
-    assert step is not None
-    lows = [_threshold_low(closure, pair, step) for pair in pairs]
-    highs = [_threshold_high(closure, pair, step) for pair in pairs]
+    resolution = facts.resolution(attribute)
+    assert resolution is not None
+    lows = [_threshold_low(closure, pair, resolution) for pair in pairs]
+    highs = [_threshold_high(closure, pair, resolution) for pair in pairs]
     low = None if None in lows else min(v for v in lows if v is not None)
     high = None if None in highs else max(v for v in highs if v is not None)
     lower, upper = closure.lower(attribute), closure.upper(attribute)
@@ -86,7 +86,7 @@ def _clipped(facts: Facts, closure: Closure, attribute: Attribute, pairs: list[P
     if bottom is None or top is None:
         return None
     alike = bottom == low and top == high and all(op is Op.NE for _, op, _ in pairs)
-    size = (top - bottom) // step + 1 - alike
+    size = (top - bottom) // resolution + 1 - alike
     return Key(attribute, size, _end(facts, attribute, low), _end(facts, attribute, high), alike)
 
 
@@ -95,33 +95,37 @@ def _end(facts: Facts, attribute: Attribute, number: int | None) -> Value | None
         return None
     value = facts.facts.space.value(facts.facts.space.family(attribute), number)
     # One class has one value: next to doubles it is a double.
-    return float(value) if facts.facts.space.step(attribute) is None else value
+    return float(value) if facts.facts.space.resolution(attribute) is None else value
 
 
-def _aligned(value: int, step: int, up: bool) -> int:
-    """The nearest multiple of ``step`` at or above (below) a partner's bound."""
-    return -(-value // step) * step if up else value // step * step
+def _aligned(value: int, resolution: int, up: bool) -> int:
+    """The nearest multiple of ``resolution`` at or above (below) a partner's bound."""
+    return -(-value // resolution) * resolution if up else value // resolution * resolution
 
 
-def _threshold_low(closure: Closure, pair: Pair, step: int) -> int | None:
+def _threshold_low(closure: Closure, pair: Pair, resolution: int) -> int | None:
     """The largest value such that it and all below it compare alike with every partner value."""
     _, op, attribute = pair
     bound = closure.lower(attribute)
     if bound is None or op in (Op.GT, Op.GE):
         return None
-    floor = _aligned(bound[0], step, up=False)
-    return floor if op is Op.LE and floor == bound[0] else floor - step if floor == bound[0] else floor
+    floor = _aligned(bound[0], resolution, up=False)
+    return floor if op is Op.LE and floor == bound[0] else floor - resolution if floor == bound[0] else floor
 
 
-def _threshold_high(closure: Closure, pair: Pair, step: int) -> int | None:
+def _threshold_high(closure: Closure, pair: Pair, resolution: int) -> int | None:
     """The least value such that it and all above it compare alike with every partner value."""
     _, op, attribute = pair
     bound = closure.upper(attribute)
     if bound is None or op in (Op.LT, Op.LE):
         return None
-    ceiling = _aligned(bound[0], step, up=True)
+    ceiling = _aligned(bound[0], resolution, up=True)
     return (
-        ceiling if op is Op.GE and ceiling == bound[0] else ceiling + step if ceiling == bound[0] else ceiling
+        ceiling
+        if op is Op.GE and ceiling == bound[0]
+        else ceiling + resolution
+        if ceiling == bound[0]
+        else ceiling
     )
 
 

@@ -47,9 +47,9 @@ def widened(query: Query, joins: Iterable[Join], groups: Iterable[frozenset[str]
     for group in groups:
         alias = " + ".join(sorted(group))
         names[group] = alias
-        mine = [a for a in query.mentioned if a.occurrence in group and a not in stamps]
-        merged_columns.update((a, Attribute(alias, str(a))) for a in mine)
-        columns = tuple(_column(query, a) for a in mine)
+        local_columns = [a for a in query.mentioned if a.occurrence in group and a not in stamps]
+        merged_columns.update((a, Attribute(alias, str(a))) for a in local_columns)
+        columns = tuple(_column(query, a) for a in local_columns)
         occurrences.append(Occurrence(alias, Relation(alias, RelationKind.STREAM, columns)))
     conditions = [a for a in query.where if not stamps & set(a.attributes)]
     local = [a for a in conditions if len({x.occurrence for x in a.attributes}) < 2]

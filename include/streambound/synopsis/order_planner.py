@@ -48,7 +48,7 @@ def shown_alone(block: Block, then: Ranking) -> Block:
 
 def _with_keys(node: Node, by: tuple[Shown, ...]) -> Node:
     """Rows with what they are partitioned by, where that is computed, after their columns."""
-    columns = (Shown(name, kind, (place,)) for place, (name, kind) in enumerate(node.outputs))
+    columns = (Shown(name, kind, (position,)) for position, (name, kind) in enumerate(node.outputs))
     return computed(node, (*columns, *by))
 
 
@@ -77,13 +77,13 @@ def ranked(node: Node, then: Ranking) -> Applied:
     outputs = tuple((shown.name, shown.type) for shown in then.shown)
     # A row may be displaced until no row comes before it, or its partition is over.
     in_time = any(p in node.times.spans and not descends for p, descends in then.order[:1])
-    shown = {p: n for p, n in _places(then.shown).items() if in_time or p in then.partition}
+    shown = {p: n for p, n in _positions(then.shown).items() if in_time or p in then.partition}
     return Applied(
         Ranked(then), (node,), outputs, node.times.among(shown), True, size.number, size.formula, size
     )
 
 
-def _places(shown: Sequence[Shown]) -> dict[int, int]:
+def _positions(shown: Sequence[Shown]) -> dict[int, int]:
     """Where outputs are shown as they are."""
     return {s.outputs[0]: n for n, s in enumerate(shown) if s.plain and s.outputs}
 
@@ -119,7 +119,7 @@ def window_functions(node: Node, then: Framing) -> Node:
 
 def _times_of_answers(node: Node, then: Framing, settled: bool) -> Times:
     """The times of rows with what functions say of them, which changes with the rows ahead of them."""
-    kinds, shown = [kind for _, kind in node.outputs].__getitem__, _places(then.shown)
+    kinds, shown = [kind for _, kind in node.outputs].__getitem__, _positions(then.shown)
     reaches = [looks(ascending(over), kinds) for over in then.functions] if settled else []
     if settled and not any(ahead for ahead, _, _, _ in reaches):
         times, after = node.times.among(shown), max(after for _, _, after, _ in reaches)
@@ -141,7 +141,7 @@ def _require_alike(node: Node, then: Framing) -> None:
         if ahead or over.order[0][0] != first.order[0][0]:
             raise PlanError(
                 f"{over.name} cannot be evaluated beside functions with another PARTITION BY or ORDER BY",
-                place=over.place,
+                location=over.location,
                 fix="write a query of its own for it",
             )
 

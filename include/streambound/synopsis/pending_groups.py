@@ -21,10 +21,10 @@ def single_group(facts: Facts, closure: Closure, pairs: list[Pair]) -> Extremum 
         return None
     targets: dict[Attribute, set[Attribute]] = {}
     strict: dict[Attribute, set[bool]] = {}
-    for own, op, attribute in pairs:
-        mine = leader(closure, own, [p[0] for p in pairs])
+    for local, op, attribute in pairs:
+        mine = leader(closure, local, [p[0] for p in pairs])
         targets.setdefault(mine, set()).add(leader(closure, attribute, [p[2] for p in pairs]))
-        strict.setdefault(own, set()).add(op in (Op.LT, Op.GT))
+        strict.setdefault(local, set()).add(op in (Op.LT, Op.GT))
     if len({frozenset(t) for t in targets.values()}) > 1:
         return None
     keep = Keep.LEAST if upward else Keep.GREATEST
@@ -36,11 +36,13 @@ def single_group(facts: Facts, closure: Closure, pairs: list[Pair]) -> Extremum 
 
 def _shifted(facts: Facts, keep: Keep, pairs: list[Pair], strict: dict[Attribute, set[bool]]) -> Extremum:
     attributes = tuple(sorted(strict))
-    steps = {facts.query.column(a).type.step for own, _, attribute in pairs for a in (own, attribute)}
-    step = next(iter(steps))
-    if step is None or len(steps) > 1 or any(len(kinds) > 1 for kinds in strict.values()):
+    resolutions = {
+        facts.query.column(a).type.resolution for local, _, attribute in pairs for a in (local, attribute)
+    }
+    resolution = next(iter(resolutions))
+    if resolution is None or len(resolutions) > 1 or any(len(kinds) > 1 for kinds in strict.values()):
         return Extremum(keep, attributes, (0,) * len(attributes), mixed=True)
-    unit = step if keep is Keep.LEAST else -step
+    unit = resolution if keep is Keep.LEAST else -resolution
     whole = int(unit) if unit.denominator == 1 else unit
     return Extremum(keep, attributes, tuple(whole if True in strict[a] else 0 for a in attributes))
 

@@ -128,7 +128,7 @@ class Cell:
         return max(1, ends + len(self.follow) + len(self.unequal))
 
     @property
-    def units(self) -> int:
+    def max_units(self) -> int:
         """Keys times entries times width: the worst case of the table."""
         patterns = prod(2 ** len(e.attributes) - 1 for e in self.extrema if e.mixed)
         entries = patterns * self.points * 2 ** sum(count for _, count in self.unequal)
@@ -174,9 +174,9 @@ class TablePlan:
     splits: tuple[Split, ...]
 
     @property
-    def units(self) -> int:
+    def max_units(self) -> int:
         """The sum over the cells, for every combination of ages."""
-        return prod(number + 1 for _, number, _ in self.ages) * sum(cell.units for cell in self.cells)
+        return prod(number + 1 for _, number, _ in self.ages) * sum(cell.max_units for cell in self.cells)
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ class Window:
     most: int | None = field(default=None, compare=False)
     late: int = 0
 
-    def units(self, rows: int | None) -> int:
+    def max_units(self, rows: int | None) -> int:
         """Stored values with so many tuples at each timestamp; None where a rate alone is declared."""
         return _least(self.ticks, rows, self.most) * self.width
 
@@ -298,7 +298,7 @@ class Plan:
         return len(self.streams) == 1 and not (self.timed or self.synopses)
 
     @property
-    def units(self) -> int | None:
+    def max_units(self) -> int | None:
         """Stored values and counts in the worst case; None if rows at a timestamp are not declared."""
         return None if self.undeclared else self.size({name: rows for name, rows, _ in self._sizing})
 
@@ -307,16 +307,16 @@ class Plan:
         """The outputs after whose timestamp a row cannot come again, and how long after."""
         if self.remembered is None or self.empty:
             return {}
-        terms = ((place, output.term) for place, output in enumerate(self.query.select))
+        terms = ((position, output.term) for position, output in enumerate(self.query.select))
         return {
-            place: max(self.linger, self.clock.reach(term.occurrence))
-            for place, term in terms
+            position: max(self.linger, self.clock.reach(term.occurrence))
+            for position, term in terms
             if isinstance(term, Attribute) and self.query.is_timestamp(term)
         }
 
     def until(self, row: tuple[Any, ...]) -> int | None:
         """The last moment at which an answered row (encoded) can come again; None if there is none."""
-        return min((row[place] + after for place, after in self.ends.items()), default=None)
+        return min((row[position] + after for position, after in self.ends.items()), default=None)
 
     @property
     def undeclared(self) -> tuple[str, ...]:
@@ -355,18 +355,20 @@ class Plan:
     @property
     def tables(self) -> int:
         """The units of all tables."""
-        return sum(synopsis.units for synopsis in self.synopses)
+        return sum(synopsis.max_units for synopsis in self.synopses)
 
     def size(self, rows: Mapping[str, int | None]) -> int:
         """Units with so many tuples at each timestamp of the relations that are held."""
-        buffered = sum(window.units(rows[window.relation]) for window in self.windows)
+        buffered = sum(window.max_units(rows[window.relation]) for window in self.windows)
         return self.tables + buffered + (0 if self.remembered is None else self.remembered.size(rows))
 
     @property
     def formula(self) -> str:
         """The units where they depend on what is not declared."""
         buffered = [
-            str(w.units(w.rows)) if w.rows is not None or w.most is not None else w.formula(self.relations)
+            str(w.max_units(w.rows))
+            if w.rows is not None or w.most is not None
+            else w.formula(self.relations)
             for w in self.windows
         ]
         some = self.remembered is not None and self.remembered.number

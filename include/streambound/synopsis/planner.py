@@ -64,7 +64,7 @@ def _with_times(query: Query) -> Query:
             if op is Op.EQ and None in (mine, theirs):
                 mine, theirs = query.calendar(left), query.calendar(right)
             if op in (Op.LT, Op.LE, Op.EQ) and mine and theirs and early and late:
-                joins.append(Join(early[0], Op.LE, late[0], atom.place, offset + mine[1] + theirs[0]))
+                joins.append(Join(early[0], Op.LE, late[0], atom.location, offset + mine[1] + theirs[0]))
     return replace(query, where=(*query.where, *joins)) if joins else query
 
 

@@ -23,7 +23,7 @@ Row = tuple[Any, ...]
 
 
 @dataclass(slots=True)
-class Match:
+class PartialMatch:
     """A partial match, or what represents several: values by column, timestamps by stream; never changed.
 
     A timestamp that is missing is so old that every condition still to be asked holds. ``cell`` is the
@@ -37,28 +37,28 @@ class Match:
 
     def towards(self, pair: Pair) -> Any:
         """The value of a column to compare with one of another stream."""
-        mine, op, _ = pair
+        local, op, _ = pair
         value = self.values.get(pair)
         if value is None and op is Op.NE:
-            value = self.values.get((mine, op))
-        return self.values.get(mine, ANY) if value is None else value
+            value = self.values.get((local, op))
+        return self.values.get(local, ANY) if value is None else value
 
 
-class Matches:
+class PartialMatches:
     """Partial matches of one set of streams, in groups that change one at a time.
 
     Indexes by the values of columns are made when first asked for, and kept up to date.
     """
 
-    def __init__(self, matches: Iterable[Match] = ()) -> None:
-        self._groups: dict[Hashable, list[Match]] = {}
-        self._indexes: dict[tuple[Attribute, ...], dict[Row, dict[Hashable, list[Match]]]] = {}
+    def __init__(self, partial_matches: Iterable[PartialMatch] = ()) -> None:
+        self._groups: dict[Hashable, list[PartialMatch]] = {}
+        self._indexes: dict[tuple[Attribute, ...], dict[Row, dict[Hashable, list[PartialMatch]]]] = {}
         self._size = 0
         self._merged: _Merged | None = None
-        if first := list(matches):
+        if first := list(partial_matches):
             self.put(None, first)
 
-    def put(self, group: Hashable, matches: list[Match]) -> None:
+    def put(self, group: Hashable, partial_matches: list[PartialMatch]) -> None:
         """Replace the matches of a group."""
         old = self._groups.pop(group, [])
         for columns, index in self._indexes.items():
@@ -67,43 +67,45 @@ class Matches:
                 # Values come and go, and what is kept must not grow with them.
                 if not index[values]:
                     del index[values]
-            _index(index, columns, group, matches)
-        if matches:
-            self._groups[group] = matches
-        self._size += len(matches) - len(old)
+            _index(index, columns, group, partial_matches)
+        if partial_matches:
+            self._groups[group] = partial_matches
+        self._size += len(partial_matches) - len(old)
         if self._merged is not None:
-            self._merged.add(matches, 1)
+            self._merged.add(partial_matches, 1)
             self._merged.add(old, -1)
 
     @property
-    def groups(self) -> dict[Any, list[Match]]:
+    def groups(self) -> dict[Any, list[PartialMatch]]:
         """The matches by group, without empty ones."""
         return self._groups
 
-    def before(self, end: Any) -> Matches:
+    def before(self, end: Any) -> PartialMatches:
         """The matches of groups below ``end``."""
-        return Matches(m for group, matches in self._groups.items() if group < end for m in matches)
+        return PartialMatches(
+            m for group, partial_matches in self._groups.items() if group < end for m in partial_matches
+        )
 
-    def merged(self) -> Matches:
+    def merged(self) -> PartialMatches:
         """The matches without timestamps, equal ones merged into one of all their weight; kept up to date."""
         if self._merged is None:
             self._merged = _Merged()
             self._merged.add(self, 1)
-        return self._merged.matches
+        return self._merged.partial_matches
 
     def __len__(self) -> int:
         return self._size
 
-    def __iter__(self) -> Iterator[Match]:
+    def __iter__(self) -> Iterator[PartialMatch]:
         return chain.from_iterable(self._groups.values())
 
-    def having(self, columns: tuple[Attribute, ...], values: Row) -> Iterator[Match]:
+    def having(self, columns: tuple[Attribute, ...], values: Row) -> Iterator[PartialMatch]:
         """The matches with certain values."""
         index = self._indexes.get(columns)
         if index is None:
             index = self._indexes[columns] = {}
-            for group, matches in self._groups.items():
-                _index(index, columns, group, matches)
+            for group, partial_matches in self._groups.items():
+                _index(index, columns, group, partial_matches)
         return chain.from_iterable(index.get(values, {}).values())
 
 
@@ -111,34 +113,34 @@ class _Merged:
     """Weights by values, and a match for each."""
 
     def __init__(self) -> None:
-        self.matches = Matches()
+        self.partial_matches = PartialMatches()
         self.columns: tuple[Attribute, ...] | None = None
         self.weights: dict[Row, Weight] = {}
 
-    def add(self, changed: Iterable[Match], sign: int) -> None:
+    def add(self, changed: Iterable[PartialMatch], sign: int) -> None:
         for match in changed:
             self.columns = self.columns or tuple(match.values)
             row = _values(match, self.columns)
             weight = self.weights.get(row, 0) + sign * match.weight
             if weight:
                 self.weights[row] = weight
-                self.matches.put(row, [Match(match.values, {}, weight)])
+                self.partial_matches.put(row, [PartialMatch(match.values, {}, weight)])
             else:
                 self.weights.pop(row, None)
-                self.matches.put(row, [])
+                self.partial_matches.put(row, [])
 
 
 def _index(
-    index: dict[Row, dict[Hashable, list[Match]]],
+    index: dict[Row, dict[Hashable, list[PartialMatch]]],
     columns: tuple[Attribute, ...],
     group: Hashable,
-    matches: list[Match],
+    partial_matches: list[PartialMatch],
 ) -> None:
-    for match in matches:
+    for match in partial_matches:
         index.setdefault(_values(match, columns), {}).setdefault(group, []).append(match)
 
 
-def _values(match: Match, columns: tuple[Attribute, ...]) -> Row:
+def _values(match: PartialMatch, columns: tuple[Attribute, ...]) -> Row:
     return tuple(match.values[column] for column in columns)
 
 
@@ -146,49 +148,51 @@ def _values(match: Match, columns: tuple[Attribute, ...]) -> Row:
 class Both:
     """Matches of before and new ones as a source, without making the indexes of the former again."""
 
-    older: Matches
-    new: Matches
+    older: PartialMatches
+    new: PartialMatches
 
     def __len__(self) -> int:
         return len(self.older) + len(self.new)
 
-    def __iter__(self) -> Iterator[Match]:
+    def __iter__(self) -> Iterator[PartialMatch]:
         return chain(self.older, self.new)
 
-    def having(self, columns: tuple[Attribute, ...], values: Row) -> Iterator[Match]:
+    def having(self, columns: tuple[Attribute, ...], values: Row) -> Iterator[PartialMatch]:
         """The matches with certain values."""
         return chain(self.older.having(columns, values), self.new.having(columns, values))
 
 
 # The streams that some partial matches are of, and those matches.
-Source = tuple[frozenset[str], Matches | Both]
+Source = tuple[frozenset[str], PartialMatches | Both]
 # The match that each stream's tuple is part of.
-Owners = dict[str, Match]
+Owners = dict[str, PartialMatch]
 
 
 def with_new(
-    new: Mapping[frozenset[str], Matches], older: Mapping[frozenset[str], Matches]
+    new: Mapping[frozenset[str], PartialMatches], older: Mapping[frozenset[str], PartialMatches]
 ) -> Iterator[list[Source]]:
     """Sources whose joins are the combinations with a new match of some part, each once.
 
     ``new`` and ``older`` have the same parts; the first part that is new tells combinations apart.
     """
     parts = list(new)
-    for place, first in enumerate(parts):
+    for position, first in enumerate(parts):
         if new[first]:
             sources: list[Source] = [(first, new[first])]
-            sources += [(part, older[part]) for part in parts[:place]]
-            sources += [(part, Both(older[part], new[part])) for part in parts[place + 1 :]]
+            sources += [(part, older[part]) for part in parts[:position]]
+            sources += [(part, Both(older[part], new[part])) for part in parts[position + 1 :]]
             yield sources
 
 
-def representatives(table: Table, buckets: Iterable[Bucket]) -> Matches:
+def representatives(table: Table, buckets: Iterable[Bucket]) -> PartialMatches:
     """What stands for the entries of some buckets of a table without timestamps."""
     stamps: dict[str, int] = {}
     representatives = (
         (bucket, representative) for bucket in buckets for representative in table.representatives(bucket)
     )
-    return Matches(Match(values, stamps, weight, bucket[0]) for bucket, (values, weight) in representatives)
+    return PartialMatches(
+        PartialMatch(values, stamps, weight, bucket[0]) for bucket, (values, weight) in representatives
+    )
 
 
 def static_sources(query: Query, rows: Mapping[str, Iterable[Mapping[str, Any]]]) -> list[Source]:
@@ -198,8 +202,8 @@ def static_sources(query: Query, rows: Mapping[str, Iterable[Mapping[str, Any]]]
         alias = occurrence.alias
         own = [a for a in query.where if {x.occurrence for x in a.attributes} == {alias}]
         required = {x.column for x in (*query.present, *query.weight) if x.occurrence == alias}
-        matches = (
-            Match(
+        partial_matches = (
+            PartialMatch(
                 {Attribute(alias, column): value for column, value in row.items()},
                 {},
                 weight_of(row[a.column] for a in query.weighing(alias)),
@@ -207,7 +211,7 @@ def static_sources(query: Query, rows: Mapping[str, Iterable[Mapping[str, Any]]]
             for row in rows.get(occurrence.relation.name, ())
             if all(row[c] is not None for c in required) and passes(own, row)
         )
-        sources.append((frozenset((alias,)), Matches(matches)))
+        sources.append((frozenset((alias,)), PartialMatches(partial_matches)))
     return sources
 
 
@@ -295,13 +299,13 @@ class RowJoin:
         ordered = sorted(sources, key=lambda source: len(source[1]))
         if ordered and ordered[0][1]:
             steps, bound = [], frozenset[str]()
-            for streams, matches in ordered:
-                steps.append(_Step(self.between(streams, bound), matches))
+            for streams, partial_matches in ordered:
+                steps.append(_JoinStep(self.between(streams, bound), partial_matches))
                 bound |= streams
             yield from self._extend(steps, 0, {}, self.ring.one)
 
     def _extend(
-        self, steps: list[_Step], depth: int, owners: Owners, weight: Weight
+        self, steps: list[_JoinStep], depth: int, owners: Owners, weight: Weight
     ) -> Iterator[tuple[Owners, Weight]]:
         if depth == len(steps):
             yield owners, weight
@@ -326,14 +330,16 @@ class RowJoin:
             if value != (demanded.setdefault(term, value) if isinstance(term, Attribute) else term.value):
                 return False
         narrowed: list[Source] = []
-        for streams, matches in sources:
+        for streams, partial_matches in sources:
             columns = tuple(a for a in demanded if a.occurrence in streams)
             if columns:
-                matches = Matches(matches.having(columns, tuple(demanded[a] for a in columns)))
-            narrowed.append((streams, matches))
+                partial_matches = PartialMatches(
+                    partial_matches.having(columns, tuple(demanded[a] for a in columns))
+                )
+            narrowed.append((streams, partial_matches))
         return next(self.owners(narrowed), None) is not None
 
-    def matches(self, sources: Iterable[Source]) -> Iterator[Match]:
+    def joined(self, sources: Iterable[Source]) -> Iterator[PartialMatch]:
         """Every combination as one match."""
         for owners, weight in self.owners(sources):
             values: Values = {}
@@ -341,7 +347,7 @@ class RowJoin:
             for match in {id(m): m for m in owners.values()}.values():
                 values.update(match.values)
                 stamps.update(match.stamps)
-            yield Match(values, stamps, weight)
+            yield PartialMatch(values, stamps, weight)
 
 
 class _Conditions:
@@ -350,7 +356,7 @@ class _Conditions:
     def __init__(self, join: RowJoin, streams: frozenset[str], bound: frozenset[str]) -> None:
         self.streams, self.bound = streams, bound
         pairs = [pair for atom in join.joins for pair in _oriented(atom, streams, bound)]
-        self.columns = tuple(mine for mine, op, _ in pairs if op is Op.EQ)
+        self.columns = tuple(local for local, op, _ in pairs if op is Op.EQ)
         self.partners = [attribute for _, op, attribute in pairs if op is Op.EQ]
         self.rest = [(pair, (pair[2], pair[1].mirrored, pair[0])) for pair in pairs if pair[1] is not Op.EQ]
         self.excluded = join.excluded
@@ -358,18 +364,18 @@ class _Conditions:
 
 
 @dataclass(frozen=True)
-class _Step:
+class _JoinStep:
     """One source in the join order: its matches that agree with those chosen before."""
 
     conditions: _Conditions
-    matches: Matches | Both
+    partial_matches: PartialMatches | Both
 
-    def candidates(self, owners: Owners) -> Iterator[Match]:
+    def candidates(self, owners: Owners) -> Iterator[PartialMatch]:
         """The matches that agree; equated columns are always faithful."""
-        asked, candidates = self.conditions, iter(self.matches)
+        asked, candidates = self.conditions, iter(self.partial_matches)
         if asked.columns:
             values = tuple(owners[attribute.occurrence].values[attribute] for attribute in asked.partners)
-            candidates = self.matches.having(asked.columns, values)
+            candidates = self.partial_matches.having(asked.columns, values)
         for match in candidates:
             if self._joinable(match, owners) and all(
                 op_between(pair[1], match.towards(pair), owners[pair[2].occurrence].towards(back))
@@ -377,7 +383,7 @@ class _Step:
             ):
                 yield match
 
-    def _joinable(self, match: Match, owners: Owners) -> bool:
+    def _joinable(self, match: PartialMatch, owners: Owners) -> bool:
         """Whether cells and timestamps allow it."""
         streams, excluded = self.conditions.streams, self.conditions.excluded
         if excluded and any(

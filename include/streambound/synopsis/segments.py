@@ -27,7 +27,7 @@ from streambound.errors import DataError, PlanError
 from streambound.query.model import Attribute, Join, Op
 from streambound.synopsis.clock import Clock
 from streambound.synopsis.plan import Key, Plan, Split, Streams, TablePlan
-from streambound.synopsis.row_join import Match, Matches, RowJoin, Source
+from streambound.synopsis.row_join import PartialMatch, PartialMatches, RowJoin, Source
 from streambound.synopsis.serial import canonical, dumps, table_of
 from streambound.synopsis.state import Table
 from streambound.synopsis.state_codec import BufferedRow, dumped_rows, loaded_rows
@@ -250,7 +250,7 @@ def _small(profiles: tuple[TablePlan, ...]) -> bool:
     """Whether classes are of single values, and their products few."""
     if any(key.points is not None for s in profiles for cell in s.cells for key in cell.keys):
         return False
-    units = {frozenset(s.streams): s.units for s in profiles}
+    units = {frozenset(s.streams): s.max_units for s in profiles}
     products = sum(
         prod(units.get(part, 1) for part in (*split.new, *split.kept)) for s in profiles for split in s.splits
     )
@@ -280,16 +280,19 @@ def empty_segment(plan: SegmentPlan) -> TimeSegment:
 def made(
     plan: SegmentPlan,
     splits: tuple[Split, ...],
-    before: Mapping[Streams, Matches],
-    inside: Mapping[Streams, Matches],
-) -> Iterator[Match]:
+    before: Mapping[Streams, PartialMatches],
+    inside: Mapping[Streams, PartialMatches],
+) -> Iterator[PartialMatch]:
     """The matches with some tuples in a segment and the others before it."""
     for split in splits:
-        yield from plan.join.matches(sources(plan, split, before, inside))
+        yield from plan.join.joined(sources(plan, split, before, inside))
 
 
 def sources(
-    plan: SegmentPlan, split: Split, before: Mapping[Streams, Matches], inside: Mapping[Streams, Matches]
+    plan: SegmentPlan,
+    split: Split,
+    before: Mapping[Streams, PartialMatches],
+    inside: Mapping[Streams, PartialMatches],
 ) -> list[Source]:
     """Whose joins are the matches of a split with its new streams inside a segment."""
     new = [(part, inside[part]) for part in plan.parts(split)]

@@ -41,13 +41,13 @@ class Values:
 
     range: Range = field(default_factory=Range)
     count: int | None = None
-    step: Fraction | None = None
+    resolution: Fraction | None = None
 
     def between(self, low: Value, high: Value) -> int | None:
         """How many of them lie between two numbers; None if there is no such number."""
-        if self.step is None or isinstance(low, str) or isinstance(high, str):
+        if self.resolution is None or isinstance(low, str) or isinstance(high, str):
             return None
-        return max(0, int((Fraction(high) - Fraction(low)) / self.step) + 1)
+        return max(0, int((Fraction(high) - Fraction(low)) / self.resolution) + 1)
 
     @property
     def listed(self) -> int | None:
@@ -72,8 +72,8 @@ class Values:
         low = None if None in lows else min(lows)  # type: ignore[type-var]
         high = None if None in highs else max(highs)  # type: ignore[type-var]
         listed = None if lists[0] is None or lists[1] is None else lists[0] | lists[1]
-        steps = (self.step, right.step)
-        return Values(Range(low, high, listed), count, None if None in steps else min(steps))  # type: ignore[type-var]
+        resolutions = (self.resolution, right.resolution)
+        return Values(Range(low, high, listed), count, None if None in resolutions else min(resolutions))  # type: ignore[type-var]
 
 
 def columns_of(node: Node) -> list[Values]:
@@ -101,7 +101,7 @@ def values_of(queries: Iterable[Query], positions: Iterable[int]) -> list[Values
 def _of_term(facts: Facts, query: Query, term: Attribute | Constant) -> Values:
     if isinstance(term, Constant):
         listed = frozenset[Value]() if term.value is None else frozenset((term.value,))
-        return Values(Range(values=listed), 1, term.type.step)
+        return Values(Range(values=listed), 1, term.type.resolution)
     space, closure = facts.facts.space, facts.alone
     family = space.family(term)
     ends = (closure.lower(term), closure.upper(term))
@@ -109,7 +109,9 @@ def _of_term(facts: Facts, query: Query, term: Attribute | Constant) -> Values:
     listed_values = facts.finite_values(term, closure)
     key = exact_key(facts, closure, term)
     listed_set = None if listed_values is None else frozenset(listed_values)
-    return Values(Range(low, high, listed_set), None if key is None else key.size, query.type_of(term).step)
+    return Values(
+        Range(low, high, listed_set), None if key is None else key.size, query.type_of(term).resolution
+    )
 
 
 def nothing(node: Node) -> bool:
@@ -185,8 +187,8 @@ def groups(node: Node, times: Times, positions: Iterable[int]) -> Size:
 
 def _of_operation(node: Applied, times: Times, positions: tuple[int, ...]) -> Size:
     if isinstance(node.operation, Guarded):
-        places = {p: place for p, place in enumerate(node.operation.shown) if p in positions}
-        return groups(node.inputs[0], times.among(places), places.values())
+        indices = {p: position for p, position in enumerate(node.operation.shown) if p in positions}
+        return groups(node.inputs[0], times.among(indices), indices.values())
     if isinstance(node.operation, Joined):
         return _of_sides(node.inputs, node.operation, times, positions)
     if isinstance(node.operation, Hopped):
@@ -231,8 +233,8 @@ def _of_computed(operation: Computed, node: Node, times: Times, positions: tuple
     if not operation.shown:
         return groups(node, times, positions)
     read = {p: operation.shown[p].outputs for p in positions}
-    own = times.among({p: places[0] for p, places in read.items() if p in times.every})
-    return groups(node, own, dict.fromkeys(place for places in read.values() for place in places))
+    own = times.among({p: indices[0] for p, indices in read.items() if p in times.every})
+    return groups(node, own, dict.fromkeys(position for indices in read.values() for position in indices))
 
 
 def _of_sides(inputs: Sequence[Node], operation: Joined, times: Times, positions: tuple[int, ...]) -> Size:
@@ -241,9 +243,9 @@ def _of_sides(inputs: Sequence[Node], operation: Joined, times: Times, positions
     for side, below in zip(operation.sides, inputs, strict=True):
         at = {a: n for n, a in enumerate(side.columns)}
         terms = {p: term for p in positions if isinstance(term := operation.shown[p], Attribute)}
-        places = {p: at[term] for p, term in terms.items() if term in at}
-        if places:
-            number = each_of(number, groups(below, times.among(places), dict.fromkeys(places.values())))
+        indices = {p: at[term] for p, term in terms.items() if term in at}
+        if indices:
+            number = each_of(number, groups(below, times.among(indices), dict.fromkeys(indices.values())))
     return number
 
 
@@ -282,10 +284,10 @@ def _of_sub_query(
         message = "no plan was found: groups over columns of several sub-queries have no size"
         raise PlanError(message, subject=base.name)
     own = [column.name for column in relation.own]
-    places = {p: own.index(t.column) for p, t in stamps.items() if t.column in own}
+    positions = {p: own.index(t.column) for p, t in stamps.items() if t.column in own}
     bases = (name for t in stamps.values() for name in relation.column(t.column).of)
-    kept = dict.fromkeys((*places.values(), *map(own.index, bases)))
-    return groups(inner[relation.name], times.among(places), kept)
+    kept = dict.fromkeys((*positions.values(), *map(own.index, bases)))
+    return groups(inner[relation.name], times.among(positions), kept)
 
 
 def _shortest(column: Column) -> int:
@@ -336,8 +338,8 @@ def _of_plan(part: PlannedPart, times: Times, positions: tuple[int, ...]) -> Siz
         each_in *= of_each
         length = before + after + 1 if before + after else query.occurrence(term.occurrence).relation.tick
         # A month may be shorter than another, but not by half.
-        step = slide or (-(-length // 2) if query.column(term).edge in ("floor", "digits") else length)
-        number *= (before + after + times.delay) // step + 1
+        resolution = slide or (-(-length // 2) if query.column(term).edge in ("floor", "digits") else length)
+        number *= (before + after + times.delay) // resolution + 1
     if recent or statics:
         return _of_rows(query, number, recent, statics)
     if lasting and len(query.occurrences) == 1:

@@ -36,7 +36,7 @@ class SkylinePlanner(CellPlanner):
         if (cell := self._single_cell(pruned)) is not None:
             return [cell]
         ordered = pruned.ordered
-        for attribute in sorted({a for own, _, partner in ordered for a in (own, partner)}):
+        for attribute in sorted({a for local, _, partner in ordered for a in (local, partner)}):
             if attribute in pruned.divided:
                 continue
             parts = splits(self.facts, pruned.closure, attribute)
@@ -66,12 +66,16 @@ def extrema(facts: Facts, draft: Draft, pairs: list[Pair]) -> list[Extremum]:
     """One extremum for each set of columns that wait for the same partners in the same direction."""
     owners, targets = [p[0] for p in pairs], [p[2] for p in pairs]
     waiting: dict[tuple[bool, Attribute], set[Attribute]] = {}
-    for own, op, attribute in pairs:
+    for local, op, attribute in pairs:
         target = (op in UP, leader(draft.closure, attribute, targets))
-        waiting.setdefault(target, set()).add(leader(draft.closure, own, owners))
+        waiting.setdefault(target, set()).add(leader(draft.closure, local, owners))
     every: dict[Extremum, None] = {}
-    for upward, columns in {(up, frozenset(own)) for (up, _), own in waiting.items()}:
-        alike = {target for (up, target), own in waiting.items() if up is upward and own == columns}
+    for upward, columns in {(up, frozenset(local_columns)) for (up, _), local_columns in waiting.items()}:
+        alike = {
+            target
+            for (up, target), local_columns in waiting.items()
+            if up is upward and local_columns == columns
+        }
         served = [
             p for p in pairs if (p[1] in UP) is upward and leader(draft.closure, p[2], targets) in alike
         ]
@@ -106,7 +110,7 @@ def _classes(facts: Facts, attribute: Attribute) -> int:
     constants = space.constants(space.family(attribute))
     if not constants:
         return 1
-    step = facts.step(attribute)
-    if step is None:
+    resolution = facts.resolution(attribute)
+    if resolution is None:
         return 2 * len(set(constants)) + 1
-    return (constants[-1] - constants[0]) // step + 3
+    return (constants[-1] - constants[0]) // resolution + 3

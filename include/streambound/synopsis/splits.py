@@ -30,7 +30,7 @@ def splits(facts: Facts, closure: Closure, attribute: Attribute) -> list[Split]:
     if not edges:
         return []
     parts = []
-    for floor, ceiling in _intervals(edges, facts.facts.space.step(attribute) is not None):
+    for floor, ceiling in _intervals(edges, facts.facts.space.resolution(attribute) is not None):
         split = _part(facts, closure, attribute, floor, ceiling)
         if split is not None:
             parts.append(split)
@@ -89,7 +89,7 @@ def _part(facts: Facts, closure: Closure, attribute: Attribute, floor: _Edge, ce
     if narrowed is None:
         return None
     both = floor is not None and ceiling is not None
-    finite = both and (space.step(attribute) is not None or floor == ceiling)
+    finite = both and (space.resolution(attribute) is not None or floor == ceiling)
     return Split(narrowed, tuple(conditions), finite)
 
 

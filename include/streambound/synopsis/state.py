@@ -197,7 +197,7 @@ class Layout:
         if self._positions:
             del values[None]
         if self.cell.same:
-            values.update((own, values[mate]) for own, mate in self.cell.same)
+            values.update((local, values[mate]) for local, mate in self.cell.same)
         if not entry and not standing:
             return values
         if self.cell.whole is not None:
@@ -308,7 +308,7 @@ class Table:
             yield layout.representative(key, standing, entry), weight
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         """Stored values and counts at this moment."""
         if not self.ring.idempotent:
             return len(self.counts)

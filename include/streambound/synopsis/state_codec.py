@@ -18,7 +18,7 @@ from typing import Any
 from streambound.errors import DataError
 from streambound.synopsis.engine_state import Ages, EngineState, Slices
 from streambound.synopsis.plan import Plan
-from streambound.synopsis.row_join import Match, Matches, Row, RowJoin
+from streambound.synopsis.row_join import PartialMatch, PartialMatches, Row, RowJoin
 from streambound.synopsis.serial import compact_text, dumps, plain, table_of, value_of
 from streambound.synopsis.state import Table
 
@@ -41,8 +41,8 @@ def buffered_rows(state: EngineState) -> dict[str, list[BufferedRow]]:
     return {
         alias: [
             (*(match.values[a] for a in carried[alias]), at, match.weight)
-            for at, matches in older.groups.items()
-            for match in matches
+            for at, partial_matches in older.groups.items()
+            for match in partial_matches
         ]
         for alias, older in state.buffer.older.items()
     }
@@ -52,13 +52,13 @@ def put_buffered(state: EngineState, buffered: Mapping[str, Iterable[BufferedRow
     """Hold these rows of each stream, and no others of it."""
     carried = {s.alias: s.carried for s in state.plan.streams}
     for alias, rows in buffered.items():
-        groups: dict[int, list[Match]] = {}
+        groups: dict[int, list[PartialMatch]] = {}
         for *values, at, weight in rows:
             values_by = dict(zip(carried[alias], values, strict=True))
-            groups.setdefault(at, []).append(Match(values_by, {alias: at}, weight))
-        state.buffer.older[alias] = Matches()
-        for at, matches in sorted(groups.items()):
-            state.buffer.older[alias].put(at, matches)
+            groups.setdefault(at, []).append(PartialMatch(values_by, {alias: at}, weight))
+        state.buffer.older[alias] = PartialMatches()
+        for at, partial_matches in sorted(groups.items()):
+            state.buffer.older[alias].put(at, partial_matches)
 
 
 def dump_buffered(

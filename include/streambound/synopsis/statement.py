@@ -61,8 +61,8 @@ def require_final(name: str, verdict: Verdict) -> None:
 def not_evaluated(name: str, why: str, cause: PlanError | None = None) -> PlanError:
     """What is said of a bounded query without a plan; ``told`` may know the place, and a fix for it."""
     message = f"bounded, but it cannot be evaluated yet: {why}"
-    if cause is not None and cause.place is not None:
-        return PlanError(message, subject=name, place=cause.place, fix=cause.fix)
+    if cause is not None and cause.location is not None:
+        return PlanError(message, subject=name, location=cause.location, fix=cause.fix)
     fix = "choose other queries; of many run --engine reference evaluates small inputs"
     return PlanError(message, subject=name, fix=fix)
 
@@ -135,8 +135,8 @@ def planned_parts(
 
 def sizing(plans: Sequence[AnyPlan]) -> str | None:
     """The units of plans where rows at a timestamp are not declared, or a stream ends; else None."""
-    sized = [plan.units for plan in plans if plan.units is not None]
+    sized = [plan.max_units for plan in plans if plan.max_units is not None]
     if len(sized) == len(plans):
         return None
-    open_ended = [plan.formula for plan in plans if plan.units is None]
+    open_ended = [plan.formula for plan in plans if plan.max_units is None]
     return sum_of([str(sum(sized))] * bool(sum(sized)) + open_ended)

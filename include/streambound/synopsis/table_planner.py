@@ -183,7 +183,7 @@ class _Planner:
             keys=cell.keys,
             extrema=cell.extrema,
             unequal=cell.unequal,
-            whole=tuple(sorted(pending - exact - {own for own, _ in same})),
+            whole=tuple(sorted(pending - exact - {local for local, _ in same})),
             same=same,
             points=points(self.facts, self.clock, streams) if len(cell.extrema) > 1 else 1,
         )
@@ -280,7 +280,7 @@ def _values(facts: Facts, static_values: StaticValues, attribute: Attribute) -> 
 def stream_synopsis(facts: Facts, alias: str, cells: tuple[Cell, ...] = ()) -> StreamSynopsis:
     """What counts of an occurrence of which there may be a table with such cells."""
     query = facts.query
-    joined = {own for own, _, _ in facts.joined(alias)}
+    joined = {local for local, _, _ in facts.joined(alias)}
     attributes = {condition.attribute for cell in cells for condition in cell.conditions}
     carried = joined | attributes | {a for a in query.projected if a.occurrence == alias}
     required = {a for a in query.present if a.occurrence == alias}

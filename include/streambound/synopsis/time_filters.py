@@ -47,7 +47,7 @@ def time_filtered(selection: Selection, rows: Rows, present: Node, sized: Sized)
         raise PlanError("rows that show the present time cannot be evaluated yet", subject=name)
     occurrences = tuple(o for o in selection.base.occurrences if o.relation != CLOCK)
     width = len(selection.base.select)
-    base, places = showing(
+    base, positions = showing(
         replace(selection.base, ring=INTEGERS, occurrences=occurrences), [atom.left for atom in timed]
     )
     if any(base.type_of(atom.left).family is not Family.TIMESTAMP for atom in timed):
@@ -63,13 +63,13 @@ def time_filtered(selection: Selection, rows: Rows, present: Node, sized: Sized)
     entering = [-atom.offset - (atom.op is Op.LE) for atom in timed if not ends(atom)]
     life = min(leaving) if leaving else max(entering)
     spans = node.times.spans
-    stamps = {p: spans[p] for p in (places[atom.left] for atom in timed) if p in spans}
+    stamps = {p: spans[p] for p in (positions[atom.left] for atom in timed) if p in spans}
     if life >= 0 and not stamps and not nothing(node):
         raise PlanError("nothing says when rows that the present time takes back are over", subject=name)
     lasting = Times(stamps, node.times.delay + life)
     size = sized(node, lasting) if life >= 0 else Size(0)
     units = size.times(len(node.outputs) + 1)
-    moments = tuple(Moment(places[atom.left], atom.op, atom.offset) for atom in timed)
+    moments = tuple(Moment(positions[atom.left], atom.op, atom.offset) for atom in timed)
     times = node.times.among({p: p for p in range(width)})
     times = replace(times, delay=max(times.delay, life + 1, *(late + 1 for late in entering), 0))
     return Applied(

@@ -43,7 +43,7 @@ def width(aggregate: Aggregate, kinds: Callable[[int], Type], retracts: bool) ->
         read_kinds = (
             [kinds(p) for p in aggregate.arguments] if aggregate.computed is None else [aggregate.computed]
         )
-        return sums + _ENDLESS * any(kind.step is None for kind in read_kinds), 0
+        return sums + _ENDLESS * any(kind.resolution is None for kind in read_kinds), 0
     chosen = (
         2 if aggregate.by is not None or aggregate.kind in (AggregateKind.FIRST, AggregateKind.LAST) else 1
     )

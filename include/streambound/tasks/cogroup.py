@@ -113,29 +113,35 @@ class SharedScan:
         """The scan with the readers that a task is for."""
         cogroups = {name: cogroup for name, cogroup in self.cogroups.items() if name in task.queries}
         return SharedScan(
-            {share.stream: self.scans[share.stream].by(share) for share in task.shares}, cogroups
+            {
+                stream_partition.stream: self.scans[stream_partition.stream].by(stream_partition)
+                for stream_partition in task.stream_partitions
+            },
+            cogroups,
         )
 
-    def cogroups_of(self, share: Task) -> list[CoGroup]:
+    def cogroups_of(self, stream_partition: Task) -> list[CoGroup]:
         """The cogroups that take in a stream."""
-        return [cogroup for name, cogroup in self.cogroups.items() if name in share.queries]
+        return [cogroup for name, cogroup in self.cogroups.items() if name in stream_partition.queries]
 
-    def columns(self, share: Task) -> list[str]:
+    def columns(self, stream_partition: Task) -> list[str]:
         """What is read of a stream."""
-        scan = self.scans[share.stream]
-        own = (cogroup.plan.columns(share.stream) for cogroup in self.cogroups_of(share))
+        scan = self.scans[stream_partition.stream]
+        own = (
+            cogroup.plan.columns(stream_partition.stream) for cogroup in self.cogroups_of(stream_partition)
+        )
         return sorted(scan.relation.read(scan.columns.union(*own)))
 
-    def passes(self, share: Task) -> int:
+    def passes(self, stream_partition: Task) -> int:
         """How often a stream's rows are gone over."""
-        own = (len(cogroup.keys(share.stream)) for cogroup in self.cogroups_of(share))
-        return passes_of(self.scans[share.stream]) + sum(own)
+        own = (len(cogroup.keys(stream_partition.stream)) for cogroup in self.cogroups_of(stream_partition))
+        return passes_of(self.scans[stream_partition.stream]) + sum(own)
 
     def failed(self, task: Task, error: StreamboundError) -> Iterator[Summary]:
         """What is said of a task that came to nothing."""
-        for share in task.shares:
-            for reader in self.scans[share.stream].readers:
-                yield failed_reader(reader, replace(share, partition=task.partition), error)
+        for stream_partition in task.stream_partitions:
+            for reader in self.scans[stream_partition.stream].readers:
+                yield failed_reader(reader, replace(stream_partition, partition=task.partition), error)
         for cogroup in self.cogroups.values():
             yield from _failed(cogroup, task, error)
 
@@ -163,9 +169,9 @@ def summarise_shared(session: EmbeddedEngine, shared: SharedScan, batch: Sequenc
     yield from tables.done
     if len(batch) == 1:
         (task,) = batch
-        for share in task.shares:
-            for reader, why in tables.failed[share.stream]:
-                yield failed_reader(reader, share, why.about(named(share)))
+        for stream_partition in task.stream_partitions:
+            for reader, why in tables.failed[stream_partition.stream]:
+                yield failed_reader(reader, stream_partition, why.about(named(stream_partition)))
         for name, why in failed.items():
             yield from _failed(shared.cogroups[name], task, why)
     elif failed or any(tables.failed.values()):
@@ -179,10 +185,10 @@ def summarise_shared(session: EmbeddedEngine, shared: SharedScan, batch: Sequenc
 
 
 def _failed(cogroup: CoGroup, task: Task, error: StreamboundError) -> Iterator[Summary]:
-    for share in task.shares:
-        if cogroup.query in share.queries:
-            for key in cogroup.keys(share.stream):
-                yield Summary(cogroup.query, key, share.stream, task.partition, error=error)
+    for stream_partition in task.stream_partitions:
+        if cogroup.query in stream_partition.queries:
+            for key in cogroup.keys(stream_partition.stream):
+                yield Summary(cogroup.query, key, stream_partition.stream, task.partition, error=error)
 
 
 class _Tables:
@@ -193,7 +199,7 @@ class _Tables:
 
     def __init__(self, session: EmbeddedEngine, shared: SharedScan, batch: Sequence[Task]) -> None:
         self.session, self.shared = session, shared
-        by_stream = zip(*(task.shares for task in batch), strict=True)
+        by_stream = zip(*(task.stream_partitions for task in batch), strict=True)
         self.shares = {shares[0].stream: shares for shares in by_stream}
         self.uses = {stream: len(shared.cogroups_of(own[0])) for stream, own in self.shares.items()}
         self.done: list[Summary] = []
@@ -280,17 +286,21 @@ def _summaries(
     session: EmbeddedEngine, cogroup: CoGroup, batch: Sequence[Task], tables: _Tables
 ) -> Iterator[Summary]:
     made = cogroup.plan.begin(session, len(batch))
-    streams = [share.stream for share in batch[0].shares if cogroup.query in share.queries]
+    streams = [
+        stream_partition.stream
+        for stream_partition in batch[0].stream_partitions
+        if cogroup.query in stream_partition.queries
+    ]
     rows = {stream: _take(session, cogroup, stream, tables, made) for stream in streams}
     for number, (task, summary) in enumerate(zip(batch, made.summaries(), strict=True)):
-        shares = [
+        own_summaries = [
             Summary(cogroup.query, key, stream, task.partition, rows[stream][number], content.encode())
             for stream in streams
             for key in cogroup.keys(stream)
             for content in (json.dumps(made.content(key, number)),)
         ]
-        yield from shares
-        yield replace(shares[0], alias=COGROUP, table=summary)
+        yield from own_summaries
+        yield replace(own_summaries[0], alias=COGROUP, table=summary)
 
 
 def _take(

@@ -135,9 +135,9 @@ def _edge(
     chosen = chosen.from_(encoded_sql.table(name)).join(
         encoded_sql.table(BOUNDS), on=exp.EQ(this=number.copy(), expression=encoded_sql.column(PART, BOUNDS))
     )
-    places = [_number(place + 1) for place in range(len(columns) + 1)]
-    order = [exp.Ordered(this=place.copy(), nulls_first=True) for place in places]
-    chosen = chosen.where(condition(part, alias)).group_by(*places).order_by(*order)
+    ordinals = [_number(ordinal + 1) for ordinal in range(len(columns) + 1)]
+    order = [exp.Ordered(this=ordinal.copy(), nulls_first=True) for ordinal in ordinals]
+    chosen = chosen.where(condition(part, alias)).group_by(*ordinals).order_by(*order)
     return _by_partition(session, chosen, schema.append(pa.field(WEIGHT, pa.int64())), size)
 
 
@@ -155,8 +155,10 @@ def _inside(session: EmbeddedEngine, plan: WindowPlan, part: WindowPart) -> pa.T
     """The answers of a part inside the partitions; of a distinct statement in order, since some are kept."""
     chosen = inside(part)
     if plan.ring.idempotent:
-        places = range(1, len(chosen.expressions) + 1)
-        chosen = chosen.order_by(*(exp.Ordered(this=_number(place), nulls_first=True) for place in places))
+        ordinals = range(1, len(chosen.expressions) + 1)
+        chosen = chosen.order_by(
+            *(exp.Ordered(this=_number(ordinal), nulls_first=True) for ordinal in ordinals)
+        )
     return answer_rows(part.plan.query, plan.statement, session.table(query_of(chosen)))
 
 
@@ -175,8 +177,8 @@ def _take_remembered(part: WindowPart, rows: pa.Table, by_part: list[Edges]) -> 
 def may_come_again(rows: pa.Table, ends: Mapping[int, int], until: Any) -> NDArray[np.bool_]:
     """Of each answer row, whether it may come again after a moment (see ``Plan.ends``)."""
     kept = np.ones(len(rows), np.bool_)
-    for place, after in ends.items():
-        kept &= rows.column(place).cast(pa.int64()).to_numpy() + after > until
+    for position, after in ends.items():
+        kept &= rows.column(position).cast(pa.int64()).to_numpy() + after > until
     return kept
 
 

@@ -205,7 +205,7 @@ def _ordered(relation: Relation, name: str) -> exp.Expr:
     given = {base: relation.column(base).type for base in relation.stored((name,))}
     typed = {base: (_typed(_stored(relation, base), kind), kind) for base, kind in given.items()}
     node = expression(str(column.formula), typed, column.type)
-    if column.type.step == 1 and column.type.family is Family.NUMBER:
+    if column.type.resolution == 1 and column.type.family is Family.NUMBER:
         node = exp.cast(node, "BIGINT")
     return encoded_sql.normal(node, column.type)
 
@@ -223,7 +223,7 @@ def _typed(node: exp.Expr, kind: Type) -> exp.Expr:
     if kind.family is Family.TIMESTAMP:
         # Files may hold it with a time zone.
         return exp.Anonymous(this="MAKE_TIMESTAMP", expressions=[encoded_sql.normal(node, kind)])
-    if kind.family is Family.NUMBER and kind.step is None:
+    if kind.family is Family.NUMBER and kind.resolution is None:
         # Statistics of files leave NaN out: nothing computed of the column may rest on them.
         return exp.Paren(this=encoded_sql.normal(node, kind))
     return typed(node, kind)
@@ -241,8 +241,8 @@ def scan(files: Sequence[str]) -> exp.Expr:
 
 def numbered(relation: Relation, column: str, files: Sequence[str], file: str, row: str) -> exp.Select:
     """A column of Parquet files, with the number of the file and the number of the row in it, from 0."""
-    places = (("file_index", file), ("file_row_number", row))
-    nodes = [exp.alias_(exp.column(own, table=FILES), name, quoted=True) for own, name in places]
+    virtual_columns = (("file_index", file), ("file_row_number", row))
+    nodes = [exp.alias_(exp.column(own, table=FILES), name, quoted=True) for own, name in virtual_columns]
     return _ordered_columns(relation, [column], scan(files)).select(*nodes)
 
 

@@ -67,7 +67,7 @@ def arrow_type(kind: Type) -> pa.DataType:
         return _ARROW[kind.family]
     if kind.name.startswith("decimal"):
         return pa.decimal128(*digits_of(kind.name))
-    if kind.step is None:
+    if kind.resolution is None:
         return pa.float32() if kind.name == "float" else pa.float64()
     return pa.int64()
 
@@ -220,7 +220,7 @@ def _digest(batch: pa.RecordBatch) -> Digest:
 
 def _canonical(batch: pa.RecordBatch) -> pa.Array:
     """The bytes of each row: its values as JSON."""
-    texts = [_texts(batch.column(place)) for place in range(batch.num_columns - 1)]
+    texts = [_texts(batch.column(position)) for position in range(batch.num_columns - 1)]
     separated = [part for text in texts for part in (pa.scalar(","), text)]
     rows = pc.binary_join_element_wise(pa.scalar("["), *separated[1:], pa.scalar("]"), "")
     return rows.cast(pa.binary())
@@ -293,10 +293,10 @@ def total_path(folder: Path) -> Path:
 
 def answer_path(folder: Path, key: str | None, partition: str) -> Path:
     """Where the new answers of a partition lie; a history without partitions has one file."""
-    return folder / answer_place(key, partition)
+    return folder / answer_name(key, partition)
 
 
-def answer_place(key: str | None, partition: str) -> str:
+def answer_name(key: str | None, partition: str) -> str:
     """The path of an answer file below the folder."""
     return FILE_NAME if key is None else f"{key}={partition}/{FILE_NAME}"
 
@@ -316,12 +316,12 @@ def drop_aside(folder: Path) -> None:
 
 
 def prune_answers(folder: Path, kept: Iterable[str]) -> None:
-    """Remove the answers of partitions that the newest evaluation did not produce (``answer_place``).
+    """Remove the answers of partitions that the newest evaluation did not produce (``answer_name``).
 
     Raises:
         StorageError: the disk refuses.
     """
-    keep = {place.split("/")[0] for place in kept}
+    keep = {answer_file.split("/")[0] for answer_file in kept}
     try:
         present = os.listdir(folder) if folder.is_dir() else []
     except OSError as error:

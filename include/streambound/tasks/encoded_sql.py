@@ -52,7 +52,7 @@ def normal(node: exp.Expr, kind: Type) -> exp.Expr:
         return exp.cast(node, "INT")
     if kind.family is Family.TIMESTAMP:
         return exp.UnixMicros(this=node)
-    if kind.family is Family.NUMBER and kind.step is None:
+    if kind.family is Family.NUMBER and kind.resolution is None:
         # Row-group statistics leave NaN out, and a reader that trusts them would drop it: this hides the
         # column from them. Adding zero makes -0.0 zero.
         positive = exp.Add(this=exp.cast(node, "DOUBLE"), expression=exp.Literal.number("0.0"))
@@ -86,7 +86,7 @@ def compared(node: exp.Expr, kind: Type, op: Op, value: Value) -> exp.Expr:
     """``found op value``, exact whatever the types; NULL or false where the column is NULL."""
     if kind.family is not Family.NUMBER:
         return _node(op, node, literal(kind, value))
-    if (infinite := _infinite(value)) and kind.step is not None:
+    if (infinite := _infinite(value)) and kind.resolution is not None:
         return _truth(node, op in (Op.NE, *((Op.LT, Op.LE) if infinite > 0 else (Op.GT, Op.GE))))
     if isinstance(value, NotANumber) or infinite:
         return _node(op, node, _double(value))
@@ -116,7 +116,7 @@ def representable(kind: Type, values: Iterable[Value]) -> list[Value]:
 
 def _own(kind: Type, value: Value) -> bool:
     if isinstance(value, NotANumber) or _infinite(value):
-        return kind.step is None
+        return kind.resolution is None
     below = _at_or_below(kind, Fraction(value))
     return below == value and _side(kind, below) == 0
 
@@ -131,7 +131,7 @@ def literal(kind: Type, value: Value) -> exp.Expr:
         return exp.Literal.string(str(value))
     if kind.family is Family.DATE:
         return _date(int(value))
-    if kind.family is Family.NUMBER and kind.step is None:
+    if kind.family is Family.NUMBER and kind.resolution is None:
         return _double(value)
     return number(kind, value)
 
@@ -142,11 +142,13 @@ def number(kind: Type, value: Value) -> exp.Expr:
     Raises:
         DataError: it is no value of the type.
     """
-    step = kind.step if kind.family is Family.NUMBER and kind.step is not None else Fraction(1)
-    units = Fraction(value) / step
+    resolution = (
+        kind.resolution if kind.family is Family.NUMBER and kind.resolution is not None else Fraction(1)
+    )
+    units = Fraction(value) / resolution
     if abs(units) >= 10**DIGITS or units.denominator != 1:
         raise DataError(f"{value} does not fit into a {kind.name}", accepted=f"at most {DIGITS} digits")
-    if step == 1:
+    if resolution == 1:
         return exp.Literal.number(int(units))
     return exp.cast(
         exp.Literal.string(_decimal_notation(units, kind)), f"DECIMAL({DIGITS}, {scale_of(kind)})"
@@ -165,7 +167,7 @@ def table_of(kind: Type, values: Iterable[Value]) -> pa.Table:
 def array_of(kind: Type, values: Iterable[Value | None], arrow: pa.DataType) -> pa.Array:
     """Encoded values in the ordered form."""
     if pa.types.is_decimal(arrow):
-        units = (None if v is None else Fraction(v) / (kind.step or 1) for v in values)
+        units = (None if v is None else Fraction(v) / (kind.resolution or 1) for v in values)
         return pa.array([None if u is None else Decimal(_decimal_notation(u, kind)) for u in units], arrow)
     if pa.types.is_floating(arrow):
         plain = ((math.nan if isinstance(v, NotANumber) else v) for v in values)
@@ -179,7 +181,7 @@ def arrow_type(kind: Type) -> pa.DataType:
         return pa.string()
     if kind.family is Family.DATE:
         return pa.date32()
-    if kind.family is Family.NUMBER and kind.step is None:
+    if kind.family is Family.NUMBER and kind.resolution is None:
         return pa.float64()
     return pa.decimal128(DIGITS, scale_of(kind)) if kind.name.startswith("decimal") else pa.int64()
 
@@ -193,8 +195,8 @@ def _decimal_notation(units: Fraction, kind: Type) -> str:
 
 def _at_or_below(kind: Type, value: Fraction) -> Value:
     """The largest value of the type that is not above ``value``."""
-    if kind.step is not None:
-        floor = value // kind.step * kind.step
+    if kind.resolution is not None:
+        floor = value // kind.resolution * kind.resolution
         return int(floor) if Fraction(floor).denominator == 1 else floor
     near = float(value)
     return near if Fraction(near) <= value else math.nextafter(near, -math.inf)
@@ -207,12 +209,12 @@ def _in_range(node: exp.Expr, kind: Type, op: Op, value: Value) -> exp.Expr:
 
 def _side(kind: Type, value: Value) -> int:
     """1 above all values of a discrete type, -1 below them, else 0."""
-    if kind.step is None:
+    if kind.resolution is None:
         return 0
     low, high = _INTEGERS
     if kind.name.startswith("decimal"):
         units = 10 ** digits_of(kind.name)[0] - 1
-        return int(value > units * kind.step) - int(value < -units * kind.step)
+        return int(value > units * kind.resolution) - int(value < -units * kind.resolution)
     return int(value > high) - int(value < low)
 
 

@@ -111,12 +111,12 @@ class Encoder:
     def _profiles(self, columns: Sequence[Column], size: int) -> tuple[Numbers, list[Values | None]]:
         """Symbols, -1 for tuples that are part of no match; the values of one tuple of each symbol."""
         numbers, rows = _combined(columns, size)
-        places = [settled(self.plan, self.alias, dict(zip(self.carried, row, strict=True))) for row in rows]
-        if all(place is not None for place in places):
-            return numbers, list(places)
-        among = np.cumsum([place is not None for place in places]) - 1
-        among[[place is None for place in places]] = -1
-        return among[numbers], list(places)
+        profiles = [settled(self.plan, self.alias, dict(zip(self.carried, row, strict=True))) for row in rows]
+        if all(profile is not None for profile in profiles):
+            return numbers, list(profiles)
+        among = np.cumsum([profile is not None for profile in profiles]) - 1
+        among[[profile is None for profile in profiles]] = -1
+        return among[numbers], list(profiles)
 
 
 @dataclass(frozen=True)
@@ -133,17 +133,17 @@ class _Distinguished:
             return column
         classes: dict[Any, int] = {}
         least: list[Any] = []
-        places = []
+        profiles = []
         for value in column.values:
-            place = classes.setdefault(self._class(value), len(classes))
-            if place == len(least):
+            profile = classes.setdefault(self._class(value), len(classes))
+            if profile == len(least):
                 least.append(value)
             elif value is not None:
-                least[place] = min(value, least[place])
-            places.append(place)
+                least[profile] = min(value, least[profile])
+            profiles.append(profile)
         if len(least) == len(column.values):
             return column
-        return Column(np.array(places, np.int64)[column.numbers], least)
+        return Column(np.array(profiles, np.int64)[column.numbers], least)
 
     def _class(self, value: Any) -> tuple[Any, ...]:
         keys = tuple(class_of(key, value) for key in self.keys)
@@ -197,9 +197,9 @@ def _by_table(numbers: Numbers, low: int) -> Column:
     present = np.flatnonzero(np.bincount(numbers))
     if len(present) == present[-1] + 1:
         return Column(numbers, (present + low).tolist())
-    places = np.zeros(present[-1] + 1, np.int64)
-    places[present] = np.arange(len(present))
-    return Column(places[numbers], (present + low).tolist())
+    profiles = np.zeros(present[-1] + 1, np.int64)
+    profiles[present] = np.arange(len(present))
+    return Column(profiles[numbers], (present + low).tolist())
 
 
 def _combined(columns: Sequence[Column], size: int) -> tuple[Numbers, list[tuple[Any, ...]]]:

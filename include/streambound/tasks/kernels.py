@@ -19,7 +19,7 @@ Numbers = NDArray[np.int64]
 @kernel
 def take(
     times: Numbers,
-    codes: Numbers,
+    symbols: Numbers,
     outputs: Numbers,
     bounds: Numbers,
     starts: Numbers,
@@ -63,13 +63,13 @@ def take(
         for s in range(streams):
             i = heads[s]
             while i < bounds[s + 1] and times[i] == now:
-                counts[codes[i]] += 1
+                counts[symbols[i]] += 1
                 i += 1
             tails[s] = i
         size = 0
         for s in range(streams):
             for i in range(heads[s], tails[s]):
-                code = codes[i]
+                code = symbols[i]
                 if s == last and (outputs[i] < low or outputs[i] >= high):
                     continue
                 for e in range(starts[code], starts[code + 1]):
@@ -97,7 +97,7 @@ def take(
                     size += 1
         for s in range(streams):
             for i in range(heads[s], tails[s]):
-                counts[codes[i]] = 0
+                counts[symbols[i]] = 0
             heads[s] = tails[s]
         for j in range(size):
             counts[changed[j]] += added[j]

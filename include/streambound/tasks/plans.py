@@ -50,9 +50,9 @@ class PartPlan:
         """Whether some of its streams are the rows of sub-queries, which are known where it is evaluated."""
         return len(self.inputs) < len(self.plan.streams)
 
-    def own(self, given: Mapping[str, bytes]) -> dict[str, bytes]:
+    def own(self, summaries: Mapping[str, bytes]) -> dict[str, bytes]:
         """The shares of this part, by alias, out of those of all parts."""
-        return {key[len(self.label) :]: given[key] for key in self.inputs if key in given}
+        return {key[len(self.label) :]: summaries[key] for key in self.inputs if key in summaries}
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,11 @@ class StatementPlan:
     leaves: tuple[StatementPlan, ...] = ()
 
     @property
-    def units(self) -> int | None:
+    def max_units(self) -> int | None:
         """Stored values and counts in the worst case; None if there is no number."""
         if self.node is not None:
             return units_of(self.node)
-        sizes = [part.plan.units for part in self.parts]
+        sizes = [part.plan.max_units for part in self.parts]
         numbers = [size for size in sizes if size is not None]
         return sum(numbers) if len(numbers) == len(sizes) else None
 
@@ -86,8 +86,8 @@ class StatementPlan:
     def waiting(self) -> frozenset[str]:
         """The shares whose tuples are taken in by their timestamps where answers are asked for at each."""
         steps = ((part, self.in_time or part.plan.timed) for part in self.parts)
-        shares = ((key, r) for part, timed in steps if timed for key, r in part.inputs.items())
-        return frozenset(key for key, relation in shares if relation.timestamp is not None)
+        inputs = ((key, r) for part, timed in steps if timed for key, r in part.inputs.items())
+        return frozenset(key for key, relation in inputs if relation.timestamp is not None)
 
     @property
     def stateless(self) -> bool:

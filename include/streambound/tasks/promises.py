@@ -163,7 +163,7 @@ def _first(session: EmbeddedEngine, relation: Relation, promise: Promise, files:
     """What is said of the first row that breaks a promise about its values."""
     column = relation.column(promise.column)
     rows = _numbered(relation, column, files).where(promise.broken.copy())
-    for value, where in _first_value_and_place(session, relation, rows, files):
+    for value, where in _first_value_and_row(session, relation, rows, files):
         if (data_error := fault(relation, column, value, where)) is not None:
             return data_error
     return _gone(relation, column)
@@ -174,15 +174,15 @@ def _first_surplus(
 ) -> DataError:
     """What is said of the first row that is one too many at its timestamp, or in its interval."""
     column = relation.column(str(relation.timestamp))
-    place = exp.Window(
+    row_number = exp.Window(
         this=exp.RowNumber(),
         partition_by=[_interval(relation, rate)],
         order=exp.Order(expressions=[encoded_sql.column(name, TUPLES) for name in (FILE, ROW)]),
     )
     rows = _numbered(relation, column, files).qualify(
-        exp.EQ(this=place, expression=exp.Literal.number(rate.rows + 1))
+        exp.EQ(this=row_number, expression=exp.Literal.number(rate.rows + 1))
     )
-    for value, where in _first_value_and_place(session, relation, rows, files):
+    for value, where in _first_value_and_row(session, relation, rows, files):
         return too_many(relation, rate, value, where)
     return _gone(relation, column)
 
@@ -194,7 +194,7 @@ def _numbered(relation: Relation, column: Column, files: Sequence[str]) -> exp.S
     return exp.select(value, *(encoded_sql.column(name, TUPLES) for name in (FILE, ROW))).from_(rows)
 
 
-def _first_value_and_place(
+def _first_value_and_row(
     session: EmbeddedEngine, relation: Relation, rows: exp.Select, files: Sequence[str]
 ) -> Iterator[tuple[Value | None, str]]:
     """The value and the place of the first of some rows."""

@@ -24,7 +24,7 @@ from streambound.query.model import Attribute, Query
 from streambound.query.operators import AggregateKind
 from streambound.synopsis.flow import Measure, Measured, Partial
 from streambound.synopsis.plan import Plan, StreamSynopsis
-from streambound.synopsis.row_join import Match, Row, weight_of
+from streambound.synopsis.row_join import PartialMatch, Row, weight_of
 from streambound.synopsis.serial import canonical
 from streambound.tasks.columns import by_part, encoded_values, packed, unpacked
 from streambound.tasks.encoded_sql import array_of, arrow_type, encoded
@@ -89,7 +89,7 @@ def in_order(table: pa.Table) -> pa.Table:
 def relation_of(rows: Sequence[Sequence[object]], kinds: Sequence[Type]) -> pa.Table:
     """Tuples (moment, encoded values of the columns, multiplicity) as a relation, in their order."""
     columns = list(zip(*rows, strict=True)) if rows else [()] * (len(kinds) + 1)
-    names = [MOMENT, *(f"c{place}" for place in range(len(kinds) - 1)), COUNT]
+    names = [MOMENT, *(f"c{position}" for position in range(len(kinds) - 1)), COUNT]
     return pa.Table.from_arrays([*_arrays(kinds, columns), pa.array(columns[-1], pa.int64())], names)
 
 
@@ -152,7 +152,7 @@ def weighed(rows: Iterable[Sequence[Any]], parts: int, query: Query) -> list[byt
 def _weighed(totals: Mapping[Row, Any], kinds: Sequence[Type]) -> pa.Table:
     columns = list(zip(*totals, strict=True)) if totals else [()] * len(kinds)
     weights = pa.array([str(weight) for weight in totals.values()], pa.string())
-    names = [*(f"c{place}" for place in range(len(kinds))), COUNT]
+    names = [*(f"c{position}" for position in range(len(kinds))), COUNT]
     return pa.Table.from_arrays([*_arrays(kinds, columns), weights], names)
 
 
@@ -169,7 +169,7 @@ def counted_rows(query: Query, data: bytes, partial: Partial | None = None) -> d
             list(map(measured, own)) if _chosen(measure) is None else own
             for measure, own in zip(partial.measures, columns[len(alike) :], strict=True)
         ]
-        counts = [Measured((share,)) for share in zip(counts, *values, strict=True)]
+        counts = [Measured((partial_row,)) for partial_row in zip(counts, *values, strict=True)]
     shown = [at[o.term] if isinstance(o.term, Attribute) else [o.term.value] * len(counts) for o in select]
     rows: dict[Row, Any] = {}
     for row, count in zip(zip(*shown, strict=True) if shown else repeat(()), counts, strict=False):
@@ -191,18 +191,20 @@ def rows_of(table: pa.Table) -> Iterator[tuple[Any, ...]]:
     return zip(*map(encoded_values, table.columns), strict=True)
 
 
-def arrivals(plan: Plan, given: Mapping[str, bytes]) -> Iterator[tuple[int, dict[str, list[Match]]]]:
+def arrivals(
+    plan: Plan, summaries: Mapping[str, bytes]
+) -> Iterator[tuple[int, dict[str, list[PartialMatch]]]]:
     """(moment, weighted tuples by occurrence) in order of time, from the bytes of each occurrence."""
     carried = {synopsis.alias: synopsis.carried for synopsis in plan.streams}
     weighing = {alias: bool(plan.query.weighing(alias)) for alias in carried}
-    by_moment: dict[int, dict[str, list[Match]]] = {}
-    for alias in carried.keys() & given.keys():
-        for moment, *row, count in rows_of(load_relation(given[alias])):
+    by_moment: dict[int, dict[str, list[PartialMatch]]] = {}
+    for alias in carried.keys() & summaries.keys():
+        for moment, *row, count in rows_of(load_relation(summaries[alias])):
             if moment not in by_moment:
                 by_moment[moment] = {name: [] for name in carried}
             values = dict(zip(carried[alias], row, strict=not weighing[alias]))
             if weighing[alias]:
                 count *= weight_of(row[len(values) :])
-            by_moment[moment][alias].append(Match(values, {alias: moment}, count))
+            by_moment[moment][alias].append(PartialMatch(values, {alias: moment}, count))
     for moment in sorted(by_moment):
         yield moment, by_moment[moment]

@@ -35,9 +35,9 @@ def scratch(parent: Path | None = None, prefix: str = PREFIX, mode: int = 0o700)
     Raises:
         StorageError: there is no disk for it.
     """
-    place = parent or Path(tempfile.gettempdir())
-    _sweep(place, prefix)
-    path, lock = _made(place, prefix, mode)
+    folder = parent or Path(tempfile.gettempdir())
+    _sweep(folder, prefix)
+    path, lock = _made(folder, prefix, mode)
     try:
         yield path
     finally:
@@ -45,10 +45,10 @@ def scratch(parent: Path | None = None, prefix: str = PREFIX, mode: int = 0o700)
         os.close(lock)
 
 
-def _made(place: Path, prefix: str, mode: int) -> tuple[Path, int]:
+def _made(folder: Path, prefix: str, mode: int) -> tuple[Path, int]:
     name = uuid4().hex
     # Under a name that nobody sweeps until it is held.
-    draft, path = place / f".{name}", place / f"{prefix}{name}"
+    draft, path = folder / f".{name}", folder / f"{prefix}{name}"
     try:
         draft.mkdir(mode=mode)
         lock = os.open(draft / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -58,19 +58,19 @@ def _made(place: Path, prefix: str, mode: int) -> tuple[Path, int]:
         shutil.rmtree(draft, ignore_errors=True)
         raise StorageError(
             f"no folder for temporary files: {error.strerror or error}",
-            subject=f"{place} on {socket.gethostname()}",
+            subject=f"{folder} on {socket.gethostname()}",
             fix="free space there, permit writing, or set TMPDIR of driver and executors to a larger disk",
         ) from None
     return path, lock
 
 
 @cache
-def _sweep(place: Path, prefix: str) -> None:
+def _sweep(path: Path, prefix: str) -> None:
     """Remove the folders that nobody holds; once a process is enough."""
     with suppress(OSError):
-        for name in os.listdir(place):
-            if name.startswith(prefix) and _abandoned(place / name / LOCK):
-                shutil.rmtree(place / name, ignore_errors=True)
+        for name in os.listdir(path):
+            if name.startswith(prefix) and _abandoned(path / name / LOCK):
+                shutil.rmtree(path / name, ignore_errors=True)
 
 
 def _abandoned(lock: Path) -> bool:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from streambound.synopsis.automaton import UNITY, Automaton, Target, automaton
 from streambound.synopsis.plan import Streams
-from streambound.synopsis.row_join import Match
+from streambound.synopsis.row_join import PartialMatch
 from streambound.synopsis.segments import SegmentPlan, TimeSegment, empty_segment, with_moments
 from streambound.synopsis.state import Layout
 from streambound.synopsis.state_codec import BufferedRow
@@ -109,7 +109,7 @@ def partitioned(plan: SegmentPlan, arriving: Mapping[str, Arriving]) -> TimeSegm
 class Completed:
     """Matches that the last stream completes: ``counts`` of those complete at each of ``moments``."""
 
-    match: Match
+    match: PartialMatch
     moments: Numbers
     counts: NDArray[Any]
 
@@ -129,15 +129,15 @@ def completed(
     rows = {base: number for number, base in enumerate(dict.fromkeys(row[:-1] for row in run.rows))}
     bases = np.array([rows[row[:-1]] for row in run.rows], np.int64)
     moments = np.array([row[-1] for row in run.rows], np.int64)
-    outputs, places, counts = run.completions()
-    order = np.lexsort((bases[outputs], places))
-    groups = np.stack([places[order], bases[outputs][order]])
+    outputs, numbers, counts = run.completions()
+    order = np.lexsort((bases[outputs], numbers))
+    groups = np.stack([numbers[order], bases[outputs][order]])
     edges = np.flatnonzero((groups[:, 1:] != groups[:, :-1]).any(axis=0)) + 1
     targets = list(run.machine.completions)
     for own in np.split(order, edges) if len(order) else ():
-        streams, (number, key) = run.completed(targets[places[own[0]]], int(outputs[own[0]]))
+        streams, (number, key) = run.completed(targets[numbers[own[0]]], int(outputs[own[0]]))
         match = Layout(plan.tables[streams].cells[number]).representative(key[:-1], (), ())
-        apart[streams].append(Completed(Match(match, {}), moments[outputs[own]], counts[own]))
+        apart[streams].append(Completed(PartialMatch(match, {}), moments[outputs[own]], counts[own]))
     for target, count in run.kept():
         _put(segment, target, count)
     return segment, apart
@@ -180,9 +180,9 @@ class _Run:
     def counts(self) -> Iterator[tuple[Target, int]]:
         """Every entry with its count, where that is not zero."""
         targets = list(self.machine.completions)
-        outputs, places, counts = self.completions()
-        for output, place, count in zip(outputs.tolist(), places.tolist(), counts.tolist(), strict=True):
-            yield self.completed(targets[place], output), count
+        outputs, numbers, counts = self.completions()
+        for output, number, count in zip(outputs.tolist(), numbers.tolist(), counts.tolist(), strict=True):
+            yield self.completed(targets[number], output), count
         yield from self.kept()
 
     def kept(self) -> Iterator[tuple[Target, int]]:
@@ -198,10 +198,10 @@ class _Run:
         counted: list[tuple[Numbers, Numbers, NDArray[Any]]] = []
         for low in range(0, max(1, len(self.rows)), step):
             self._kept, made = self._counted(low, min(step, len(self.rows) - low), width)
-            outputs, places = np.nonzero(made)
-            counted.append((outputs + low, places, made[outputs, places]))
-        outputs, places, counts = (np.concatenate(arrays) for arrays in zip(*counted, strict=True))
-        return outputs, places, counts
+            outputs, numbers = np.nonzero(made)
+            counted.append((outputs + low, numbers, made[outputs, numbers]))
+        outputs, numbers, counts = (np.concatenate(arrays) for arrays in zip(*counted, strict=True))
+        return outputs, numbers, counts
 
     def completed(self, target: Target, output: int) -> Target:
         """An entry of a set with the last stream, told apart by what that projects."""

@@ -80,10 +80,10 @@ def _ends(build: Clauses, cell: Cell) -> list[Named]:
 
 def _grouped(groups: Sequence[Named], ends: Sequence[Named], number: exp.Expr | None = None) -> exp.Select:
     select = _selected([*groups, (COUNT, number or exp.Count(this=exp.Star())), *ends])
-    return select.group_by(*_places(groups))
+    return select.group_by(*_ordinals(groups))
 
 
-def _places(columns: Sequence[Named]) -> list[exp.Expr]:
+def _ordinals(columns: Sequence[Named]) -> list[exp.Expr]:
     return [exp.Literal.number(i + 1) for i in range(len(columns))]
 
 
@@ -154,7 +154,7 @@ def stateless_statement(
     if partial is not None:
         terms = [output.term for output in query.select]
         made = ((f"m{i}", measuring(build, terms, measure)) for i, measure in enumerate(partial.measures))
-        grouped = _selected([*columns, *made, (COUNT, number)]).group_by(*_places(columns))
+        grouped = _selected([*columns, *made, (COUNT, number)]).group_by(*_ordinals(columns))
     elif best is None or constant:
         grouped = _grouped(columns, [], number)
     else:
@@ -181,8 +181,8 @@ def _first(query: Query, select: exp.Select, columns: Sequence[Named], first: Fi
 
     def of(positions: Sequence[int]) -> list[tuple[int, exp.Expr]]:
         terms = [(p, query.select[p].term) for p in positions]
-        places = [(p, 1 + query.projected.index(t)) for p, t in terms if isinstance(t, Attribute)]
-        return [(p, columns[place][1].copy()) for p, place in places]
+        indices = [(p, 1 + query.projected.index(t)) for p, t in terms if isinstance(t, Attribute)]
+        return [(p, columns[position][1].copy()) for p, position in indices]
 
     falls = dict(first.order)
     ordering = [
@@ -203,7 +203,7 @@ def _best(query: Query, columns: Sequence[Named], number: exp.Expr, output: int,
     name, own = columns[at]
     end = exp.Min(this=own) if least else exp.Max(this=own)
     shown = [*columns[:at], (name, end), *columns[at + 1 :], (COUNT, number)]
-    groups = (exp.Literal.number(place + 1) for place in range(len(columns)) if place != at)
+    groups = (exp.Literal.number(position + 1) for position in range(len(columns)) if position != at)
     return _selected(shown).group_by(*groups)
 
 
@@ -243,7 +243,9 @@ def extreme_statement(query: Query, synopsis: StreamSynopsis, last: int) -> Task
     select = _selected([*columns, (COUNT, exp.Literal.number(1))])
     select = select.from_(exp.alias_(source.subquery(), TUPLES, table=True, quoted=True))
     places = [1, *range(3, len(columns) + 1)]
-    return TaskStatement(select.group_by(*(exp.Literal.number(place) for place in places)), made.lookups)
+    return TaskStatement(
+        select.group_by(*(exp.Literal.number(position) for position in places)), made.lookups
+    )
 
 
 def tuple_statement(query: Query, synopsis: StreamSynopsis) -> TaskStatement:

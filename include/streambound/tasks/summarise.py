@@ -71,8 +71,8 @@ class Task:
     """A partition of a stream: its name, files, and their size in bytes.
 
     ``queries`` are those that read it; the answers of those ``aside`` are not to take the place of earlier
-    ones. Where several streams are read together, each is a task among the ``shares`` of one, whose
-    ``stream`` is the name of the scan.
+    ones. Where several streams are read together, each is a task among the ``stream_partitions`` of one,
+    whose ``stream`` is the name of the scan.
     """
 
     stream: str
@@ -81,12 +81,12 @@ class Task:
     size: int
     queries: frozenset[str]
     aside: frozenset[str] = frozenset()
-    shares: tuple[Task, ...] = ()
+    stream_partitions: tuple[Task, ...] = ()
 
     @property
     def each(self) -> tuple[Task, ...]:
         """A task for each stream that it reads."""
-        return self.shares or (self,)
+        return self.stream_partitions or (self,)
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -96,15 +96,20 @@ class Task:
     @property
     def kind(self) -> tuple[object, ...]:
         """What tasks of one batch have in common: what they read, and for whom."""
-        return (self.stream, self.queries, self.aside, *(share.kind for share in self.shares))
+        return (
+            self.stream,
+            self.queries,
+            self.aside,
+            *(stream_partition.kind for stream_partition in self.stream_partitions),
+        )
 
     def without(self, queries: frozenset[str]) -> Task:
         """The task without some queries."""
         if not queries & self.queries:
             return self
-        shares = (share.without(queries) for share in self.shares)
-        kept = tuple(share for share in shares if share.queries)
-        return replace(self, queries=self.queries - queries, shares=kept)
+        stream_partitions = (stream_partition.without(queries) for stream_partition in self.stream_partitions)
+        kept = tuple(stream_partition for stream_partition in stream_partitions if stream_partition.queries)
+        return replace(self, queries=self.queries - queries, stream_partitions=kept)
 
 
 @dataclass(frozen=True)

@@ -57,8 +57,8 @@ def _sum(build: Clauses, factors: Sequence[Attribute]) -> exp.Expr | None:
 def measuring(build: Clauses, terms: Sequence[Term], measure: Measure) -> exp.Expr:
     """What rows come to, as text where it is a sum."""
     columns, present = (
-        [t for p in places if isinstance(t := terms[p], Attribute)]
-        for places in (measure.columns, measure.present)
+        [t for p in positions if isinstance(t := terms[p], Attribute)]
+        for positions in (measure.columns, measure.present)
     )
     if measure.kind in (AggregateKind.LEAST, AggregateKind.GREATEST):
         value = build.outward(columns[0])

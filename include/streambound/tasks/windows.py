@@ -167,7 +167,7 @@ def _matches_select(
     tests = [*map(build.atom, part.plan.joins), *_time_tests(part), *conditions]
     tests += [_same_bucket(part, first, name, buckets) for name in rest if buckets]
     chosen = chosen.where(*tests) if tests else chosen
-    return chosen.group_by(*(exp.Literal.number(place + 1) for place in range(len(columns) + 1)))
+    return chosen.group_by(*(exp.Literal.number(position + 1) for position in range(len(columns) + 1)))
 
 
 def _time_tests(part: WindowPart) -> Iterator[exp.Expr]:
@@ -235,7 +235,7 @@ def first_answered(plan: WindowPlan, source: exp.Expr) -> exp.Select:
     first = exp.Min(this=exp.column(PART, quoted=True))
     count = exp.cast(exp.Max(this=exp.column(names[-1], quoted=True)), f"DECIMAL({encoded_sql.DIGITS}, 0)")
     chosen = exp.select(named(PART, first), *columns, named(names[-1], count)).from_(source)
-    chosen = chosen.group_by(*(exp.Literal.number(place + 2) for place in range(len(columns))))
+    chosen = chosen.group_by(*(exp.Literal.number(position + 2) for position in range(len(columns))))
     return chosen.having(exp.GT(this=first.copy(), expression=exp.Literal.number(EARLIER)))
 
 
@@ -245,10 +245,10 @@ def added_up(plan: WindowPlan, source: exp.Expr) -> exp.Select:
     number = exp.column(names[-1], quoted=True)
     total = exp.Max(this=number) if plan.ring.idempotent else exp.Sum(this=number)
     columns = [exp.column(name, quoted=True) for name in names[:-1]]
-    places = [exp.Literal.number(place + 1) for place in range(len(columns))]
+    ordinals = [exp.Literal.number(ordinal + 1) for ordinal in range(len(columns))]
     chosen = exp.select(*columns, named(names[-1], exp.cast(total, f"DECIMAL({encoded_sql.DIGITS}, 0)")))
-    order = [exp.Ordered(this=place.copy(), nulls_first=True) for place in places]
-    return chosen.from_(source).group_by(*places).order_by(*order)
+    order = [exp.Ordered(this=ordinal.copy(), nulls_first=True) for ordinal in ordinals]
+    return chosen.from_(source).group_by(*ordinals).order_by(*order)
 
 
 def named(name: str, node: exp.Expr) -> exp.Expr:

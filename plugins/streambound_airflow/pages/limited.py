@@ -74,8 +74,8 @@ def choices(name: str) -> ChoicesBody:
             ChoiceBody(
                 size=one.size,
                 units=one.units,
-                policy=one.choice.policy,
-                alpha=one.choice.alpha,
+                policy=one.selected_policy.policy,
+                alpha=one.selected_policy.alpha,
                 why=one.why,
                 kept=one.kept,
                 optimum=one.optimum,
@@ -116,9 +116,9 @@ def _night(name: str) -> Night | None:
 
 
 def _evaluated(name: str, found: CacheAnswer) -> Kept:
-    share, half = found.estimated_share, None
-    if share is not None and found.estimated_results:
-        half = SURE * share * (found.standard_error or 0.0) / found.estimated_results
+    fraction, half = found.estimated_share, None
+    if fraction is not None and found.estimated_results:
+        half = SURE * fraction * (found.standard_error or 0.0) / found.estimated_results
     partitions = row_of_query(name).partitions
     return Kept(
         "the last evaluation",
@@ -128,31 +128,31 @@ def _evaluated(name: str, found: CacheAnswer) -> Kept:
         found.results,
         found.estimated_results,
         found.standard_error == 0,
-        share,
+        fraction,
         half,
     )
 
 
 def _benchmarked(night: Night, size: int) -> Kept:
     """The share at the size that was tried nearest to the query's own."""
-    (share,) = (
+    (at_size,) = (
         one
         for one in kept_by_size(night)
         if one.of.size == min(night.sizes, key=lambda each: (abs(each.size - size), each.size)).size
     )
     first, last = night.days[-night.held_out], night.days[-1]
     days = f"{first} to {last}" if night.held_out > 1 else last
-    policy = share.of.choice.policy
+    policy = at_size.of.selected_policy.policy
     return Kept(
         "the last benchmark",
         days,
-        share.of.size,
+        at_size.of.size,
         policy,
-        share.of.kept,
+        at_size.of.kept,
         night.possible,
         True,
-        share.kept,
-        share.of.half,
+        at_size.kept,
+        at_size.of.half,
     )
 
 
@@ -163,15 +163,16 @@ def _answer(found: Advice) -> tuple[str, int | None]:
         optimum = f"The best choice there could be needs {_tuples(found.optimum)}."
     if found.chosen is None:
         largest = found.kept_by_size[-1]
-        kept = f"{largest.of.size:,} tuples keep {largest.kept:.1%} under {largest.of.choice.policy}"
+        kept = f"{largest.of.size:,} tuples keep {largest.kept:.1%} under {largest.of.selected_policy.policy}"
         return f"No size that was tried keeps it: {kept}. {optimum}", None
-    (share,) = (one for one in found.kept_by_size if one.of.size == found.chosen.size)
-    kept = f"{_memory(share.of.size, share.of.units)} keep {share.kept:.1%} under {share.of.choice.policy}"
+    (at_size,) = (one for one in found.kept_by_size if one.of.size == found.chosen.size)
+    policy = at_size.of.selected_policy.policy
+    kept = f"{_memory(at_size.of.size, at_size.of.units)} keep {at_size.kept:.1%} under {policy}"
     if found.chosen.estimated is None:
-        return f"{kept}. {optimum}", share.of.size
-    width = share.of.units // share.of.size
+        return f"{kept}. {optimum}", at_size.of.size
+    width = at_size.of.units // at_size.of.size
     less = _memory(found.chosen.estimated, found.chosen.estimated * width)
-    return f"{kept}; {less} may do, by a line between the sizes that were tried. {optimum}", share.of.size
+    return f"{kept}; {less} may do, by a line between the sizes that were tried. {optimum}", at_size.of.size
 
 
 def _tuples(found: Reaches) -> str:

@@ -98,7 +98,7 @@ class Wanted:
 
 def page(wanted: Wanted, limit: int | None = None, offset: int = 0) -> QueryPage:
     """The registered queries that match, problems first."""
-    known = sorted((row for row in rows().values() if row.registered), key=_place)
+    known = sorted((row for row in rows().values() if row.registered), key=_sort_key)
     found = [row for row in known if wanted.takes(row)]
     counts = Counter(row.verdict for row in known)
     notable = Counter(one for row in known for one in row.notable)
@@ -120,11 +120,11 @@ def _counted(names: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(names).items()))
 
 
-def _place(row: QueryRow) -> tuple[int, str]:
+def _sort_key(row: QueryRow) -> tuple[int, str]:
     """Where a query stands in the list: first what somebody has to do something about."""
     order = {"invalid": 0, "unbounded": 2, "unknown": 3, "unchecked": 4}
-    place = order.get(row.verdict, 5 if row.notable else 6)
-    return min(place, 1) if "failed" in row.notable else place, row.name
+    rank = order.get(row.verdict, 5 if row.notable else 6)
+    return min(rank, 1) if "failed" in row.notable else rank, row.name
 
 
 def said(row: QueryRow) -> str:

@@ -73,7 +73,7 @@ def problem_of(error: Exception) -> Problem:
     if isinstance(error, StreamboundError):
         # Exit codes from 3 on speak of an outside cause: disk, database, cluster.
         status = 503 if error.exit_code >= 3 else 422
-        where = ": ".join(str(part) for part in (error.subject, error.place) if part)
+        where = ": ".join(str(part) for part in (error.subject, error.location) if part)
         message = f"{where}: {error.message}" if where else error.message
         return Problem(
             status=status, code=error.code, message=message, accepted=error.accepted, fix=error.fix
@@ -98,13 +98,13 @@ def problem_of(error: Exception) -> Problem:
 
 def _invalid(error: RequestValidationError) -> Problem:
     first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"])
+    field = ".".join(str(part) for part in first["loc"])
     found = repr(first.get("input"))
     found = found if len(found) <= QUOTED else f"{found[:QUOTED]}..."
     return Problem(
         status=422,
         code=CODES[422],
-        message=f"{place}: {first['msg']}; found {found}",
+        message=f"{field}: {first['msg']}; found {found}",
         accepted="see api/v1/openapi.json",
         fix=None,
     )

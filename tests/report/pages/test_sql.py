@@ -37,7 +37,7 @@ def test_each_reason_of_a_verdict_is_marked_where_it_stands() -> None:
 
 
 def test_an_error_is_marked_like_a_reason() -> None:
-    error = QueryError("no such column", place=Location(1, 8, 3))
+    error = QueryError("no such column", location=Location(1, 8, 3))
     assert marks(sql_markup("SELECT Q.Z FROM S", [error])) == [("Q.Z", "no such column")]
 
 
@@ -91,7 +91,7 @@ places = st.builds(Location, st.integers(-1, 6), st.integers(-1, 40), st.integer
 
 @given(hostile, hostile, st.lists(places, max_size=4))
 def test_any_text_stays_text(sql: str, message: str, found: list[Location]) -> None:
-    root = read(sql_markup(sql, [Reason("filter", message, (), place) for place in found]))
+    root = read(sql_markup(sql, [Reason("filter", message, (), location) for location in found]))
     assert names(root) <= {"pre", "code", "mark", "span"}
     kept = "".join(root.itertext())
     assert len(kept) == len(sql.replace("\r\n", "\n"))

@@ -40,16 +40,16 @@ def _together(first: Chains, second: Chains) -> Chains:
 def _of_side(given: Arrivals, group: Integers, moments: Integers, side: int, since: int | None) -> Chains:
     """An event where tuples of the other stream arrive that a key's tuples may join; they share it."""
     steps = len(moments)
-    mine, theirs = given.side == side, given.side == 1 - side
+    left, right = given.side == side, given.side == 1 - side
     if since is not None:
-        theirs &= given.time >= since
+        right &= given.time >= since
     # A tuple of this side born at b meets those of the other from b + least to b + most.
     least, most = (given.low, given.high) if side == 0 else (-given.high, -given.low)
     least, most = max(least, 1), min(most, int(moments[-1] - moments[0]) + 1)
-    code, number = np.unique(given.key[theirs] * steps + group[theirs], return_counts=True)
+    code, number = np.unique(given.key[right] * steps + group[right], return_counts=True)
     event_key, event_at = np.divmod(code, steps)
     # Codes by key and moment, so that one search finds what a key's tuples see.
-    born = np.sort(given.key[mine] * steps + group[mine])
+    born = np.sort(given.key[left] * steps + group[left])
     key, at = np.divmod(born, steps)
     after = np.searchsorted(moments, moments + least)[at]
     until = np.searchsorted(moments, moments + most, side="right")[at]

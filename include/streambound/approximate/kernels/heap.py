@@ -14,7 +14,7 @@ Ranks = Integers | Floats
 
 
 @kernel
-def rise(order: Integers, place: Integers, rank: Ranks, at: int) -> None:
+def rise(order: Integers, slot: Integers, rank: Ranks, at: int) -> None:
     """Move the key at a position up to where its rank belongs."""
     key = order[at]
     while at > 0:
@@ -22,14 +22,14 @@ def rise(order: Integers, place: Integers, rank: Ranks, at: int) -> None:
         if rank[order[above]] <= rank[key]:
             break
         order[at] = order[above]
-        place[order[at]] = at
+        slot[order[at]] = at
         at = above
     order[at] = key
-    place[key] = at
+    slot[key] = at
 
 
 @kernel
-def sink(order: Integers, place: Integers, rank: Ranks, size: int, at: int) -> None:
+def sink(order: Integers, slot: Integers, rank: Ranks, size: int, at: int) -> None:
     """Move the key at a position down to where its rank belongs."""
     key = order[at]
     while True:
@@ -41,36 +41,36 @@ def sink(order: Integers, place: Integers, rank: Ranks, size: int, at: int) -> N
         if rank[order[below]] >= rank[key]:
             break
         order[at] = order[below]
-        place[order[at]] = at
+        slot[order[at]] = at
         at = below
     order[at] = key
-    place[key] = at
+    slot[key] = at
 
 
 @kernel
-def add(order: Integers, place: Integers, rank: Ranks, size: int, key: int) -> int:
+def add(order: Integers, slot: Integers, rank: Ranks, size: int, key: int) -> int:
     """Put a key in; its rank is set."""
     order[size] = key
-    rise(order, place, rank, size)
+    rise(order, slot, rank, size)
     return size + 1
 
 
 @kernel
-def replace_least(order: Integers, place: Integers, rank: Ranks, size: int, key: int) -> int:
+def replace_least(order: Integers, slot: Integers, rank: Ranks, size: int, key: int) -> int:
     """Put a key where the one with the least rank was; the one that left."""
     gone = order[0]
-    place[gone] = -1
+    slot[gone] = -1
     order[0] = key
-    sink(order, place, rank, size, 0)
+    sink(order, slot, rank, size, 0)
     return int(gone)
 
 
 @kernel
-def pop(order: Integers, place: Integers, rank: Ranks, size: int) -> int:
+def pop(order: Integers, slot: Integers, rank: Ranks, size: int) -> int:
     """Take out the key with the least rank; the heap is one shorter."""
     least = order[0]
-    place[least] = -1
+    slot[least] = -1
     if size > 1:
         order[0] = order[size - 1]
-        sink(order, place, rank, size - 1, 0)
+        sink(order, slot, rank, size - 1, 0)
     return int(least)

@@ -97,10 +97,10 @@ def _successive_shortest_paths(graph: _Graph, totals: Floats, entered: Integers,
     potential = np.empty(nodes)
     _first_potential(graph, potential)
     distance, came = np.empty(nodes), np.empty(nodes, np.int64)
-    order, place = np.empty(nodes, np.int64), np.empty(nodes, np.int64)
+    order, slot_of = np.empty(nodes, np.int64), np.empty(nodes, np.int64)
     last = graph.steps - 1
     for slot in range(1, len(totals)):
-        _shortest(graph, line, entered, carried, left, potential, distance, came, order, place)
+        _shortest(graph, line, entered, carried, left, potential, distance, came, order, slot_of)
         for node in range(nodes):
             potential[node] += min(distance[node], distance[last])
         won = -potential[last]
@@ -139,7 +139,7 @@ def _reach(
     distance: Floats,
     came: Integers,
     order: Integers,
-    place: Integers,
+    slot: Integers,
     size: int,
 ) -> int:
     """Relax one arc; the size of the heap after it."""
@@ -148,9 +148,9 @@ def _reach(
     if through < distance[node]:
         distance[node] = through
         came[node] = source
-        if place[node] < 0:
-            return add(order, place, distance, size, node)
-        rise(order, place, distance, place[node])
+        if slot[node] < 0:
+            return add(order, slot, distance, size, node)
+        rise(order, slot, distance, slot[node])
     return size
 
 
@@ -165,47 +165,47 @@ def _shortest(
     distance: Floats,
     came: Integers,
     order: Integers,
-    place: Integers,
+    slot: Integers,
 ) -> None:
     """Dijkstra on what is left of the graph, from step 0 until the last step is reached."""
     steps, chains = graph.steps, graph.chains
     distance[:] = np.inf
-    place[:] = -1
+    slot[:] = -1
     distance[0] = 0.0
-    size = add(order, place, distance, 0, 0)
+    size = add(order, slot, distance, 0, 0)
     while size:
-        node = pop(order, place, distance, size)
+        node = pop(order, slot, distance, size)
         size -= 1
         if node == steps - 1:
             return
         if node < steps:
-            size = _reach(node + 1, node, 0.0, potential, distance, came, order, place, size)
+            size = _reach(node + 1, node, 0.0, potential, distance, came, order, slot, size)
             if node and line[node - 1] > 0:
-                size = _reach(node - 1, node, 0.0, potential, distance, came, order, place, size)
+                size = _reach(node - 1, node, 0.0, potential, distance, came, order, slot, size)
             for at in range(graph.from_time_at[node], graph.from_time_at[node + 1]):
                 entrance = graph.from_time[at]
                 if entered[entrance] == 0:
                     event = chains.enters[entrance]
                     cost = -chains.gain[event]
-                    size = _reach(steps + event, node, cost, potential, distance, came, order, place, size)
+                    size = _reach(steps + event, node, cost, potential, distance, came, order, slot, size)
             for at in range(graph.events_at[node], graph.events_at[node + 1]):
                 event = graph.events_of[at]
                 if left[event] > 0:
-                    size = _reach(steps + event, node, 0.0, potential, distance, came, order, place, size)
+                    size = _reach(steps + event, node, 0.0, potential, distance, came, order, slot, size)
             continue
         event = node - steps
-        size = _reach(chains.time[event], node, 0.0, potential, distance, came, order, place, size)
+        size = _reach(chains.time[event], node, 0.0, potential, distance, came, order, slot, size)
         if event + 1 < len(chains.time) and carried[event + 1] < chains.carry[event + 1]:
             cost = -chains.gain[event + 1]
-            size = _reach(node + 1, node, cost, potential, distance, came, order, place, size)
+            size = _reach(node + 1, node, cost, potential, distance, came, order, slot, size)
         if carried[event] > 0:
             cost = chains.gain[event]
-            size = _reach(node - 1, node, cost, potential, distance, came, order, place, size)
+            size = _reach(node - 1, node, cost, potential, distance, came, order, slot, size)
         for at in range(graph.into_event_at[event], graph.into_event_at[event + 1]):
             entrance = graph.into_event[at]
             if entered[entrance] == 1:
                 begin, cost = chains.start[entrance], chains.gain[event]
-                size = _reach(begin, node, cost, potential, distance, came, order, place, size)
+                size = _reach(begin, node, cost, potential, distance, came, order, slot, size)
 
 
 @kernel

@@ -357,10 +357,10 @@ def _benefits(
         row = cached[at]
         partner = 1 - side[row]
         if moving[partner]:
-            place = int(np.rint(value[key[row]] - centre[partner])) - low[partner]
+            index = int(np.rint(value[key[row]] - centre[partner])) - low[partner]
             end = begin[1] if partner == 0 else len(cells)
-            inside = 0 <= place < end - begin[partner]
-            score[at] = cells[begin[partner] + place] if inside else 0.0
+            inside = 0 <= index < end - begin[partner]
+            score[at] = cells[begin[partner] + index] if inside else 0.0
             continue
         # The sum of e^(-i / alpha) over the steps that are left.
         score[at] = chance[partner, key[row]] * weights
@@ -429,9 +429,9 @@ def _lowest(score: Floats, used: int, count: int) -> Integers:
             continue
         if size < count:
             size += 1
-        place = size - 1
-        while place > 0 and score[lowest[place - 1]] > score[at]:
-            lowest[place] = lowest[place - 1]
-            place -= 1
-        lowest[place] = at
+        index = size - 1
+        while index > 0 and score[lowest[index - 1]] > score[at]:
+            lowest[index] = lowest[index - 1]
+            index -= 1
+        lowest[index] = at
     return lowest

@@ -39,7 +39,7 @@ class Accuracy:
     error: float = 0.0
 
     @property
-    def share(self) -> float | None:
+    def fraction(self) -> float | None:
         """What share of all results was found; None if there are none."""
         return self.results / self.exact if self.exact else None
 
@@ -67,8 +67,10 @@ class Accuracy:
         """In a sentence without a subject."""
         if self.estimated is None:
             return f"found {self.results:,} of {self.exact:,} results and could not estimate them"
-        share = f", {self.results / self.exact:.1%}" if self.exact else ""
-        text = f"found {self.results:,} of {self.exact:,} results{share}; it estimated {self.estimated:,.0f}"
+        fraction = f", {self.results / self.exact:.1%}" if self.exact else ""
+        text = (
+            f"found {self.results:,} of {self.exact:,} results{fraction}; it estimated {self.estimated:,.0f}"
+        )
         if not self.error:
             return f"{text}, counted" + ("" if self.holds else ", which is wrong")
         off = f"off by {self.off:.1f} standard errors" + ("" if self.holds else f", more than {ERRORS:g}")
@@ -77,7 +79,7 @@ class Accuracy:
 
     def to_json(self) -> dict[str, Any]:
         """As a JSON object; shares and whether it holds follow from the rest."""
-        derived = {"share": self.share, "estimated_share": self.estimated_share, "holds": self.holds}
+        derived = {"share": self.fraction, "estimated_share": self.estimated_share, "holds": self.holds}
         return {**vars(self), **derived}
 
     @classmethod
@@ -86,10 +88,10 @@ class Accuracy:
         return cls(body["results"], body["exact"], body["estimated"], body["error"])
 
 
-def accuracy_of(case: Case, choice: SelectedPolicy, size: int) -> Accuracy:
+def accuracy_of(case: Case, selected_policy: SelectedPolicy, size: int) -> Accuracy:
     """Run a choice in ``size`` tuples over the held-out days, as an evaluation of just these would."""
     rows = case.rows[case.cut :]
-    engine = MemoryPass(replace(case.plan, size=size, choice=choice))
+    engine = MemoryPass(replace(case.plan, size=size, choice=selected_policy))
     engine.advance(list(rows))
     exact, estimate = exact_results(case.plan, rows), engine.estimate
     if estimate is None:

@@ -51,18 +51,18 @@ class SharesAtSize:
 
     def to_json(self) -> dict[str, Any]:
         """As a JSON object."""
-        choice = self.of.choice
+        selected_policy = self.of.selected_policy
         return {
             "size": self.of.size,
             "units": self.of.units,
-            "policy": choice.policy,
-            "alpha": choice.alpha,
-            "why": choice.why,
+            "policy": selected_policy.policy,
+            "alpha": selected_policy.alpha,
+            "why": selected_policy.why,
             "kept": self.of.kept,
             "share": round(self.kept, 4),
             "optimum": self.of.optimum,
             "optimum_share": round(self.optimum, 4),
-            "ahead": [{"policy": policy, "share": round(share, 4)} for policy, share in self.ahead],
+            "ahead": [{"policy": policy, "share": round(fraction, 4)} for policy, fraction in self.ahead],
             "estimate": None if self.of.estimate is None else self.of.estimate.to_json(),
         }
 
@@ -96,7 +96,7 @@ class Advice:
             "reached": self.reached,
             "memory": None if self.chosen is None else self.chosen.to_json(),
             "optimum": None if self.optimum is None else self.optimum.to_json(),
-            "sizes": [share.to_json() for share in self.kept_by_size],
+            "sizes": [at_size.to_json() for at_size in self.kept_by_size],
             "results": night.possible,
             "tuples": night.tuples,
             "days": list(night.days),
@@ -119,8 +119,8 @@ def advice(night: Night, target: float) -> Advice:
     if not 0 < target <= 1:
         raise QueryError(f"the target is {target:g}", accepted="a share above 0 and at most 1, such as 0.95")
     by_size = kept_by_size(night)
-    chosen = _reaches([(share.of, share.of.kept) for share in by_size], target * night.possible)
-    optimum = _reaches([(share.of, share.of.optimum) for share in by_size], target * night.possible)
+    chosen = _reaches([(at_size.of, at_size.of.kept) for at_size in by_size], target * night.possible)
+    optimum = _reaches([(at_size.of, at_size.of.optimum) for at_size in by_size], target * night.possible)
     return Advice(night, target, by_size, chosen, optimum)
 
 

@@ -110,7 +110,9 @@ class Contender:
                 fix=meant(self.policy, POLICIES),
             )
 
-    def choice(self, size: int, models: tuple[KeyModel, KeyModel], pace: float, seed: int) -> SelectedPolicy:
+    def selected_policy(
+        self, size: int, models: tuple[KeyModel, KeyModel], pace: float, seed: int
+    ) -> SelectedPolicy:
         """What it would be as a choice."""
         alpha = None if self.alpha is None else self.alpha * size
         learned_models = models if POLICIES[self.policy].learned else None
@@ -145,9 +147,9 @@ class Trial:
     kept: tuple[int, ...]
 
 
-def trial(case: Case, contender: Contender, size: int, choice: SelectedPolicy) -> Trial:
+def trial(case: Case, contender: Contender, size: int, selected_policy: SelectedPolicy) -> Trial:
     """Run a choice over all days; count the held-out ones."""
-    plan = replace(case.plan, size=size, choice=choice)
+    plan = replace(case.plan, size=size, choice=selected_policy)
     played, _ = MemoryPass(plan).play(list(case.rows))
     day = np.array(case.day, np.int64)[played.later[played.met]] - case.first_held_out
     kept = np.bincount(day[day >= 0], minlength=case.held_out)

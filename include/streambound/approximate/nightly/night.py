@@ -36,7 +36,7 @@ class OfSize:
     """What was found for one size of the cache.
 
     Args:
-        units: stored values, at most: k times the width of a tuple.
+        max_units: stored values, at most: k times the width of a tuple.
         optimum: the most that any policy could keep on the held-out days.
         judged: every contender.
         chosen: the contender that is chosen; None where the choice of an earlier night stands.
@@ -48,7 +48,7 @@ class OfSize:
     units: int
     optimum: int
     judged: tuple[Judged, ...]
-    choice: SelectedPolicy
+    selected_policy: SelectedPolicy
     kept: int
     chosen: Contender | None = None
     estimate: Accuracy | None = None
@@ -67,9 +67,10 @@ class OfSize:
     def why(self) -> str:
         """Why the choice was made, with the policies that keep more."""
         if not self.ahead:
-            return f"{self.choice.why}; no policy keeps more"
+            return f"{self.selected_policy.why}; no policy keeps more"
         more = ", ".join(f"{judgement.contender.policy} {judgement.kept:,}" for judgement in self.ahead)
-        return f"{self.choice.why}; more results than the {self.kept:,} of the chosen one were kept by {more}"
+        kept = f"more results than the {self.kept:,} of the chosen one were kept by {more}"
+        return f"{self.selected_policy.why}; {kept}"
 
     def to_json(self) -> dict[str, Any]:
         """As a JSON object; what is ahead follows from the rest."""
@@ -80,18 +81,24 @@ class OfSize:
         )
         estimate = None if self.estimate is None else self.estimate.to_json()
         reported = {"ahead": ahead, "why": self.why, "estimate": estimate, "half": self.half}
-        return {**body, "chosen": chosen, "judged": judged, "choice": self.choice.to_json(), **reported}
+        return {
+            **body,
+            "chosen": chosen,
+            "judged": judged,
+            "choice": self.selected_policy.to_json(),
+            **reported,
+        }
 
     @classmethod
     def of_json(cls, document: Mapping[str, Any]) -> OfSize:
         """What ``to_json`` made an object of."""
         made = tuple(Judged.of_json(item) for item in document["judged"])
         chosen = None if document["chosen"] is None else Contender(**document["chosen"])
-        choice = SelectedPolicy.of_json(document["choice"])
+        policy = SelectedPolicy.of_json(document["choice"])
         size, units, optimum, kept = (document[name] for name in ("size", "units", "optimum", "kept"))
         estimate = document.get("estimate")
         seen = None if estimate is None else Accuracy.of_json(estimate)
-        return cls(size, units, optimum, made, choice, kept, chosen, seen, document.get("half"))
+        return cls(size, units, optimum, made, policy, kept, chosen, seen, document.get("half"))
 
 
 @dataclass(frozen=True)
@@ -129,15 +136,15 @@ class Night:
     @property
     def models_used(self) -> tuple[KeyModel, KeyModel] | None:
         """What was known of the streams: earlier releases wrote it with the choices alone."""
-        chosen = (of_size.choice.models for of_size in self.sizes)
+        chosen = (of_size.selected_policy.models for of_size in self.sizes)
         return self.models or next((models for models in chosen if models is not None), None)
 
-    def choice(self, size: int) -> SelectedPolicy:
+    def selected_policy(self, size: int) -> SelectedPolicy:
         """The choice for a memory: of the nearest size that was tried, HEEB's alpha in proportion."""
         nearest = min(self.sizes, key=lambda of_size: (abs(of_size.size - size), of_size.size))
-        if nearest.size == size or nearest.choice.alpha is None:
-            return nearest.choice
-        return replace(nearest.choice, alpha=nearest.choice.alpha * size / nearest.size)
+        if nearest.size == size or nearest.selected_policy.alpha is None:
+            return nearest.selected_policy
+        return replace(nearest.selected_policy, alpha=nearest.selected_policy.alpha * size / nearest.size)
 
     def to_json(self) -> dict[str, Any]:
         """As a JSON object."""
@@ -192,17 +199,17 @@ def decided(
     for trial in trials:
         by_contender.setdefault(trial.contender, []).append(trial)
     judgements = tuple(judged(each) for each in by_contender.values())
-    units = replace(case.plan, size=size).units
+    units = replace(case.plan, size=size).max_units
     chosen, why = choose(trials)
     kept = next(judgement.kept for judgement in judgements if judgement.contender == chosen)
     if before is not None and (stands := _stands(by_contender[chosen], *before)) is not None:
         half = share_half([before[1]], results)
         return OfSize(size, units, optimum, judgements, stands, sum(before[1].kept), half=half)
-    choice = chosen.choice(size, models, case.pace, 0)
+    policy = chosen.selected_policy(size, models, case.pace, 0)
     if left:
         why += f"; models were learned anew, for the streams have left those before: {_sentences(left)}"
     half = share_half(by_contender[chosen], results)
-    return OfSize(size, units, optimum, judgements, replace(choice, why=why), kept, chosen, half=half)
+    return OfSize(size, units, optimum, judgements, replace(policy, why=why), kept, chosen, half=half)
 
 
 def _sentences(left: Sequence[Fit]) -> str:
@@ -226,7 +233,7 @@ def selected_policy(night: Night | None, fingerprint: str, size: int) -> Selecte
     """The choice of a benchmark, if it was of the same query; else the default."""
     if night is None or night.fingerprint != fingerprint:
         return SelectedPolicy()
-    return night.choice(size)
+    return night.selected_policy(size)
 
 
 def path_of(folder: Path, query: str) -> Path:

@@ -72,7 +72,7 @@ def _arithmetic(kind: type[exp.Binary], left: Typed, right: Typed) -> Typed | No
         right = Typed(cast(right.node, engine_type(left.type)), left.type)
     if not left.number or not right.number:
         return None
-    if left.type.step is None or right.type.step is None:
+    if left.type.resolution is None or right.type.resolution is None:
         return Typed(binary(kind, cast(left.node, "DOUBLE"), cast(right.node, "DOUBLE")), DOUBLE)
     if left.whole and right.whole:
         return Typed(binary(kind, left.node, right.node), WHOLE)
@@ -131,7 +131,7 @@ def _rounded(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:
     if not inner.number or node.args.get("truncate") or not (digits is None or is_count(digits)):
         return None
     scale = 0 if digits is None else int(digits.name)
-    if inner.type.step is not None:
+    if inner.type.resolution is not None:
         if scale_of(inner.type) <= scale:
             return inner
         return Typed(cast(inner.node, f"DECIMAL({DIGITS}, {scale})"), decimal_type(scale))

@@ -58,7 +58,7 @@ def _converted_to(node: exp.Expr, of: Translation, columns: Columns) -> Typed | 
         to.this == exp.DType.DECIMAL
         and len(to.expressions) == 2
         and value.number
-        and value.type.step is not None
+        and value.type.resolution is not None
     ):
         precision, scale = (int(part.name) for part in to.expressions)
         kind = parse_type(f"decimal({precision},{scale})") if scale else WHOLE

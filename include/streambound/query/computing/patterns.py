@@ -63,11 +63,11 @@ def always_matched(text: str, group: int) -> bool:
     # Of each parenthesis that is open: its groups so far, those of other branches, and its own number.
     open_groups: list[tuple[int, set[int]]] = [(0, set())]
     missing, number, branches = set[int](), 0, {0: False}
-    for place, piece in enumerate(pieces):
+    for position, piece in enumerate(pieces):
         if piece == "(":
-            captures = "".join(pieces[place + 1 : place + 3]) != "?:"
+            captures = "".join(pieces[position + 1 : position + 3]) != "?:"
             number += captures
-            open_groups.append((number if captures else -place - 1, set()))
+            open_groups.append((number if captures else -position - 1, set()))
             branches[open_groups[-1][0]] = False
         elif piece == "|":
             branches[open_groups[-1][0]] = True
@@ -77,7 +77,7 @@ def always_matched(text: str, group: int) -> bool:
                 missing |= inner
             outer = open_groups[-1][1]
             outer |= inner | ({own} if own > 0 else set())
-            if pieces[place + 1 : place + 2] == ["?"]:
+            if pieces[position + 1 : position + 2] == ["?"]:
                 missing |= inner | {own}
     if branches[0]:
         missing |= open_groups[0][1]

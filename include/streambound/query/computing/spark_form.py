@@ -44,7 +44,7 @@ def spark_form(node: exp.Expr, kinds: Callable[[str], Type | None]) -> exp.Expr:
             part = part.this
         if isinstance(part, exp.Column):
             kind = kinds(part.name)
-            return kind is not None and kind.family is Family.NUMBER and kind.step == 1
+            return kind is not None and kind.family is Family.NUMBER and kind.resolution == 1
         if isinstance(part, exp.Literal):
             return not part.is_string and part.name.isdigit()
         if isinstance(part, exp.Cast):
@@ -91,7 +91,7 @@ def spark_form(node: exp.Expr, kinds: Callable[[str], Type | None]) -> exp.Expr:
             return exp.DPipe(this=joined(part.this), expression=joined(part.expression))
         if isinstance(part, exp.Bracket) and isinstance(part.this, exp.Split):
             inner = exp.RegexpSplit(this=of(part.this.this), expression=of(part.this.expression))
-            return exp.Bracket(this=inner, expressions=[of(place) for place in part.expressions])
+            return exp.Bracket(this=inner, expressions=[of(position) for position in part.expressions])
         if isinstance(part, exp.RegexpExtract):
             return extracted(part)
         if isinstance(part, (exp.Hex, exp.LowerHex)) and isinstance(part.this, exp.MD5Digest):

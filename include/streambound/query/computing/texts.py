@@ -84,7 +84,7 @@ def text_of(typed: Typed) -> exp.Expr | None:
     if (
         typed.type in (STRING, WHOLE, DATE, TIMESTAMP, BOOLEAN)
         or typed.null
-        or (typed.number and typed.type.step is not None)
+        or (typed.number and typed.type.resolution is not None)
     ):
         return cast(typed.node, "VARCHAR")
     return None
@@ -119,15 +119,15 @@ def _replaced(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None
 
 
 def _split(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:
-    value, delimiter, place = of(node.this), node.args["delimiter"], node.args["part_index"]
+    value, delimiter, position = of(node.this), node.args["delimiter"], node.args["part_index"]
     if value.type != STRING or not (
         isinstance(delimiter, exp.Literal) and delimiter.is_string and delimiter.name
     ):
         return None
     # What an empty delimiter or place 0 means differs between dialects.
-    if not is_count(place) or int(place.name) == 0:
+    if not is_count(position) or int(position.name) == 0:
         return None
-    return Typed(call("SPLIT_PART", value.node, delimiter, numeral(place.name)), STRING)
+    return Typed(call("SPLIT_PART", value.node, delimiter, numeral(position.name)), STRING)
 
 
 def _element(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:
@@ -135,10 +135,10 @@ def _element(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:
     inner = node.this
     if not isinstance(inner, exp.RegexpSplit) or len(node.expressions) != 1 or inner.args.get("limit"):
         return None
-    value, delimiter, place = of(inner.this), inner.expression, node.expressions[0]
+    value, delimiter, position = of(inner.this), inner.expression, node.expressions[0]
     if (
         value.type != STRING
-        or not is_count(place)
+        or not is_count(position)
         or not (
             isinstance(delimiter, exp.Literal)
             and delimiter.is_string
@@ -147,7 +147,7 @@ def _element(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:
     ):
         return None
     parts = call("STRING_SPLIT", value.node, delimiter)
-    return Typed(call("LIST_EXTRACT", parts, numeral(int(place.name) + 1)), STRING)
+    return Typed(call("LIST_EXTRACT", parts, numeral(int(position.name) + 1)), STRING)
 
 
 def _padded(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:

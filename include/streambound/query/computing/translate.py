@@ -92,7 +92,7 @@ def expression(formula: str, columns: Columns, result: Type) -> exp.Expr:
     """
     tree = parse_one(formula, dialect="spark")
     node = as_type(_translated(tree, columns), result, tree)
-    if result.family is Family.NUMBER and result.step is None:
+    if result.family is Family.NUMBER and result.resolution is None:
         # Minus zero is zero.
         return exp.Add(this=exp.Paren(this=node), expression=cast(numeral("0.0"), "DOUBLE"))
     return node
@@ -133,10 +133,10 @@ def _column(node: exp.Expr, of: Translation, columns: Columns) -> Typed | None:
     if node.args.get("table") or node.name not in columns:
         return None
     stored, kind = columns[node.name]
-    if kind.family is Family.NUMBER and kind.step == 1:
+    if kind.family is Family.NUMBER and kind.resolution == 1:
         kind = WHOLE
     elif kind.family is Family.NUMBER:
-        kind = DOUBLE if kind.step is None else decimal_type(scale_of(kind))
+        kind = DOUBLE if kind.resolution is None else decimal_type(scale_of(kind))
     return Typed(stored.copy(), kind)
 
 

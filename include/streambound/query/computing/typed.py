@@ -66,16 +66,16 @@ Rule = Callable[[exp.Expr, Translation, Columns], Typed | None]
 
 def engine_type(kind: Type) -> str:
     if kind.family is Family.NUMBER:
-        if kind.step is None:
+        if kind.resolution is None:
             return "DOUBLE"
-        return "HUGEINT" if kind.step == 1 else f"DECIMAL({DIGITS}, {scale_of(kind)})"
+        return "HUGEINT" if kind.resolution == 1 else f"DECIMAL({DIGITS}, {scale_of(kind)})"
     names = {Family.BOOLEAN: "BOOLEAN", Family.DATE: "DATE", Family.TIMESTAMP: "TIMESTAMP"}
     return names.get(kind.family, "VARCHAR")
 
 
 def scale_of(kind: Type) -> int:
     """Digits after the point of a discrete type."""
-    return 0 if kind.step is None else len(str(kind.step.denominator)) - 1
+    return 0 if kind.resolution is None else len(str(kind.resolution.denominator)) - 1
 
 
 def decimal_type(scale: int) -> Type:
@@ -142,7 +142,7 @@ def alike(mine: Typed, theirs: Typed) -> tuple[Typed, Typed] | None:
     if mine.family is not theirs.family:
         return None
     if mine.number and mine.type != theirs.type:
-        dense = mine.type.step is None or theirs.type.step is None
+        dense = mine.type.resolution is None or theirs.type.resolution is None
         kind = DOUBLE if dense else decimal_type(max(scale_of(mine.type), scale_of(theirs.type)))
         sides = [Typed(cast(side.node, engine_type(kind)), kind) for side in (mine, theirs)]
         return sides[0], sides[1]
@@ -186,9 +186,9 @@ def as_type(typed: Typed, result: Type, node: exp.Expr) -> exp.Expr:
         raise NotComputed(node)
     if not typed.number:
         return typed.node
-    if result.step is None:
+    if result.resolution is None:
         return cast(typed.node, "DOUBLE")
-    if typed.type.step is None or scale_of(typed.type) > scale_of(result):
+    if typed.type.resolution is None or scale_of(typed.type) > scale_of(result):
         raise NotComputed(node)
     return cast(typed.node, engine_type(result))
 

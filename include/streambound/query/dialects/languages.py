@@ -39,14 +39,14 @@ class Language:
     name: str
     title: str
     # A module of this room, and its class.
-    place: tuple[str, str]
+    class_name: tuple[str, str]
     fold: str | None = None
     exact: bool = True
 
     @cached_property
     def dialect(self) -> Dialect:
         """The dialect of sqlglot; loaded when a text asks for it."""
-        module, name = self.place
+        module, name = self.class_name
         dialect: Dialect = getattr(import_module(f"streambound.query.dialects.{module}"), name)()
         return dialect
 

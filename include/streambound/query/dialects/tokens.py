@@ -96,25 +96,25 @@ def is_text(sql: str, token: Token) -> bool:
     return sql[token.end] in "'\"" and _QUOTED.match(sql, token.start) is not None
 
 
-def token_place(sql: str, first: Token, last: Token | None = None) -> Location:
+def token_location(sql: str, first: Token, last: Token | None = None) -> Location:
     """Where a token stands, or some in a row; of those on several lines the first line."""
-    return place_at(sql, first.start, (last or first).end + 1)
+    return location_at(sql, first.start, (last or first).end + 1)
 
 
-def place_at(sql: str, start: int, end: int) -> Location:
+def location_at(sql: str, start: int, end: int) -> Location:
     """Where the characters from ``start`` to ``end`` stand."""
     line_end = sql.find("\n", start)
     end = min(end, line_end if line_end >= 0 else len(sql))
     return Location(sql.count("\n", 0, start) + 1, start - sql.rfind("\n", 0, start), max(1, end - start))
 
 
-def first_place(sql: str) -> Location | None:
+def first_location(sql: str) -> Location | None:
     """Where a text begins but for comments; None if there is nothing, or it is in another dialect."""
     try:
         stream = tokens(sql)
     except QueryError:
         return None
-    return token_place(sql, stream[0]) if stream else None
+    return token_location(sql, stream[0]) if stream else None
 
 
 def code(sql: str) -> str:
@@ -138,7 +138,7 @@ def _endless(sql: str, error: TokenError) -> QueryError:
         start = int(digits[1])
         return QueryError(
             "syntax error: these are no hexadecimal digits",
-            place=place_at(sql, start, sql.find("'", start + 2) + 1),
+            location=location_at(sql, start, sql.find("'", start + 2) + 1),
             accepted="0 to 9 and A to F",
         )
     match = _MISSING.match(cause)
@@ -147,10 +147,10 @@ def _endless(sql: str, error: TokenError) -> QueryError:
         if sql.startswith(_OPEN_COMMENT, start):
             return QueryError(
                 "syntax error: the comment that begins here has no end",
-                place=place_at(sql, start, start + len(_OPEN_COMMENT)),
+                location=location_at(sql, start, start + len(_OPEN_COMMENT)),
                 fix="close it with */",
             )
-        return QueryError("syntax error: the text has a literal that cannot be read", place=Location(1, 1))
+        return QueryError("syntax error: the text has a literal that cannot be read", location=Location(1, 1))
     quote = match[1]
     # A backslash as the last character is told by its own position, not by that of the quote.
     start = min(int(match[2]), len(sql) - 1)
@@ -158,7 +158,7 @@ def _endless(sql: str, error: TokenError) -> QueryError:
     what = "name" if quote == "`" else "string"
     return QueryError(
         f"syntax error: the {what} that begins here has no end",
-        place=place_at(sql, start, len(sql)),
+        location=location_at(sql, start, len(sql)),
         fix=f"close it with {quote}, or remove the quote",
     )
 
@@ -170,7 +170,7 @@ def _double_quoted(sql: str, token: Token) -> UnsupportedError:
     name, text = inner.replace("`", "``"), inner.replace("'", "''")
     return UnsupportedError(
         f"{written} is in double quotes, which Spark SQL reads as a string and other engines as a name",
-        place=token_place(sql, token),
+        location=token_location(sql, token),
         accepted="names plain or in backticks, strings in single quotes",
         fix=f"write `{name}` for the name, or '{text}' for the string",
     )

@@ -9,9 +9,9 @@ from sqlglot.errors import ErrorLevel
 
 from streambound.errors import UnsupportedError, named
 from streambound.query.dialects.grammar import WINDOWS, span_of
-from streambound.query.dialects.tokens import place_at
+from streambound.query.dialects.tokens import location_at
 from streambound.query.expressions.aggregates import is_aggregate, name_of
-from streambound.query.scope import describe, place_of
+from streambound.query.scope import describe, location_of
 from streambound.query.windows import called
 
 _CLAUSES = {
@@ -30,8 +30,8 @@ _CLAUSES = {
 def blocker(construct: str, node: exp.Expr, sql: str, message: str | None = None) -> UnsupportedError:
     """The error of a construct that is not decided, at the place of a node."""
     span = span_of(node)
-    place = place_at(sql, *span) if span else place_of(node, sql)
-    return named(construct, message or f"{construct} is not supported yet", place)
+    location = location_at(sql, *span) if span else location_of(node, sql)
+    return named(construct, message or f"{construct} is not supported yet", location)
 
 
 def of_clauses(select: exp.Expr, sql: str) -> Iterator[UnsupportedError]:

@@ -27,7 +27,7 @@ from streambound.query.model import (
     Op,
     Term,
 )
-from streambound.query.scope import BOOLEAN, DOUBLE, describe, keyword_meant, place_of
+from streambound.query.scope import BOOLEAN, DOUBLE, describe, keyword_meant, location_of
 from streambound.query.syntax import KEYWORDS, not_understood
 
 _OPS: dict[type[exp.Expr], Op] = {
@@ -102,7 +102,7 @@ def _condition(node: exp.Expr, scope: Expressions, positive: bool) -> Formula:
         return _as_values_alike(node, scope, positive is isinstance(node, exp.NullSafeEQ))
     if isinstance(node, (exp.Boolean, exp.Null)):
         holds_always = isinstance(node, exp.Boolean) and bool(node.this) is positive
-        return ALWAYS if holds_always else Never(node.sql(dialect="spark"), place_of(node, scope.sql))
+        return ALWAYS if holds_always else Never(node.sql(dialect="spark"), location_of(node, scope.sql))
     if isinstance(node, exp.Column) and scope.type_of(scope.attribute(node)).family is Family.BOOLEAN:
         return _truth(scope.attribute(node), positive, node, scope)
     if isinstance(node, exp.Column) and scope.owner(scope.attribute(node)).relation.fed is not None:
@@ -115,7 +115,7 @@ def _condition(node: exp.Expr, scope: Expressions, positive: bool) -> Formula:
         return _truth(attribute, positive, node, scope)
     raise UnsupportedError(
         f"{_NAMES.get(type(node)) or describe(node, scope.sql)} is not supported yet",
-        place=place_of(node, scope.sql),
+        location=location_of(node, scope.sql),
         accepted=ACCEPTED,
         fix=keyword_meant(node),
     )
@@ -139,46 +139,52 @@ def _two_words(node: exp.Alias, scope: Expressions) -> QueryError:
     """The error of a condition in parentheses that ends in two words: the second is read as its alias."""
     columns = [c for c in node.this.find_all(exp.Column) if not c.table]
     last = max(
-        columns, key=lambda c: (place_of(c, scope.sql).line, place_of(c, scope.sql).column), default=None
+        columns,
+        key=lambda c: (location_of(c, scope.sql).line, location_of(c, scope.sql).column),
+        default=None,
     )
     for word in (last, node.args["alias"]):
         if word is not None and (like := alike(word.name, KEYWORDS)):
-            return not_understood(word.name, place_of(word, scope.sql), like[0])
+            return not_understood(word.name, location_of(word, scope.sql), like[0])
     alias = node.args["alias"]
     return QueryError(
         f"syntax error: {alias.name} is not understood here",
-        place=place_of(alias, scope.sql),
+        location=location_of(alias, scope.sql),
         accepted=ACCEPTED,
     )
 
 
 def _truth(attribute: Attribute, value: bool, node: exp.Expr, scope: Expressions) -> Filter:
     constant = Constant(int(value), str(value).upper(), BOOLEAN)
-    return Filter(attribute, Op.EQ, constant, place_of(node, scope.sql))
+    return Filter(attribute, Op.EQ, constant, location_of(node, scope.sql))
 
 
 def _is(node: exp.Is, scope: Expressions, positive: bool) -> Formula:
     """``IS NULL``, and ``IS TRUE`` and ``IS FALSE`` of a boolean column."""
-    term, place = scope.term(node.this), place_of(node, scope.sql)
+    term, location = scope.term(node.this), location_of(node, scope.sql)
     if isinstance(node.expression, exp.Null):
         if isinstance(term, Constant):
             return _decided((term.value is None) is positive, node, scope)
         if not scope.nullable(term):
             return _decided(not positive, node, scope)
-        return NullTest(term, positive, place)
+        return NullTest(term, positive, location)
     if isinstance(node.expression, exp.Boolean) and isinstance(term, Attribute):
         wanted = bool(node.expression.this)
         if scope.type_of(term).family is Family.BOOLEAN:
             same = _truth(term, wanted is positive, node, scope)
             return (
-                same if positive or not scope.nullable(term) else any_of((same, NullTest(term, True, place)))
+                same
+                if positive or not scope.nullable(term)
+                else any_of((same, NullTest(term, True, location)))
             )
     if scope.computes(node.this) and (attribute := _predicate(node, scope)) is not None:
         return _truth(attribute, positive, node, scope)
     # IS NOT is read as NOT of IS, so the words are those of IS alone; the place is what comes after.
     raise UnsupportedError(
         f"{node.sql(dialect='spark')} is not supported yet",
-        place=place if isinstance(node.expression, exp.Boolean) else place_of(node.expression, scope.sql),
+        location=location
+        if isinstance(node.expression, exp.Boolean)
+        else location_of(node.expression, scope.sql),
         accepted="column IS [NOT] NULL",
         fix=meant(node.expression.name, ("NULL", "TRUE", "FALSE")),
     )
@@ -205,11 +211,11 @@ def _as_values_alike(node: exp.Binary, scope: Expressions, alike: bool) -> Formu
 
 
 def _decided(holds_always: bool, node: exp.Expr, scope: Expressions) -> Formula:
-    return ALWAYS if holds_always else Never(node.sql(dialect="spark"), place_of(node, scope.sql))
+    return ALWAYS if holds_always else Never(node.sql(dialect="spark"), location_of(node, scope.sql))
 
 
 def _comparison(op: Op, left: exp.Expr, right: exp.Expr, whole: exp.Expr, scope: Expressions) -> Formula:
-    place = place_of(whole, scope.sql)
+    location = location_of(whole, scope.sql)
     if scope.computes(left) or scope.computes(right):
         return _of_expressions(op, left, right, whole, scope)
     (first, before), (second, after) = scope.shifted(left), scope.shifted(right)
@@ -229,10 +235,10 @@ def _comparison(op: Op, left: exp.Expr, right: exp.Expr, whole: exp.Expr, scope:
     _refuse_mismatch(first, second, whole, scope)
     if isinstance(second, Attribute):
         _refuse_inexact([first, second], whole, scope)
-        return _between(Join(first, op, second, place), whole, scope)
+        return _between(Join(first, op, second, location), whole, scope)
     if second.value is None:
-        return Never(whole.sql(dialect="spark"), place, (first,))
-    return _with_promise(Filter(first, op, second, place), scope)
+        return Never(whole.sql(dialect="spark"), location, (first,))
+    return _with_promise(Filter(first, op, second, location), scope)
 
 
 def _with_promise(condition: Filter, scope: Expressions) -> Formula:
@@ -297,9 +303,9 @@ def _compared(op: Op, first: Attribute, second: Attribute, whole: exp.Expr, scop
         left, right = (scope.type_of(a).family.value for a in (first, second))
         raise UnsupportedError(
             f"a comparison of {first} (a {left}) with {second} (a {right}) is not supported yet",
-            place=place_of(whole, scope.sql),
+            location=location_of(whole, scope.sql),
         )
-    return Join(first, op, second, place_of(whole, scope.sql))
+    return Join(first, op, second, location_of(whole, scope.sql))
 
 
 def _within(op: Op, left: exp.Expr, right: exp.Expr, whole: exp.Expr, scope: Expressions) -> Formula:
@@ -311,12 +317,12 @@ def _within(op: Op, left: exp.Expr, right: exp.Expr, whole: exp.Expr, scope: Exp
         subject = scope.typed(node, None if constant.value is None else constant.type.family)
         assert isinstance(subject, Attribute)
         if constant.value is None:
-            return Never(whole.sql(dialect="spark"), place_of(whole, scope.sql), (subject,))
+            return Never(whole.sql(dialect="spark"), location_of(whole, scope.sql), (subject,))
         family = scope.type_of(subject).family
         moment = family in (Family.DATE, Family.TIMESTAMP) and constant.type.family is Family.STRING
         if family is constant.type.family or moment:
             made = _beside(subject, constant, bound, scope)
-            return Filter(subject, kind, made, place_of(whole, scope.sql))
+            return Filter(subject, kind, made, location_of(whole, scope.sql))
         break
     attribute, value = scope.holds(op, left, right)
     return _truth(attribute, value, whole, scope)
@@ -324,7 +330,7 @@ def _within(op: Op, left: exp.Expr, right: exp.Expr, whole: exp.Expr, scope: Exp
 
 def _of_sum(op: Op, summed: Sum, owners: list[str], whole: exp.Expr, scope: Expressions) -> Formula | None:
     """``sum op 0`` over the columns of one tuple or two, sorted by tuple; None where that says no more."""
-    place = place_of(whole, scope.sql)
+    location = location_of(whole, scope.sql)
     apart: dict[str, list[tuple[exp.Expr, Fraction]]] = {}
     if not all(factor for _, _, factor in summed.terms):
         # What cancels out may still be NULL.
@@ -343,27 +349,27 @@ def _of_sum(op: Op, summed: Sum, owners: list[str], whole: exp.Expr, scope: Expr
         kind = op if factor > 0 else op.mirrored
         exact = int(value) if value.denominator == 1 else value
         text = str(exact) if value.denominator == 1 else str(float(value))
-        return Filter(column, kind, Constant(exact, text, scope.type_of(column)), place)
+        return Filter(column, kind, Constant(exact, text, scope.type_of(column)), location)
     if len(apart) != 2:
         return None
-    mine, theirs = (apart[owner] for owner in owners)
-    if any(scope.is_timestamp(scope.term(n)) for n, _ in (*mine, *theirs) if isinstance(n, exp.Column)):
+    left, right = (apart[owner] for owner in owners)
+    if any(scope.is_timestamp(scope.term(n)) for n, _ in (*left, *right) if isinstance(n, exp.Column)):
         return None
-    lead = mine[0][1]
-    alike = len(mine) == len(theirs) == 1 and abs(lead) == abs(theirs[0][1])
+    lead = left[0][1]
+    alike = len(left) == len(right) == 1 and abs(lead) == abs(right[0][1])
     by = (1 / lead) if alike else Fraction(1 if lead > 0 else -1)
     kind = op if lead > 0 else op.mirrored
-    mine = [(node, factor * by) for node, factor in mine]
-    theirs = [(node, -factor * by) for node, factor in theirs]
+    left = [(node, factor * by) for node, factor in left]
+    right = [(node, -factor * by) for node, factor in right]
     constant = -summed.constant * by
-    first = scope.typed(expression(mine, Fraction(0), False), Family.NUMBER)
+    first = scope.typed(expression(left, Fraction(0), False), Family.NUMBER)
     assert isinstance(first, Attribute)
-    plain = scope.typed(expression(theirs, Fraction(0), False), Family.NUMBER)
+    plain = scope.typed(expression(right, Fraction(0), False), Family.NUMBER)
     assert isinstance(plain, Attribute)
     if constant and not (
         constant.denominator == 1 and all(_stepped(a, scope) or summed.timed for a in (first, plain))
     ):
-        moved = scope.typed(expression(theirs, constant, summed.timed), Family.NUMBER)
+        moved = scope.typed(expression(right, constant, summed.timed), Family.NUMBER)
         assert isinstance(moved, Attribute)
         return _compared(kind, first, moved, whole, scope)
     join = _compared(kind, first, plain, whole, scope)
@@ -375,12 +381,12 @@ def _of_sum(op: Op, summed: Sum, owners: list[str], whole: exp.Expr, scope: Expr
 def _stepped(attribute: Attribute, scope: Expressions) -> bool:
     """Whether a column has whole numbers: then sums are exact, whatever the processor."""
     kind = scope.type_of(attribute)
-    return kind.family is Family.NUMBER and kind.step == 1
+    return kind.family is Family.NUMBER and kind.resolution == 1
 
 
 def _refuse_mismatch(first: Attribute, second: Term, whole: exp.Expr, scope: Expressions) -> None:
     left, right = scope.type_of(first), scope.type_of(second)
-    place = place_of(whole, scope.sql)
+    location = location_of(whole, scope.sql)
     stamps = [term for term in (first, second) if scope.is_timestamp(term)]
     if stamps and isinstance(second, Attribute) and len(stamps) == 1:
         plain = second if stamps[0] == first else first
@@ -390,14 +396,14 @@ def _refuse_mismatch(first: Attribute, second: Term, whole: exp.Expr, scope: Exp
         entry = f"declare {relation.name}: {{timestamp: {plain.column}}} in the catalog"
         raise UnsupportedError(
             f"{stamps[0]} is an application timestamp and is compared with an ordinary column",
-            place=place,
+            location=location,
             accepted="timestamps with timestamps",
             fix=entry if forgotten else None,
         )
     if left.family is not right.family:
         raise QueryError(
             f"{first} ({left.name}) cannot be compared with {second} ({right.name})",
-            place=place,
+            location=location,
             accepted=f"a {left.family.value}",
         )
 
@@ -414,7 +420,7 @@ def _beside(attribute: Attribute, constant: Constant, node: exp.Expr, scope: Exp
         raise QueryError(
             f"Spark SQL compares {attribute} with {constant.text} as doubles, and several values of a"
             f" {column.type.name} are one double",
-            place=place_of(node, scope.sql),
+            location=location_of(node, scope.sql),
             accepted="numbers without an exponent",
             fix="write the number without its exponent: then it is exact",
         )
@@ -433,12 +439,12 @@ def _refuse_inexact(terms: Sequence[Term], whole: exp.Expr, scope: Expressions) 
     columns = {term: term if isinstance(term, Constant) else scope.column(term) for term in terms}
     if exactly(*columns.values()):
         return
-    place = place_of(whole, scope.sql)
+    location = location_of(whole, scope.sql)
     said = [str(t) if isinstance(t, Constant) else f"{t} ({scope.type_of(t).name})" for t in columns]
     if not any(map(dense, columns.values())):
         raise QueryError(
             f"Spark SQL rounds {' or '.join(said)} to compare them: together they have too many digits",
-            place=place,
+            location=location,
             accepted=COMPARABLE,
             fix="declare fewer digits in the stream catalog, or write a number with fewer",
         )
@@ -446,7 +452,7 @@ def _refuse_inexact(terms: Sequence[Term], whole: exp.Expr, scope: Expressions) 
     kind = columns[term].type.name
     raise QueryError(
         f"Spark SQL compares {' and '.join(said)} as doubles, and not every {kind} is one",
-        place=place,
+        location=location,
         accepted=COMPARABLE,
         fix=_fix(term, kind, scope),
     )
@@ -470,20 +476,22 @@ def _shifted(
         first, second, op, before, after = second, first, op.mirrored, after, before
     if not isinstance(first, Attribute):
         raise UnsupportedError(
-            "arithmetic on constants is not supported", place=place_of(whole, scope.sql), accepted=ACCEPTED
+            "arithmetic on constants is not supported",
+            location=location_of(whole, scope.sql),
+            accepted=ACCEPTED,
         )
     offset = after - before
     if isinstance(second, Constant):
         moved = _beside(first, second, whole, scope)
         if moved.value is None:
-            return Never(whole.sql(dialect="spark"), place_of(whole, scope.sql), (first,))
+            return Never(whole.sql(dialect="spark"), location_of(whole, scope.sql), (first,))
         shifted = Constant(moved.value + offset, moved.text, moved.type)
         _refuse_mismatch(first, shifted, whole, scope)
-        return Filter(first, op, shifted, place_of(whole, scope.sql))
+        return Filter(first, op, shifted, location_of(whole, scope.sql))
     _refuse_mismatch(first, second, whole, scope)
     length = str(abs(offset)) if scope.type_of(first).family is Family.NUMBER else _interval(abs(offset))
     text = f" {'+' if offset >= 0 else '-'} {length}" if offset else ""
-    return _between(Join(first, op, second, place_of(whole, scope.sql), offset, text), whole, scope)
+    return _between(Join(first, op, second, location_of(whole, scope.sql), offset, text), whole, scope)
 
 
 def _by_promise(
@@ -513,7 +521,7 @@ def _by_promise(
     if op is Op.NE or (op is Op.EQ and not both):
         raise UnsupportedError(
             f"{attribute} is compared with {partner}, a second time, by {op.value}",
-            place=place_of(whole, scope.sql),
+            location=location_of(whole, scope.sql),
             accepted="<, <=, > and >=, and BETWEEN: what is promised of it decides these",
         )
     first, second = (
@@ -524,7 +532,7 @@ def _by_promise(
     upward = _shifted(Op.LE, (first, least[0]), (second, most[1]), whole, scope)
     if op is Op.EQ:
         downward = _shifted(Op.GE, (first, most[0]), (second, least[1]), whole, scope)
-        return all_of([Join(attribute, op, partner, place_of(whole, scope.sql)), upward, downward])
+        return all_of([Join(attribute, op, partner, location_of(whole, scope.sql)), upward, downward])
     early = op in (Op.LT, Op.LE)
     ends = ((first, least[0]), (second, most[1])) if early else ((first, most[0]), (second, least[1]))
     made = _shifted(op, *ends, whole, scope)
@@ -575,7 +583,7 @@ def _membership(node: exp.In, scope: Expressions, positive: bool) -> Formula:
         # Spark compares in the type of all, which pairs alone would not show.
         _refuse_inexact([subject, *members], node, scope)
         return join(_comparison(op, node.this, item, node, scope) for item in node.expressions)
-    place = place_of(node, scope.sql)
+    location = location_of(node, scope.sql)
     constants = [term for term in members if isinstance(term, Constant)]
     if any(term.type is DOUBLE for term in constants):
         constants = [scope.as_double(term, node) for term in constants]
@@ -586,11 +594,11 @@ def _membership(node: exp.In, scope: Expressions, positive: bool) -> Formula:
     listed = tuple(dict.fromkeys(value for value in values if value.value is not None))
     if not listed or (not positive and any(v.value is None for v in values)):
         # NULL in a list makes NOT IN never true.
-        return Never(node.sql(dialect="spark"), place, (subject,))
-    member = Membership(subject, listed, place)
+        return Never(node.sql(dialect="spark"), location, (subject,))
+    member = Membership(subject, listed, location)
     if not positive:
         return all_of(false(member))
     if scope.column(subject).within is None:
         return member
     latest = max(listed, key=operator.attrgetter("value"))
-    return all_of([member, _with_promise(Filter(subject, Op.LE, latest, place), scope)])
+    return all_of([member, _with_promise(Filter(subject, Op.LE, latest, location), scope)])

@@ -56,7 +56,7 @@ from streambound.query.scope import (
     describe,
     is_word,
     keyword_meant,
-    place_of,
+    location_of,
 )
 from streambound.query.statement import Block
 from streambound.query.windows import END, SESSIONS, START, bucket, called, edge_of, overlapping
@@ -197,7 +197,7 @@ class Expressions(Scope):
         """The error of an expression that is none over the columns of one tuple."""
         return UnsupportedError(
             f"{describe(node, self.sql)} is not supported yet",
-            place=place_of(node, self.sql),
+            location=location_of(node, self.sql),
             accepted="columns, constants, and expressions over the columns of one stream",
             fix=keyword_meant(node),
         )
@@ -438,7 +438,7 @@ def aligned(blocks: tuple[Block, ...], sql: str) -> tuple[Block, ...]:
             if column.of and by_name.setdefault(column.name, column) != column:
                 kinds = f"a {by_name[column.name].type.name} and a {column.type.name}"
                 what = f"{column.name} is used as {kinds}"
-                raise UnsupportedError(what, place=occurrence.place, text=sql)
+                raise UnsupportedError(what, location=occurrence.location, text=sql)
     if not any(columns.values()):
         return blocks
 

@@ -53,7 +53,7 @@ def in_doubles(term: Column | Constant) -> bool:
     kind, domain = term.type, term.domain or Domain()
     if domain.values is not None:
         return all(map(_is_double, domain.values))
-    if kind.step != 1:
+    if kind.resolution != 1:
         return False
     narrow = kind.name != "bigint" if kind.name in INTEGERS else digits_of(kind.name)[0] <= EXACT_DIGITS
     ends = (domain.minimum, domain.maximum)
@@ -83,7 +83,7 @@ def beside(column: Column, value: float) -> Value | None:
     None if no number does: then values of the column that differ are one double. Of decimals that doubles
     tell apart, the one with the fewest digits next to the double stands for it.
     """
-    if in_doubles(column) or (column.type.step == 1 and abs(value) < DOUBLES):
+    if in_doubles(column) or (column.type.resolution == 1 and abs(value) < DOUBLES):
         return _int_or_fraction(Fraction(value))
     if column.type.name in INTEGERS or digits_of(column.type.name)[0] > EXACT_DIGITS:
         return None

@@ -39,7 +39,7 @@ def not_computed(statement: Statement) -> tuple[str, str] | None:
                 return f"the expression that {shown.name} is", ""
         having = block.then.having if isinstance(block.then, Grouping) else None
         if having is not None and having.formula is None:
-            return f"the condition at {having.place}", ""
+            return f"the condition at {having.location}", ""
     for _, columns in used(statement):
         for column in columns:
             if column.of and column.formula is None:

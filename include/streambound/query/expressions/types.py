@@ -52,7 +52,7 @@ def kind_of(node: exp.Expr, of: Callable[[exp.Column], Type | None]) -> Type | N
     for column in list(root.find_all(exp.Column)):
         kind = of(column)
         if kind is not None:
-            dtype = exp.DType.BIGINT if kind.step == 1 else _TYPES.get(kind.family, exp.DType.VARCHAR)
+            dtype = exp.DType.BIGINT if kind.resolution == 1 else _TYPES.get(kind.family, exp.DType.VARCHAR)
             dtype = dtype if kind.family is Family.NUMBER else _TYPES.get(kind.family, exp.DType.VARCHAR)
             column.replace(exp.Cast(this=exp.Null(), to=exp.DataType(this=dtype)))
     try:
@@ -98,7 +98,7 @@ def takes_every_value(node: exp.Expr, kind: Type, columns: list[Column]) -> bool
         return False
     if isinstance(node, (exp.Case, exp.If, exp.Coalesce)):
         return False
-    whole = all(column.type.step == 1 for column in columns)
+    whole = all(column.type.resolution == 1 for column in columns)
     if isinstance(node, exp.IntDiv):
         divisor = node.expression
         return whole and isinstance(node.this, exp.Column) and isinstance(divisor, exp.Literal)
@@ -131,7 +131,7 @@ def takes_every_value(node: exp.Expr, kind: Type, columns: list[Column]) -> bool
     if kind.family in (Family.BOOLEAN, Family.STRING) or isinstance(node, exp.Anonymous):
         return True
     if kind.family is Family.NUMBER:
-        dense = all(column.type.step is None for column in columns)
+        dense = all(column.type.resolution is None for column in columns)
         return (kind is INTEGER or dense) and _free(node, linear(node), kind is DOUBLE)
     return isinstance(node, (exp.Add, exp.Sub)) and _free(node, linear(node), False)
 

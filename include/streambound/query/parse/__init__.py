@@ -30,7 +30,7 @@ from streambound.query.parse.parts import View
 from streambound.query.parse.script import Script, script
 from streambound.query.parse.union import blocks_of, blocks_of_rows, outputs
 from streambound.query.registry import metadata
-from streambound.query.scope import place_of
+from streambound.query.scope import location_of
 from streambound.query.statement import Statement
 
 # Past this a text is not a query that a person wrote; parsing it would only cost memory.
@@ -77,8 +77,8 @@ def read(
     """
     text = read_script(sql, catalog, name, dialect)
     try:
-        asked = text.chosen(query)
-        tree, full_catalog, unevaluated = text.written_out(asked)
+        script_query = text.chosen(query)
+        tree, full_catalog, unevaluated = text.written_out(script_query)
         made_blocks = (
             blocks_of_rows(tree, sql, full_catalog, name)
             if isinstance(tree, tuple)
@@ -104,13 +104,13 @@ def read(
         elif unevaluated is None and (what := not_computed(made)) is not None:
             said = f"{what[0]} is decided, and cannot be evaluated yet"
             made = replace(made, unevaluated=f"{said}: {what[1]}" if what[1] else said)
-        plain = asked.tree if isinstance(tree, tuple) else tree
-        alone = plain is asked.tree and not asked.wrapped
+        plain = script_query.tree if isinstance(tree, tuple) else tree
+        alone = plain is script_query.tree and not script_query.wrapped
         more = len(text.queries) > 1 or text.catalog.relations != text.given.relations
         if plain is not None and (not alone or more or text.language.name != "spark"):
             bare = _in_spark_sql(plain, sql)
-            made = replace(made, bare=bare, views=_views_of(plain, asked.views, text.language, sql))
-        return Read(made, full_catalog, text.language.name, text.guessed, asked.span)
+            made = replace(made, bare=bare, views=_views_of(plain, script_query.views, text.language, sql))
+        return Read(made, full_catalog, text.language.name, text.guessed, script_query.span)
     except StreamboundError as error:
         raise _about(error, sql, name) from None
     except RecursionError:
@@ -184,7 +184,7 @@ def _follows(made: Statement) -> bool:
                 if len(positions) > 1 or (positions and occurrence in tied):
                     raise UnsupportedError(
                         f"the second time of {occurrence} is compared from below and from above",
-                        place=atom.place,
+                        location=atom.location,
                         accepted="one of both, such as b.ts BETWEEN a.ts AND a.expires",
                     )
     return bool(ends)
@@ -204,7 +204,7 @@ def _in_spark_sql(tree: exp.Expr, sql: str) -> str:
         path = next((node for node in paths if not _written_by_spark(node)), tree)
         raise UnsupportedError(
             "a path in a JSON text has parts that are neither names nor places, such as .. or a filter",
-            place=place_of(path, sql),
+            location=location_of(path, sql),
             accepted="paths such as $.a.b[0]",
             fix="write the path out, or give the text to the query as a column of what lies there",
         ) from None
@@ -247,7 +247,7 @@ def defined(
 
 def queries(sql: str, catalog: Catalog, name: str = "query", dialect: str | None = None) -> tuple[str, ...]:
     """The names of the queries of a text, in its order; see ``read`` for the arguments and errors."""
-    return tuple(asked.name for asked in read_script(sql, catalog, name, dialect).queries)
+    return tuple(script_query.name for script_query in read_script(sql, catalog, name, dialect).queries)
 
 
 def named_queries(sql: str, catalog: Catalog, dialect: str | None = None) -> tuple[str | None, ...]:
@@ -270,8 +270,8 @@ def names_read(
     ('S', 'small')
     """
     names: dict[str, None] = {}
-    for asked in read_script(sql, catalog, name, dialect).queries:
-        for tree in filter(None, (asked.tree, *(view.tree for view in asked.views.values()))):
+    for script_query in read_script(sql, catalog, name, dialect).queries:
+        for tree in filter(None, (script_query.tree, *(view.tree for view in script_query.views.values()))):
             own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
             for table in tree.find_all(exp.Table):
                 dotted = ".".join(part.name for part in table.parts)

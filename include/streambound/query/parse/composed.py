@@ -14,10 +14,10 @@ from streambound.query.operators import KEYS, Framing, Grouping, Tests
 from streambound.query.parse.grouped import grouping
 from streambound.query.parse.having import having_of, values_in
 from streambound.query.parse.names import Items, Names
-from streambound.query.parse.parts import Done, Item, Part, Rows, Source, at_place, rebuilt, stands_for
+from streambound.query.parse.parts import Done, Item, Part, Rows, Source, at_location, rebuilt, stands_for
 from streambound.query.parse.substitution import Substitution
-from streambound.query.parse.window_functions import framing, ranked
-from streambound.query.scope import is_word, place_of
+from streambound.query.parse.window_functions import ranked, window_functions
+from streambound.query.scope import is_word, location_of
 from streambound.query.windows import called as called_window
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def composed(
     operator = done.operator
     if late:
         whole = exp.and_(*late, copy=True)
-        having = having_of(whole, place_of(where[0], inliner.text))
+        having = having_of(whole, location_of(where[0], inliner.text))
         if operator.having is not None:
             both = (operator.having.tests, having.tests)
             tests = None if None in both else Tests(True, tuple(t for t in both if t is not None))
@@ -94,7 +94,7 @@ def _of_outputs(condition: exp.Expr, part: Part, names: Names, done: Done) -> ex
             column.replace(exp.Paren(this=done.by[number - KEYS].copy()))
     for column in list(root.find_all(exp.Column)):
         if (number := stands_for(column, "output")) is not None:
-            column.replace(at_place(part.columns[number].value, column))
+            column.replace(at_location(part.columns[number].value, column))
     return names.condition(root.this)
 
 
@@ -107,7 +107,7 @@ def with_frames(
     ]
     qualify = select.args.get("qualify")
     further = [] if qualify is None else [("", "#qualify", names.aliased(qualify.this, items))]
-    outputs, done = framing(select, names, [*items, *further])
+    outputs, done = window_functions(select, names, [*items, *further])
     rows = Rows(False, inliner.parts(names, outputs, where), done)
     if qualify is None:
         return (rows,) if rows.parts else ()
@@ -150,5 +150,5 @@ def with_frames_of_groups(
         return ()
     fed = inliner.fed(groups, "groups")
     around = Names.of(inliner, Source("#groups", select, (fed,), fed.columns))
-    outputs, done = framing(select, around, outer)
+    outputs, done = window_functions(select, around, outer)
     return (Rows(False, inliner.parts(around, outputs, []), done),)

@@ -91,8 +91,8 @@ def _line(where: str, text: str) -> CorpusLine:
         return CorpusLine(name, error=error.about(name))
 
 
-def _unreadable(where: str, problem: str, place: Location | None = None) -> CorpusLine:
-    return CorpusLine(where, error=DataError(problem, subject=where, place=place, fix="mend the line"))
+def _unreadable(where: str, problem: str, location: Location | None = None) -> CorpusLine:
+    return CorpusLine(where, error=DataError(problem, subject=where, location=location, fix="mend the line"))
 
 
 def _writable(document: Any) -> bool:

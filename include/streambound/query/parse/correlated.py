@@ -14,7 +14,7 @@ from sqlglot import expressions as exp
 from streambound.query.clock import conjuncts
 from streambound.query.dialects.grammar import span_of
 from streambound.query.expressions.blockers import aggregates
-from streambound.query.parse.parts import alias_of, at_place, column_of, is_star
+from streambound.query.parse.parts import alias_of, at_location, column_of, is_star
 from streambound.query.scope import is_word
 
 _TIMES = (exp.LT, exp.LTE, exp.GT, exp.GTE)
@@ -88,9 +88,9 @@ def without_scalars(
         on = exp.and_(*scalar.on, copy=True) if scalar.on else None
         side = "LEFT" if on is not None and clause != "where" else None
         joins.append(exp.Join(this=scalar.table, side=side, **({} if on is None else {"on": on})))
-        column: exp.Expr = at_place(column_of(name, "value"), node)
+        column: exp.Expr = at_location(column_of(name, "value"), node)
         if counts and scalar.on:
-            column = at_place(exp.Coalesce(this=column, expressions=[exp.Literal.number(0)]), node)
+            column = at_location(exp.Coalesce(this=column, expressions=[exp.Literal.number(0)]), node)
         node.replace(exp.AnyValue(this=column) if grouped and clause != "where" else column)
     return (made, joins) if joins else (select, [])
 
@@ -206,7 +206,7 @@ def _shown(select: exp.Select, alias: str, node: exp.Expr) -> exp.Expr:
     if not shown:
         select.append("expressions", exp.Alias(this=node.copy(), alias=exp.to_identifier(name, quoted=True)))
     made = exp.column(exp.to_identifier(name, quoted=True), table=exp.to_identifier(alias, quoted=True))
-    return at_place(made, node) if span_of(node) else made
+    return at_location(made, node) if span_of(node) else made
 
 
 def _same(left: exp.Expr, right: exp.Expr) -> exp.Expr:

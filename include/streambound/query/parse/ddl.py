@@ -287,10 +287,12 @@ def _fits(script: Column, catalog: Column, relation: Relation) -> bool:
         return True
     if script.type.family is not catalog.type.family:
         return False
-    step, domain = script.type.step, catalog.domain
+    resolution, domain = script.type.resolution, catalog.domain
     ends = [value for value in (domain.minimum, domain.maximum, *(domain.values or ())) if value is not None]
     return (
-        step is None or script.type.family is not Family.NUMBER or not any(Fraction(v) % step for v in ends)
+        resolution is None
+        or script.type.family is not Family.NUMBER
+        or not any(Fraction(v) % resolution for v in ends)
     )
 
 

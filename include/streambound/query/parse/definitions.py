@@ -15,7 +15,7 @@ from streambound.errors import StreamboundError, UnsupportedError
 from streambound.query.dialects.languages import Language
 from streambound.query.dialects.statements import Written
 from streambound.query.parse.parts import View
-from streambound.query.scope import place_of
+from streambound.query.scope import location_of
 
 _KINDS = frozenset(("VIEW", "TABLE", "STREAM", "SOURCE", "SINK"))
 _SPACES = frozenset(("DATABASE", "SCHEMA", "CATALOG", "NAMESPACE"))
@@ -169,7 +169,7 @@ class Standing:
                 if why is not None:
                     return UnsupportedError(
                         f"{table.name} {why}: this is not supported yet",
-                        place=place_of(table, sql),
+                        location=location_of(table, sql),
                         accepted="one definition of each name that is read",
                     )
                 view = views.get(key) or views.get(key.rsplit(".", 1)[-1])

@@ -15,7 +15,7 @@ from streambound.query.operators import Framing, Ranking
 from streambound.query.parse.having import values_in
 from streambound.query.parse.names import Items, Names
 from streambound.query.parse.parts import Done, Item, Part, Rows, Source, column_of, output
-from streambound.query.parse.select_list import Asked
+from streambound.query.parse.select_list import SelectOutputs
 from streambound.query.parse.substitution import Substitution
 from streambound.query.parse.window_functions import ordering, ranked
 from streambound.query.scope import is_word
@@ -40,7 +40,7 @@ def first_in_time(
     if window is None:
         inliner.refuse("ISFIRST without a length", over)
         return ()
-    asked, items = Asked(names), names.items(select)
+    asked, items = SelectOutputs(names), names.items(select)
     stamp = names.stamp(over)
     keys = [*(over.args.get("partition_by") or []), window.value(False, over, stamp)]
     partition = tuple(n for key in keys for n in asked.spread(key))
@@ -62,7 +62,7 @@ def first_of_each(
     keys = (
         list(on.expressions) if isinstance(on, exp.Tuple) else [on.this if isinstance(on, exp.Paren) else on]
     )
-    asked = Asked(names)
+    asked = SelectOutputs(names)
     partition, own = asked.partition(keys)
     shown = _shown(asked, items)
     order = _order(select, names, asked, items)
@@ -71,12 +71,12 @@ def first_of_each(
     return _ranking(inliner, asked, ranking, shown, where)
 
 
-def _shown(asked: Asked, items: Items) -> tuple[Item, ...]:
+def _shown(asked: SelectOutputs, items: Items) -> tuple[Item, ...]:
     return tuple(Item(name, key, output(asked.output(item))) for name, key, item in items)
 
 
 def _ranking(
-    inliner: Inliner, asked: Asked, ranking: Ranking, shown: tuple[Item, ...], where: list[exp.Expr]
+    inliner: Inliner, asked: SelectOutputs, ranking: Ranking, shown: tuple[Item, ...], where: list[exp.Expr]
 ) -> tuple[Rows, ...]:
     return (
         Rows(
@@ -85,7 +85,7 @@ def _ranking(
     )
 
 
-def _order(node: exp.Expr, names: Names, asked: Asked, items: Items) -> tuple[tuple[int, bool], ...]:
+def _order(node: exp.Expr, names: Names, asked: SelectOutputs, items: Items) -> tuple[tuple[int, bool], ...]:
     clause = node.args.get("order")
     made: list[tuple[exp.Expr, exp.Expr]] = []
     for item in () if clause is None else clause.expressions:
@@ -123,7 +123,7 @@ def limited(
     single = len(rows) == 1 and len(rows[0].parts) >= 1 and rows[0].done is None and not rows[0].distinct
     if single and names is not None and isinstance(node, exp.Select) and rows[0].plain:
         items = names.items(node)
-        asked = Asked(names)
+        asked = SelectOutputs(names)
         shown = _shown(asked, items)
         order = _order(node, names, asked, items)
         where = [] if node.args.get("where") is None else list(conjuncts(node.args["where"].this))
@@ -136,7 +136,7 @@ def limited(
     fed = inliner.fed(rows, "rows")
     around = Names.of(inliner, Source("#rows", node, (fed,), fed.columns))
     items = [(c.name, c.key, column_of("#0", str(n))) for n, c in enumerate(fed.columns)]
-    asked = Asked(around)
+    asked = SelectOutputs(around)
     shown = _shown(asked, items)
     if names is not None and isinstance(node, exp.Select):
         node = _by_number(node, names)

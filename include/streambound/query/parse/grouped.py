@@ -26,8 +26,8 @@ from streambound.query.operators import (
 from streambound.query.parse.having import having_of
 from streambound.query.parse.names import Items, Names
 from streambound.query.parse.parts import Done, Item, output, rebuilt, value
-from streambound.query.parse.select_list import Asked
-from streambound.query.scope import is_word, place_of
+from streambound.query.parse.select_list import SelectOutputs
+from streambound.query.scope import is_word, location_of
 from streambound.query.windows import SESSIONS, Window, called
 
 # More keys of CUBE than a person writes.
@@ -141,7 +141,7 @@ def _meant(node: exp.Expr, names: Names, items: Items) -> exp.Expr:
         if not 1 <= number <= len(items):
             raise QueryError(
                 f"GROUP BY {number}, and SELECT has {len(items)} columns",
-                place=place_of(node, names.inliner.text),
+                location=location_of(node, names.inliner.text),
                 accepted=f"a number from 1 to {len(items)}",
             )
         return items[number - 1][2]
@@ -170,7 +170,7 @@ class _Group:
             if window.stamp is not None and not names.is_stamp(window.stamp):
                 what = "a session of a column that is no application timestamp"
                 raise blockers.blocker(what, window.node, names.inliner.text)
-        self._asked = Asked(names)
+        self._select_outputs = SelectOutputs(names)
         self._aggregates: dict[Aggregate, int] = {}
         self._left_out: set[str] = set()
         self._condition: exp.Expr | None = None
@@ -197,16 +197,16 @@ class _Group:
                 raise error
         if shown and not self._keys and not self._sessions:
             # Groups of a constant: of no rows there is none.
-            self._asked.output(exp.Literal.number(1))
+            self._select_outputs.output(exp.Literal.number(1))
 
     def _group_by(self, key: exp.Expr) -> None:
         """Have a key; what it is of several tuples is computed of the outputs for each."""
         spread = self._names.inliner.spread
         before = len(spread)
-        positions = self._asked.spread(key)
+        positions = self._select_outputs.spread(key)
         if len(positions) > 1:
             positions = (KEYS + len(self._by),)
-            self._by.append(self._asked.in_outputs(key))
+            self._by.append(self._select_outputs.in_outputs(key))
         else:
             self._by.append(output(positions[0]))
         del spread[before:]
@@ -214,27 +214,31 @@ class _Group:
 
     def done(self) -> tuple[list[exp.Expr], Done]:
         """The outputs, keys first, and what is done."""
-        count = len(self._asked.outputs)
+        count = len(self._select_outputs.outputs)
         shown = tuple(Item(name, key, self._of(node)) for name, key, node in self._items)
         having = self._having()
         gap = max((window.size for window in self._sessions), default=None)
         longest = max((w.longest for w in self._sessions if w.longest is not None), default=None)
-        stamps = {self._asked.output(w.stamp or self._names.stamp(w.node)) for w in self._sessions}
+        stamps = {self._select_outputs.output(w.stamp or self._names.stamp(w.node)) for w in self._sessions}
         if len(stamps) > 1:
             self._names.inliner.refuse("sessions of several timestamps", self._sessions[1].node)
         moment = next(iter(stamps), None)
         operator = Grouping(count, tuple(self._aggregates), (), having, gap, longest, moment=moment)
-        over = {n: self._asked.over[a] for a, n in self._aggregates.items() if a in self._asked.over}
+        over = {
+            n: self._select_outputs.over[a]
+            for a, n in self._aggregates.items()
+            if a in self._select_outputs.over
+        }
         computed = any(number >= KEYS for numbers in self._keys.values() for number in numbers)
         by = tuple(self._by) if computed else ()
-        return self._asked.outputs, Done(operator, shown, self._condition, over, by)
+        return self._select_outputs.outputs, Done(operator, shown, self._condition, over, by)
 
     def _having(self) -> Having | None:
         clause = self._select.args.get("having")
         if clause is None:
             return None
         self._condition = self._of(self._with_aliases(clause.this))
-        return having_of(self._condition, place_of(clause, self._names.inliner.text))
+        return having_of(self._condition, location_of(clause, self._names.inliner.text))
 
     def _with_aliases(self, node: exp.Expr) -> exp.Expr:
         """HAVING with the names that SELECT gives resolved."""
@@ -269,7 +273,7 @@ class _Group:
         if is_aggregate(node):
             return value(self._numbered(node))
         if isinstance(node, exp.Anonymous) and self._reads_rows(node):
-            return value(self._aggregate_number(self._asked.aggregate(unknown(node))))
+            return value(self._aggregate_number(self._select_outputs.aggregate(unknown(node))))
         if isinstance(node, exp.Column) and not is_word(node):
             return self._ungrouped(node)
         if is_clock(node):
@@ -302,7 +306,7 @@ class _Group:
                     Aggregate(
                         AggregateKind.ANY,
                         text,
-                        place=place_of(node, self._names.inliner.text),
+                        location=location_of(node, self._names.inliner.text),
                         function=SESSIONS[1] if end else SESSIONS[0],
                     )
                 )
@@ -312,8 +316,8 @@ class _Group:
         if end and key in self._keys:
             # The end of a window says no more than its start.
             key = self._names.canonical(edge)
-            self._keys.setdefault(key, self._asked.spread(edge))
-        return output(self._asked.output(edge))
+            self._keys.setdefault(key, self._select_outputs.spread(edge))
+        return output(self._select_outputs.output(edge))
 
     def _named_before(self, node: exp.Expr) -> exp.Expr:
         """``w.start`` of what SELECT calls w as a part of that."""
@@ -339,8 +343,8 @@ class _Group:
             is_edge = node.name.upper() in ("START", "END") and isinstance(of, exp.Anonymous)
             if is_edge and names.is_window(of):
                 # Its edges are functions of each other.
-                self._keys[names.canonical(node)] = self._asked.spread(node)
-                return output(self._asked.output(node))
+                self._keys[names.canonical(node)] = self._select_outputs.spread(node)
+                return output(self._select_outputs.output(node))
             raise blockers.blocker(f"a field of the key {node.table}", node, names.inliner.text)
         if not self._keys and not self._select.args.get("group"):
             fix = f"add GROUP BY {said}, or an aggregate around it"
@@ -348,7 +352,7 @@ class _Group:
             fix = f"add {said} to GROUP BY, or write ANY_VALUE({said})"
         raise QueryError(
             f"{said} is neither in GROUP BY nor within an aggregate",
-            place=place_of(node, names.inliner.text),
+            location=location_of(node, names.inliner.text),
             accepted="keys of GROUP BY, and aggregates",
             fix=fix,
         )
@@ -358,7 +362,7 @@ class _Group:
         if call is not None and not call.arguments and call.kind in SUMMING:
             raise QueryError(
                 f"{blockers.words(node, self._names.inliner.text)} has no argument",
-                place=place_of(node, self._names.inliner.text),
+                location=location_of(node, self._names.inliner.text),
                 accepted=f"a column or an expression within {name_of(node)}(...)",
             )
         if call is None:
@@ -366,7 +370,7 @@ class _Group:
         for part in call.arguments:
             for error in blockers.of_expression(part, self._names.inliner.text):
                 raise error
-        return self._aggregate_number(self._asked.aggregate(call))
+        return self._aggregate_number(self._select_outputs.aggregate(call))
 
     def _aggregate_number(self, aggregate: Aggregate) -> int:
         return self._aggregates.setdefault(aggregate, len(self._aggregates))

@@ -33,10 +33,10 @@ def outputs_in(node: exp.Expr) -> tuple[int, ...]:
     return tuple(dict.fromkeys(number for number in numbers if number is not None))
 
 
-def having_of(node: exp.Expr, place: Location) -> Having:
+def having_of(node: exp.Expr, location: Location) -> Having:
     """A condition over aggregates by their numbers; its formula is read with their types."""
     tests = None if outputs_in(node) else tests_of(node, True)
-    return Having(values_in(node), tests, place)
+    return Having(values_in(node), tests, location)
 
 
 def tests_of(node: exp.Expr, positive: bool) -> Test | Tests | None:

@@ -7,7 +7,7 @@ from sqlglot import expressions as exp
 from streambound.query.dialects.grammar import LIMITED, span_of
 from streambound.query.expressions.derived import ELEMENTS
 from streambound.query.expressions.patterns import as_window
-from streambound.query.parse.parts import at_place
+from streambound.query.parse.parts import at_location
 
 
 def is_first(condition: exp.Expr) -> bool:
@@ -59,7 +59,7 @@ def with_fields(select: exp.Select) -> exp.Select:
             field: exp.Expr = exp.Column(this=rest[0].copy(), table=first.copy())
             for part in rest[1:]:
                 field = exp.Dot(this=field, expression=part.copy())
-            column.replace(at_place(field, column))
+            column.replace(at_location(field, column))
     return made
 
 
@@ -79,7 +79,7 @@ def with_values_before(select: exp.Select) -> exp.Select:
     for number, window in enumerate(w for w in list(made.find_all(exp.Window)) if LIMITED in w.meta):
         name = exp.to_identifier(f"value {number}", quoted=True)
         inner.append("expressions", exp.Alias(this=window.copy(), alias=name))
-        window.replace(at_place(exp.Column(this=name.copy()), window))
+        window.replace(at_location(exp.Column(this=name.copy()), window))
     made.set("from_", exp.From(this=exp.Subquery(this=inner, alias=exp.TableAlias(this=_named(table)))))
     return made
 
@@ -118,7 +118,7 @@ def with_elements(select: exp.Select) -> exp.Select:
         return made
 
     shown = [item.transform(of) for item in select.expressions]
-    if all(mine == theirs for mine, theirs in zip(shown, select.expressions, strict=True)):
+    if all(left == right for left, right in zip(shown, select.expressions, strict=True)):
         return select
     made = select.copy()
     made.meta.update(select.meta)

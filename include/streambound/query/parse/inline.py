@@ -51,7 +51,7 @@ from streambound.query.parse.parts import (
     Source,
     View,
     alias_of,
-    at_place,
+    at_location,
     plainly_named,
     statement_tree,
     unnested,
@@ -60,7 +60,7 @@ from streambound.query.parse.plain import stands_as_it_is
 from streambound.query.parse.semijoins import without_rows
 from streambound.query.parse.sources import Sources
 from streambound.query.parse.substitution import Substitution
-from streambound.query.scope import place_of
+from streambound.query.scope import location_of
 from streambound.query.windows import called as called_window
 from streambound.query.windows import of_snapshot
 
@@ -187,7 +187,9 @@ class Inliner:
         self, node: exp.Expr, around: Mapping[str, View], taken: set[str], hint: str | None
     ) -> tuple[Rows, ...]:
         if len(self.open) > 60:
-            raise QueryError("views and sub-queries are nested too deeply", place=place_of(node, self.text))
+            raise QueryError(
+                "views and sub-queries are nested too deeply", location=location_of(node, self.text)
+            )
         if isinstance(node, (exp.Subquery, exp.Paren)):
             around = self._with(node, around)
             self.refused += blockers.of_clauses(node, self.text)
@@ -212,7 +214,7 @@ class Inliner:
                 name = cte.args["alias"].this
                 raise QueryError(
                     f"WITH defines {name.name} twice",
-                    place=place_of(name, self.text),
+                    location=location_of(name, self.text),
                     fix="rename one of them",
                 )
             defined.add(key)
@@ -358,7 +360,7 @@ class Inliner:
             if not is_system_time(node):
                 return node
             try:
-                return at_place(names.stamp(node), node)
+                return at_location(names.stamp(node), node)
             except QueryError:
                 raise blockers.blocker("System.Timestamp() of rows without one", node, self.text) from None
 
@@ -386,8 +388,8 @@ class Inliner:
                 shown = (Item(name, key, value) for (name, key, _), value in zip(items, values, strict=True))
                 return (Rows(False, (Part((), (), tuple(shown)),)),)
         if not self.refused:
-            place = place_of(select, self.text)
-            raise QueryError("there is no FROM", place=place, fix="name a stream after FROM")
+            location = location_of(select, self.text)
+            raise QueryError("there is no FROM", location=location, fix="name a stream after FROM")
         return ()
 
     def beside(self, query: exp.Expr, around: Mapping[str, View]) -> None:
@@ -408,7 +410,7 @@ class Inliner:
                 name = alias_of(source.node) or source.node
                 raise QueryError(
                     f"the alias {name.name} is used twice",
-                    place=place_of(name, self.text),
+                    location=location_of(name, self.text),
                     fix="give each a different alias",
                 )
             seen.add(source.key)
@@ -441,7 +443,7 @@ class Inliner:
         if number > MAX_PARTS:
             raise UnsupportedError(
                 f"the unions in FROM make {number:,} members",
-                place=place_of(select, self.text),
+                location=location_of(select, self.text),
                 accepted=f"at most {MAX_PARTS}",
             )
         # The first ones are looked for among the rows of FROM.
@@ -513,7 +515,7 @@ class Inliner:
                     tree.meta.update(item.meta)
                     occurrences = [c for c in tree.find_all(exp.Column) if c == column]
                     for occurrence in occurrences:
-                        occurrence.replace(at_place(node, occurrence))
+                        occurrence.replace(at_location(node, occurrence))
             earlier[key] = tree
             made.append(tree)
         return made

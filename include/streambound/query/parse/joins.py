@@ -13,7 +13,7 @@ from streambound.query.clock import conjuncts
 from streambound.query.dialects.grammar import PUT_IN
 from streambound.query.parse.parts import GROUPED, Item, Latest, Part, Partners
 from streambound.query.parse.substitution import Substitution
-from streambound.query.scope import place_of
+from streambound.query.scope import location_of
 
 if TYPE_CHECKING:
     from streambound.query.parse.names import Names
@@ -199,7 +199,7 @@ def _as_of_conditions(
     if version is None and not names.ons[number] and not conditions.left_over:
         raise QueryError(
             "an as-of join has no condition",
-            place=place_of(node, names.inliner.text),
+            location=location_of(node, names.inliner.text),
             accepted="ON with the keys, and with the times: r.k = l.k AND r.ts <= l.ts",
         )
     for condition in names.ons[number]:

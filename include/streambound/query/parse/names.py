@@ -22,7 +22,7 @@ from streambound.query.parse.parts import (
     Part,
     Source,
     apart,
-    at_place,
+    at_location,
     column_of,
     goes_by,
     is_star,
@@ -30,7 +30,7 @@ from streambound.query.parse.parts import (
 )
 from streambound.query.parse.semijoins import partners_of
 from streambound.query.parse.substitution import Substitution
-from streambound.query.scope import FILES, is_word, place_of
+from streambound.query.scope import FILES, is_word, location_of
 from streambound.query.windows import END, SESSIONS, START, Window, part_called
 from streambound.query.windows import called as called_window
 
@@ -117,7 +117,7 @@ class Names:
         if often > 1 and self.inliner.language.name != "duckdb":
             raise QueryError(
                 f"the column {column.name} is ambiguous",
-                place=place_of(column, self.inliner.text),
+                location=location_of(column, self.inliner.text),
                 accepted="names of which each is one column's",
                 fix="rename one of the columns where they are made",
             )
@@ -187,7 +187,7 @@ class Names:
                 return part
             arrives = isinstance(part, exp.Anonymous) and str(part.this).upper() == "PROCTIME"
             if (arrives or alone) and arrival is not None:
-                return at_place(arrival, part)
+                return at_location(arrival, part)
             self.inliner.made_at.append(part)
             return exp.Literal.string(blockers.words(part, self.inliner.text))
 
@@ -230,7 +230,7 @@ class Names:
             for at_source in (first, second):
                 at = self._column(self.sources[at_source], key)
                 assert at is not None
-                ends.append(at_place(sides[at_source].columns[at].value, name))
+                ends.append(at_location(sides[at_source].columns[at].value, name))
             same = exp.EQ(this=ends[0], expression=ends[1])
             same.meta["span"] = span_of(name)
             yield same
@@ -301,7 +301,7 @@ class Names:
                 return column
         raise QueryError(
             f"{blockers.words(node, self.inliner.text)} is of time, and no stream in FROM has a timestamp",
-            place=place_of(node, self.inliner.text),
+            location=location_of(node, self.inliner.text),
             fix="declare timestamp of the stream in the catalog",
         )
 
@@ -315,7 +315,7 @@ class Names:
         if column is None:
             raise QueryError(
                 f"{blockers.words(node, self.inliner.text)} needs the timestamp of {source.key}",
-                place=place_of(node, self.inliner.text),
+                location=location_of(node, self.inliner.text),
                 fix=f"declare timestamp of {source.key} in the catalog",
             )
         return column
@@ -481,14 +481,14 @@ class Names:
             if not sides[-1]:
                 raise QueryError(
                     f"WITHIN needs the timestamp of {tables[-1].name}",
-                    place=place_of(table, self.inliner.text),
+                    location=location_of(table, self.inliner.text),
                     fix=f"declare timestamp of {tables[-1].name} in the catalog",
                 )
         before, after = (microseconds(span) for span in table.meta[WITHIN])
         if before is None or after is None:
             raise QueryError(
                 "WITHIN has no length of time",
-                place=place_of(table, self.inliner.text),
+                location=location_of(table, self.inliner.text),
                 accepted="WITHIN 10 MINUTES; DAYS, HOURS, MINUTES, SECONDS, MILLISECONDS",
             )
         yield from band(sides[0], sides[1], before, after)
@@ -586,9 +586,9 @@ class Names:
         if name.upper() in PSEUDO.get(self.inliner.language.name, ()):
             return blockers.blocker(f"the pseudo-column {name.upper()}", node, self.inliner.text)
         columns = sorted({c.name for source in self.sources for c in source.names or ()})
-        place = place_of(node, self.inliner.text)
+        location = location_of(node, self.inliner.text)
         return unknown_column(
-            f"no stream in FROM has a column {name}", name, place, columns, meant(name, columns)
+            f"no stream in FROM has a column {name}", name, location, columns, meant(name, columns)
         )
 
     def _unknown_owner(self, owner: exp.Expr) -> QueryError:
@@ -597,7 +597,7 @@ class Names:
         keys = [source.key for source in self.sources if not source.key.startswith("#")]
         return QueryError(
             f"unknown stream or alias {owner.name}",
-            place=place_of(owner, self.inliner.text),
+            location=location_of(owner, self.inliner.text),
             accepted=", ".join(keys),
             fix=meant(owner.name, keys),
         )
@@ -624,11 +624,11 @@ class Names:
                 at = self._pseudo(self.sources[of[0]], key)
             if at is None and not self.is_element(owner):
                 names = [c.name for c in self.sources[of[0]].names or ()]
-                message, place = (
+                message, location = (
                     f"{owner.name} has no column {column.name}",
-                    place_of(column, self.inliner.text),
+                    location_of(column, self.inliner.text),
                 )
-                raise unknown_column(message, column.name, place, names, meant(column.name, names))
+                raise unknown_column(message, column.name, location, names, meant(column.name, names))
             return None if at is None else (of[0], at)
         sources = enumerate(self.sources)
         candidates = [(i, at) for i, s in sources if (at := self._only(s, key, column)) is not None]
@@ -647,7 +647,7 @@ class Names:
             owners = [self.sources[i].key for i, _ in candidates]
             raise QueryError(
                 f"the column {column.name} is ambiguous",
-                place=place_of(column, self.inliner.text),
+                location=location_of(column, self.inliner.text),
                 accepted=" or ".join(f"{owner}.{column.name}" for owner in owners),
                 fix=f"write {owners[0]}.{column.name}",
             )

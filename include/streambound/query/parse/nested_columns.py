@@ -15,10 +15,10 @@ from sqlglot import expressions as exp
 from streambound.errors import QueryError, meant, unknown_column
 from streambound.query.catalog import Catalog
 from streambound.query.column_types import parse_type
-from streambound.query.dialects.tokens import place_at
+from streambound.query.dialects.tokens import location_at
 from streambound.query.model import Column, Relation
 from streambound.query.parse.parts import View
-from streambound.query.scope import place_of
+from streambound.query.scope import location_of
 from streambound.query.type_names import canonical
 
 _STRUCT = re.compile(r"\s*(?:struct|row|tuple)\s*[<(](.*)[>)]\s*", re.IGNORECASE | re.DOTALL)
@@ -45,11 +45,11 @@ def fields(text: str) -> dict[str, str]:
 def _parts(text: str) -> Iterator[str]:
     """A list at its commas, but for those within brackets."""
     depth, start = 0, 0
-    for place, sign in enumerate(text):
+    for position, sign in enumerate(text):
         depth += (sign in "<([") - (sign in ">)]")
         if sign == "," and not depth:
-            yield text[start:place]
-            start = place + 1
+            yield text[start:position]
+            start = position + 1
     yield text[start:]
 
 
@@ -84,9 +84,9 @@ def with_paths(
         return made, around, catalog
 
     def wider(relation: Relation) -> Relation:
-        known = {column.name for column in relation.columns}
+        column_names = {column.name for column in relation.columns}
         paths = columns.get(relation.name, {}).values()
-        further = tuple(column for column in paths if column.name not in known)
+        further = tuple(column for column in paths if column.name not in column_names)
         return replace(relation, columns=(*relation.columns, *further)) if further else relation
 
     relations = map(wider, catalog.relations)
@@ -186,8 +186,8 @@ def _dots(path: list[exp.Identifier], scopes: list[dict[str, Relation]]) -> exp.
 def _tables(select: exp.Select, catalog: Catalog, hidden: Collection[str]) -> dict[str, Relation]:
     """The relations that a SELECT itself names in FROM, by their aliases."""
     first = select.args.get("from_")
-    places = [*([first.this] if first else []), *(join.this for join in select.args.get("joins") or [])]
-    tables = (table for table in places if isinstance(table, exp.Table) and table.name.lower() not in hidden)
+    sources = [*([first.this] if first else []), *(join.this for join in select.args.get("joins") or [])]
+    tables = (table for table in sources if isinstance(table, exp.Table) and table.name.lower() not in hidden)
     return {
         table.alias_or_name: relation
         for table in tables
@@ -227,9 +227,11 @@ def _no_field(node: exp.Expr, tables: dict[str, Relation], sql: str) -> QueryErr
             owner = ".".join(name.name for name in names[: number + 1])
             what = f"{owner} has no field" if within else f"{owner} is a {canonical(kind)} and has no field"
             start, end = after.meta.get("start"), after.meta.get("end")
-            place = place_of(node, sql) if start is None or end is None else place_at(sql, start, end + 1)
+            location = (
+                location_of(node, sql) if start is None or end is None else location_at(sql, start, end + 1)
+            )
             fix = meant(after.name, within)
-            return unknown_column(f"{what} {after.name}", after.name, place, within, fix)
+            return unknown_column(f"{what} {after.name}", after.name, location, within, fix)
     return None
 
 

@@ -284,7 +284,7 @@ def rebuilt(node: exp.Expr, of: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
     return made
 
 
-def at_place(value: exp.Expr, node: exp.Expr) -> exp.Expr:
+def at_location(value: exp.Expr, node: exp.Expr) -> exp.Expr:
     """A copy of what a name stands for, at the place of the name."""
     made = value.copy()
     if not isinstance(made, exp.Column):

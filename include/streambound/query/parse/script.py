@@ -18,7 +18,7 @@ from streambound.query.dialects.grammar import LIMITED
 from streambound.query.dialects.guess import language_of
 from streambound.query.dialects.languages import Language, parts, statements
 from streambound.query.dialects.statements import Written
-from streambound.query.dialects.tokens import token_place, tokens
+from streambound.query.dialects.tokens import token_location, tokens
 from streambound.query.expressions import blockers
 from streambound.query.parse.ddl import Wrong, completed, declared, with_stamps
 from streambound.query.parse.definitions import Standing, State, tokens_of
@@ -26,7 +26,7 @@ from streambound.query.parse.inline import Inliner
 from streambound.query.parse.nested_columns import read_by_spark, with_paths
 from streambound.query.parse.parts import ReferencedQuery, Rows, View
 from streambound.query.registry import metadata
-from streambound.query.scope import place_of
+from streambound.query.scope import location_of
 from streambound.query.syntax import refuse_gaps, refuse_nesting, syntax_error
 
 _SEVERAL = "choose one with --query NAME, or put each into a file of its own"
@@ -44,7 +44,7 @@ _READERS = ("READ_FILES", "READ_KAFKA", "CLOUD_FILES", "READ_KINESIS", "READ_PUB
 
 
 @dataclass(frozen=True)
-class Asked:
+class ScriptQuery:
     """A query of a text: its name, its tree, and whether others may name it."""
 
     name: str
@@ -67,29 +67,29 @@ class Script:
     sql: str
     language: Language
     guessed: str | None
-    queries: tuple[Asked, ...]
+    queries: tuple[ScriptQuery, ...]
     catalog: Catalog
     # Tables that the text declares without their columns.
     unlisted: frozenset[str] = frozenset()
     # The catalog that the text was read with.
     given: Catalog = field(default_factory=lambda: Catalog(()))
 
-    def chosen(self, name: str | None) -> Asked:
+    def chosen(self, name: str | None) -> ScriptQuery:
         """The query of that name; the only one if there is no name.
 
         Raises:
             QueryError: there is none, or there are several.
         """
-        named = [asked for asked in self.queries if name is None or asked.name == name]
+        named = [script_query for script_query in self.queries if name is None or script_query.name == name]
         if len(named) == 1:
             return named[0]
-        names = ", ".join(asked.name for asked in self.queries)
+        names = ", ".join(script_query.name for script_query in self.queries)
         if name is not None:
             raise QueryError(f"there is no query {name} in the text", accepted=names)
-        place = token_place(self.sql, self._second()) if len(named) > 1 else None
+        location = token_location(self.sql, self._second()) if len(named) > 1 else None
         raise QueryError(
             f"found {len(self.queries)} statements" if self.queries else "found 0 statements",
-            place=place,
+            location=location,
             accepted="one query" if not names else f"one query; the text has {names}",
             fix=_SEVERAL if self.queries else "write a SELECT statement",
         )
@@ -98,18 +98,20 @@ class Script:
         second = parts(tokens(self.sql, self.language))[1:]
         return second[0][0] if second else tokens(self.sql, self.language)[0]
 
-    def written_out(self, asked: Asked) -> tuple[exp.Expr | tuple[Rows, ...], Catalog, str | None]:
+    def written_out(
+        self, script_query: ScriptQuery
+    ) -> tuple[exp.Expr | tuple[Rows, ...], Catalog, str | None]:
         """A query over streams alone (see ``inline``), their catalog, and why it cannot be evaluated, if so.
 
         Raises:
             QueryError: a name that is not known; a statement that is not understood.
             UnsupportedError: with everything in it that is not decided.
         """
-        if asked.error is not None:
+        if script_query.error is not None:
             # It is given the name of who asks.
-            raise copy(asked.error)
-        assert asked.tree is not None
-        read, views, full_catalog = with_paths(asked.tree, self.catalog, asked.views, self.sql)
+            raise copy(script_query.error)
+        assert script_query.tree is not None
+        read, views, full_catalog = with_paths(script_query.tree, self.catalog, script_query.views, self.sql)
         inliner = Inliner(self.sql, full_catalog, self.language, views, self.unlisted, self._inlined)
         tree = inliner.written_out(read)
         catalog = inliner.catalog
@@ -131,10 +133,14 @@ class Script:
     def _inlined(self, query: NamedQuery) -> ReferencedQuery:
         """A query that this text names, which stands in another one."""
         inner = script(query.sql, self.given, query.dialect)
-        asked = inner.chosen(None)
-        if asked.error is not None or asked.tree is None:
-            raise copy(asked.error) if asked.error is not None else QueryError("it asks nothing")
-        return ReferencedQuery(View(asked.tree, asked.columns), asked.views, inner.catalog, inner.language)
+        script_query = inner.chosen(None)
+        if script_query.error is not None or script_query.tree is None:
+            raise (
+                copy(script_query.error) if script_query.error is not None else QueryError("it asks nothing")
+            )
+        return ReferencedQuery(
+            View(script_query.tree, script_query.columns), script_query.views, inner.catalog, inner.language
+        )
 
 
 def _unevaluated(inliner: Inliner) -> str | None:
@@ -194,13 +200,13 @@ def script(sql: str, catalog: Catalog, dialect: str | None) -> Script:
     full_catalog = completed(catalog, script_tables, own, wrong)
     _placed(wrong, tables_of, sql)
     full_catalog = with_stamps(full_catalog, trees)
-    queries: list[Asked] = []
+    queries: list[ScriptQuery] = []
     for number, statement in enumerate(read, start=1):
         if isinstance(statement, ParseError):
             error = _not_understood(sql, split, statement, full_catalog, language)
             mine = _part_of(split, statement)
             span = (mine[0].start, mine[-1].end + 1)
-            queries.append(Asked(_unused(f"statement {number}", queries), None, error, span=span))
+            queries.append(ScriptQuery(_unused(f"statement {number}", queries), None, error, span=span))
             continue
         if statement.tree is None and statement.table is not None:
             continue
@@ -211,7 +217,9 @@ def script(sql: str, catalog: Catalog, dialect: str | None) -> Script:
             continue
         tree, span = statement.tree, (statement.first.start, statement.last.end + 1)
         if tree is None:
-            queries.append(Asked(_unused(statement.kind, queries), None, _refused(sql, statement), span=span))
+            queries.append(
+                ScriptQuery(_unused(statement.kind, queries), None, _refused(sql, statement), span=span)
+            )
             continue
         if (
             statement.table is not None
@@ -230,12 +238,14 @@ def script(sql: str, catalog: Catalog, dialect: str | None) -> Script:
         )
         wrapped = statement.kind != "select"
         queries.append(
-            Asked(_unused(name, queries), tree, refusal, views, _columns(statement), span, wrapped)
+            ScriptQuery(_unused(name, queries), tree, refusal, views, _columns(statement), span, wrapped)
         )
     if language.name == "spark" and len(read) == 1 and not queries and written:
         (statement,) = written
         queries.append(
-            Asked("query", statement.tree, None if statement.tree is not None else _refused(sql, statement))
+            ScriptQuery(
+                "query", statement.tree, None if statement.tree is not None else _refused(sql, statement)
+            )
         )
     tables = {statement.name.name.lower() for statement in _tables(written) if statement.name is not None}
     unlisted = frozenset(name for name in tables if full_catalog.find(name) is None)
@@ -308,7 +318,7 @@ def _placed(wrong: Wrong, tables: list[Written], sql: str) -> None:
     """Put what is wrong of tables at the places of their names."""
     for written in tables:
         if written.name is not None and (error := wrong.get(written.name.name.lower())) is not None:
-            error.place, error.text = place_of(written.name, sql), sql
+            error.location, error.text = location_of(written.name, sql), sql
 
 
 def _tables(written: list[Written]) -> list[Written]:
@@ -333,8 +343,8 @@ def _reads_source(tree: exp.Expr) -> bool:
     return name in _READERS and isinstance(tree.expressions[0], exp.Star) and not further
 
 
-def _unused(name: str, queries: list[Asked]) -> str:
-    taken = {asked.name for asked in queries}
+def _unused(name: str, queries: list[ScriptQuery]) -> str:
+    taken = {script_query.name for script_query in queries}
     candidate, number = name, 2
     while candidate in taken:
         candidate, number = f"{name} {number}", number + 1
@@ -345,7 +355,7 @@ def _refused(sql: str, written: Written) -> UnsupportedError:
     what = written.first.text.upper()
     return UnsupportedError(
         f"{what} is not supported yet",
-        place=token_place(sql, written.first),
+        location=token_location(sql, written.first),
         accepted="SELECT, INSERT INTO ... SELECT, CREATE ... AS SELECT, and declarations of tables",
     )
 

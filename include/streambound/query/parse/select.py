@@ -14,7 +14,7 @@ from streambound.query.column_types import NULL, Family, Type
 from streambound.query.computing.translate import formula_of
 from streambound.query.computing.typed import NotComputed
 from streambound.query.dialects.grammar import SPAN
-from streambound.query.dialects.tokens import code, place_at
+from streambound.query.dialects.tokens import code, location_at
 from streambound.query.expressions.conditions import formula, operands
 from streambound.query.expressions.derived import Expressions, with_columns
 from streambound.query.expressions.offsets import without_offsets
@@ -24,7 +24,7 @@ from streambound.query.model import Attribute, Constant, Occurrence, Op, Output,
 from streambound.query.operators import Shown
 from streambound.query.parse.parts import Latest, Partners
 from streambound.query.ring import BOOLEANS, INTEGERS
-from streambound.query.scope import describe, is_word, place_of
+from streambound.query.scope import describe, is_word, location_of
 from streambound.query.statement import AsOf, Guard, Selection
 
 _ALLOWED_PARTS = {"expressions", "distinct", "from_", "joins", "where"}
@@ -98,7 +98,7 @@ def selection(
     guards, start = [], len(occurrences)
     for partner, inner, condition in zip(partners, further, conditions[1 : len(partners) + 1], strict=True):
         own = replace(base, ring=BOOLEANS, select=(), occurrences=with_computed[start : start + len(inner)])
-        guards.append(Guard(own, condition, partner.negated, partner.outer, place_of(partner.node, sql)))
+        guards.append(Guard(own, condition, partner.negated, partner.outer, location_of(partner.node, sql)))
         start += len(inner)
     asked = zip(as_of, conditions[len(partners) + 1 :], strict=True)
     return Selection(base, conditions[0], tuple(guards), tuple(replace(a, where=c) for a, c in asked), shown)
@@ -110,14 +110,18 @@ def _as_of(latest: Latest, scope: Expressions) -> AsOf:
     Raises:
         UnsupportedError: a key or a time is a constant, or over several tuples, or a time has an offset.
     """
-    place = place_of(latest.node, scope.sql)
+    location = location_of(latest.node, scope.sql)
 
     def attribute(node: exp.Expr) -> Attribute:
         time_attribute, offset = scope.shifted(node) if not scope.computes(node) else (scope.term(node), 0)
         if offset:
-            raise UnsupportedError("an as-of join by a time with an offset is not supported yet", place=place)
+            raise UnsupportedError(
+                "an as-of join by a time with an offset is not supported yet", location=location
+            )
         if not isinstance(time_attribute, Attribute):
-            raise UnsupportedError(f"an as-of join by {time_attribute} is not supported yet", place=place)
+            raise UnsupportedError(
+                f"an as-of join by {time_attribute} is not supported yet", location=location
+            )
         return time_attribute
 
     def time(node: exp.Expr) -> Attribute | None:
@@ -130,7 +134,7 @@ def _as_of(latest: Latest, scope: Expressions) -> AsOf:
     def tolerance(node: exp.Expr) -> int:
         sides = [scope.shifted(side) for side in (node.this, node.expression)]
         if tuple(side for side, _ in sides) != times:
-            raise UnsupportedError("an as-of join by several times is not supported yet", place=place)
+            raise UnsupportedError("an as-of join by several times is not supported yet", location=location)
         (_, mine), (_, theirs) = sides
         most = theirs - mine if latest.before else mine - theirs
         return most - isinstance(node, (exp.LT, exp.GT))
@@ -142,16 +146,16 @@ def _as_of(latest: Latest, scope: Expressions) -> AsOf:
         op,
         None if latest.tolerance is None else tolerance(latest.tolerance),
         latest.outer,
-        place,
+        location,
     )
 
 
-def keyword_place(sql: str, keyword: str, after: int = 0) -> Location | None:
+def keyword_location(sql: str, keyword: str, after: int = 0) -> Location | None:
     """Where a keyword first stands outside comments and literals from a position on; None if nowhere."""
     start_of_word = r"\b" if keyword[0].isalnum() else ""
     pattern = start_of_word + r"\s*".join(map(re.escape, keyword.split())) + r"\b"
     match = re.compile(pattern, re.IGNORECASE).search(code(sql), after)
-    return None if match is None else place_at(sql, *match.span())
+    return None if match is None else location_at(sql, *match.span())
 
 
 def refuse_clauses(node: exp.Expr, allowed: set[str], accepted: str, sql: str) -> None:
@@ -165,10 +169,10 @@ def refuse_clauses(node: exp.Expr, allowed: set[str], accepted: str, sql: str) -
             continue
         what = _PART_NAMES.get(part, part.strip("_").upper())
         # A clause stands after what it belongs to; WITH and hints stand before.
-        place = keyword_place(sql, what, _first(node)) or keyword_place(sql, what)
+        location = keyword_location(sql, what, _first(node)) or keyword_location(sql, what)
         raise UnsupportedError(
             f"{what} is not supported yet",
-            place=place or _select_place(node, sql),
+            location=location or _select_location(node, sql),
             accepted=accepted,
         )
 
@@ -178,13 +182,13 @@ def _first(node: exp.Expr) -> int:
     return min((n.meta["start"] for n in node.walk() if "start" in n.meta), default=0)
 
 
-def _select_place(node: exp.Expr, sql: str) -> Location | None:
+def _select_location(node: exp.Expr, sql: str) -> Location | None:
     """The SELECT that a part of a statement belongs to: the last one before it."""
-    place = keyword_place(sql, "SELECT")
+    location = keyword_location(sql, "SELECT")
     position = 0
     while (start := code(sql).upper().find("SELECT", position)) >= 0 and start < max(1, _first(node)):
-        place, position = keyword_place(sql, "SELECT", start), start + 1
-    return place
+        location, position = keyword_location(sql, "SELECT", start), start + 1
+    return location
 
 
 def _refuse_select_clauses(select: exp.Select, sql: str) -> None:
@@ -192,7 +196,7 @@ def _refuse_select_clauses(select: exp.Select, sql: str) -> None:
     refuse_clauses(select, _ALLOWED_PARTS, accepted, sql)
     distinct = select.args.get("distinct")
     if distinct is not None and distinct.args.get("on"):
-        raise UnsupportedError("DISTINCT ON is not supported", place=keyword_place(sql, "DISTINCT"))
+        raise UnsupportedError("DISTINCT ON is not supported", location=keyword_location(sql, "DISTINCT"))
 
 
 def _from(
@@ -200,7 +204,9 @@ def _from(
 ) -> tuple[tuple[Occurrence, ...], list[exp.Expression]]:
     source = select.args.get("from_")
     if source is None:
-        raise QueryError("there is no FROM", place=_select_place(select, sql), fix="name a stream after FROM")
+        raise QueryError(
+            "there is no FROM", location=_select_location(select, sql), fix="name a stream after FROM"
+        )
     tables, ons = [source.this], []
     for join in select.args.get("joins") or []:
         _refuse_join(join, sql)
@@ -213,7 +219,7 @@ def _from(
         if occurrence.alias.lower() in occurrences:
             raise QueryError(
                 f"the alias {occurrence.alias} is used twice",
-                place=occurrence.place,
+                location=occurrence.location,
                 fix=f"give this one another alias, such as {occurrence.alias}2",
             )
         occurrences[occurrence.alias.lower()] = occurrence
@@ -229,20 +235,22 @@ def _refuse_join(join: exp.Join, sql: str) -> None:
         what = "USING" if kind == "USING" else f"{kind} JOIN"
         raise UnsupportedError(
             f"{what} is not supported yet",
-            place=keyword_place(sql, kind) or place_of(join, sql),
+            location=keyword_location(sql, kind) or location_of(join, sql),
             accepted="a comma, [INNER] JOIN ... ON, CROSS JOIN",
         )
 
 
 def _occurrence(table: exp.Expression, sql: str, catalog: Catalog) -> Occurrence:
-    place = place_of(table, sql)
+    location = location_of(table, sql)
     if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
         what = "a sub-query" if isinstance(table, exp.Subquery) else table.key.upper()
-        raise UnsupportedError(f"{what} in FROM is not supported yet", place=place, accepted="stream names")
+        raise UnsupportedError(
+            f"{what} in FROM is not supported yet", location=location, accepted="stream names"
+        )
     extra = [part for part, value in table.args.items() if value and part not in ("this", "alias")]
     if extra:
         raise UnsupportedError(
-            f"{table.sql(dialect='spark')}: only a plain stream name is supported in FROM", place=place
+            f"{table.sql(dialect='spark')}: only a plain stream name is supported in FROM", location=location
         )
     relation = catalog.find(table.name)
     if relation is None:
@@ -253,14 +261,14 @@ def _occurrence(table: exp.Expression, sql: str, catalog: Catalog) -> Occurrence
         )
         raise QueryError(
             f"unknown stream {table.name}",
-            place=place,
+            location=location,
             accepted=", ".join(catalog.names),
             fix=meant(table.name, catalog.names, f"declare {table.name} {where}"),
         )
     alias = table.args.get("alias")
     if alias is not None and alias.args.get("columns"):
-        raise UnsupportedError("column aliases in FROM are not supported", place=place)
-    return Occurrence(table.alias or table.name, relation, place)
+        raise UnsupportedError("column aliases in FROM are not supported", location=location)
+    return Occurrence(table.alias or table.name, relation, location)
 
 
 def _outputs(
@@ -270,7 +278,9 @@ def _outputs(
     taken: set[str] = set()
     if not select.expressions and not done:
         raise QueryError(
-            "nothing is selected", place=_select_place(select, scope.sql), fix="name columns after SELECT"
+            "nothing is selected",
+            location=_select_location(select, scope.sql),
+            fix="name columns after SELECT",
         )
     for number, item in enumerate(select.expressions):
         inner = item.this if isinstance(item, exp.Alias) else item
@@ -279,7 +289,7 @@ def _outputs(
         ):
             raise UnsupportedError(
                 "SELECT * is not supported",
-                place=_select_place(select.args["from_"], scope.sql),
+                location=_select_location(select.args["from_"], scope.sql),
                 fix="name the columns",
             )
         try:
@@ -289,16 +299,16 @@ def _outputs(
             continue
         if done and len(terms) > 1:
             what = f"{describe(inner, scope.sql)} over several streams of a sub-query is not supported yet"
-            missing.append(UnsupportedError(what, place=place_of(inner, scope.sql)))
+            missing.append(UnsupportedError(what, location=location_of(inner, scope.sql)))
             continue
         for term in terms:
             name = item.alias if isinstance(item, exp.Alias) else inner.name or str(term)
             if done and not isinstance(inner, exp.Column) and (span := inner.meta.get(SPAN)) is not None:
                 # Not shown under a name: the user's words say what it is.
                 name = " ".join(scope.sql[slice(*span)].split())
-            place = place_of(inner, scope.sql)
+            location = location_of(inner, scope.sql)
             within = len(terms) > 1 or bool(inner.meta.get("within"))
-            outputs.append(Output(free_name(name, taken), term, place, within, number, moved))
+            outputs.append(Output(free_name(name, taken), term, location, within, number, moved))
     return tuple(outputs)
 
 
@@ -315,7 +325,7 @@ def _computed(select: exp.Select, outputs: Sequence[Output], scope: Expressions)
         if not plain:
             inner = item.this if isinstance(item, exp.Alias) else item
             formula, kind = _formula(inner, positions, outputs, scope)
-        made.append(Shown(first.name, kind, positions, (), plain, place=first.place, formula=formula))
+        made.append(Shown(first.name, kind, positions, (), plain, location=first.location, formula=formula))
     return tuple(made)
 
 
@@ -358,7 +368,7 @@ def _shown(node: exp.Expr, scope: Expressions, distinct: bool) -> tuple[tuple[Te
         what = f"DISTINCT with {describe(node, scope.sql)}, over timestamps of several streams,"
         raise UnsupportedError(
             f"{what} is not supported yet",
-            place=place_of(node, scope.sql),
+            location=location_of(node, scope.sql),
             accepted="each timestamp alone",
         )
     return attributes, 0

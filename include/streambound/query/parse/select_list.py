@@ -24,11 +24,11 @@ from streambound.query.operators import (
 )
 from streambound.query.parse.names import Names
 from streambound.query.parse.parts import output
-from streambound.query.scope import is_word, place_of
+from streambound.query.scope import is_word, location_of
 
 
 @dataclass
-class Asked:
+class SelectOutputs:
     """The outputs that a SELECT asks of its rows, each once, and what it makes of them."""
 
     names: Names
@@ -141,7 +141,9 @@ class Asked:
         ):
             # Of a constant: the same in every group.
             said = blockers.words(called.node, sql)
-            return Aggregate(AggregateKind.ANY, said, place=place_of(called.node, sql), function="a constant")
+            return Aggregate(
+                AggregateKind.ANY, said, location=location_of(called.node, sql), function="a constant"
+            )
         by, read = None if called.by is None else self.output(called.by), arguments
         chosen = arguments[0] if by is not None and len(arguments) == 1 else None
         if by is not None and called.kind in (AggregateKind.LEAST, AggregateKind.GREATEST):
@@ -154,7 +156,7 @@ class Asked:
             summed,
             called.distinct,
             by,
-            place_of(called.node, sql),
+            location_of(called.node, sql),
             called.function,
             chosen,
         )

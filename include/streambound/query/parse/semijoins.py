@@ -11,8 +11,8 @@ from sqlglot import expressions as exp
 from streambound.errors import QueryError
 from streambound.query.clock import CLOCK, conjuncts, reads_clock
 from streambound.query.expressions import blockers
-from streambound.query.parse.parts import Item, Part, Partners, Rows, apart, at_place
-from streambound.query.scope import place_of
+from streambound.query.parse.parts import Item, Part, Partners, Rows, apart, at_location
+from streambound.query.scope import location_of
 
 if TYPE_CHECKING:
     from streambound.query.parse.inline import Inliner
@@ -66,7 +66,7 @@ def partners_of(
             if len(there.columns) != 1:
                 raise QueryError(
                     f"IN compares one value with rows of {len(there.columns)} columns",
-                    place=place_of(condition, inliner.text),
+                    location=location_of(condition, inliner.text),
                     accepted="a sub-query of one column",
                 )
             left, right = outer.of(member), there.columns[0].value
@@ -101,7 +101,7 @@ def _in_time(inliner: Inliner, part: Part) -> Part:
         root = exp.Paren(this=node.copy())
         for column in list(root.find_all(exp.Column)):
             if (value := values.get((column.table, column.name))) is not None:
-                column.replace(at_place(value, column))
+                column.replace(at_location(value, column))
         made: exp.Expr = root.this
         made.pop()
         return made
@@ -148,7 +148,7 @@ def without_rows(inliner: Inliner, node: exp.SetOperation, sides: list[tuple[Row
     if widths[0] != widths[1]:
         raise QueryError(
             f"{what} of {widths[0]} and {widths[1]} columns",
-            place=blockers.blocker(what, node, inliner.text).place,
+            location=blockers.blocker(what, node, inliner.text).location,
             accepted="the same number of columns in each SELECT",
         )
     if isinstance(node, exp.Intersect) and len(second) > 1:

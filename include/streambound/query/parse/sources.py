@@ -33,7 +33,7 @@ from streambound.query.parse.parts import (
     plainly_named,
 )
 from streambound.query.parse.substitution import Substitution
-from streambound.query.scope import place_of
+from streambound.query.scope import location_of
 from streambound.query.windows import Window, tabled
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ class Sources:
         if named_query in self._entered:
             self._inliner.refuse("a query that reads itself", table)
             return ()
-        place, before = place_of(table, self._inliner.text), len(self._inliner.refused)
+        location, before = location_of(table, self._inliner.text), len(self._inliner.refused)
         self._entered.append(named_query)
         try:
             script = self._reader(named_query)
@@ -258,11 +258,11 @@ class Sources:
             blocks = self._inliner.query(tree, scope, taken, called)
             return self._renamed(blocks, script.query.columns)
         except QueryError as error:
-            if isinstance(error, UnsupportedError) and error.place is not None:
+            if isinstance(error, UnsupportedError) and error.location is not None:
                 raise
             raise QueryError(
                 f"the query {named_query.name} cannot be read here: {error.message}",
-                place=place,
+                location=location,
                 accepted=error.accepted,
                 fix=error.fix or f"streambound check says more of {named_query.name}",
             ) from None
@@ -333,13 +333,13 @@ class Sources:
         if relation is None and table.name.lower() in self._unlisted:
             raise QueryError(
                 f"the columns of {dotted} are not known: its declaration does not list them",
-                place=place_of(table, self._inliner.text),
+                location=location_of(table, self._inliner.text),
                 fix=f"list the columns of {dotted} in the stream catalog (--catalog FILE)",
             )
         if relation is None:
             raise QueryError(
                 f"unknown stream {dotted}",
-                place=place_of(table, self._inliner.text),
+                location=location_of(table, self._inliner.text),
                 accepted=", ".join(self._inliner.catalog.names) or None,
                 fix=meant(
                     dotted,

@@ -10,7 +10,7 @@ from sqlglot import expressions as exp
 from streambound.query.dialects.grammar import span_of
 from streambound.query.parse.parts import (
     Part,
-    at_place,
+    at_location,
     stands_for,
 )
 from streambound.query.scope import is_word
@@ -70,16 +70,16 @@ class Substitution:
             return window
         at = self.scope.resolve(column)
         if at is not None:
-            return at_place(self.parts[at[0]].columns[at[1]].value, column)
+            return at_location(self.parts[at[0]].columns[at[1]].value, column)
         key = self.scope.inliner.key(column.this)
         if not column.args.get("table") and key in self.earlier:
-            return at_place(self.earlier[key], column)
+            return at_location(self.earlier[key], column)
         if (inner := self._within(column)) is not None:
             return inner
         if is_word(column):
             return column
         if column.find_ancestor(exp.DateDiff) and (stamp := self.scope.stamp_of(key, self.parts)) is not None:
-            return at_place(stamp, column)
+            return at_location(stamp, column)
         raise self.scope.unknown(column)
 
     def _within(self, column: exp.Column) -> exp.Expr | None:
@@ -98,7 +98,7 @@ class Substitution:
         value = self.parts[at[0]].columns[at[1]].value
         if isinstance(value, exp.Null):
             return value.copy()
-        made = exp.Dot(this=at_place(value, column), expression=column.this.copy())
+        made = exp.Dot(this=at_location(value, column), expression=column.this.copy())
         if (span := span_of(column)) is not None:
             made.meta["span"] = span
         return made
@@ -123,8 +123,8 @@ class Substitution:
             return None
         value = self.parts[at[0]].columns[at[1]].value
         if isinstance(value, exp.Anonymous) and str(value.this) in (START, END):
-            made = at_place(value, column)
+            made = at_location(value, column)
             made.set("this", END if column.name.lower() in ("end", "window_end") else START)
             return made
         direct = isinstance(value, exp.Null) or stands_for(value, "value") is not None
-        return at_place(value, column) if direct or self.scope.is_window(value) else None
+        return at_location(value, column) if direct or self.scope.is_window(value) else None

@@ -15,7 +15,7 @@ from streambound.query.catalog import Catalog
 from streambound.query.column_types import NULL, Family, Type, common_type
 from streambound.query.computing.translate import formula_of
 from streambound.query.computing.typed import NotComputed
-from streambound.query.dialects.tokens import token_place, tokens
+from streambound.query.dialects.tokens import token_location, tokens
 from streambound.query.expressions.exactness import COMPARABLE, exactly
 from streambound.query.expressions.types import type_of_expression
 from streambound.query.model import Column, Constant, Output, Query
@@ -32,9 +32,9 @@ from streambound.query.operators import (
 from streambound.query.parse.distinguishing import distinguishes
 from streambound.query.parse.having import outputs_in, values_in
 from streambound.query.parse.parts import Done, Rows, select_tree, stands_for
-from streambound.query.parse.select import keyword_place, refuse_clauses, selection
+from streambound.query.parse.select import keyword_location, refuse_clauses, selection
 from streambound.query.ring import BOOLEANS, INTEGERS
-from streambound.query.scope import BOOLEAN, DOUBLE, INTEGER, place_of
+from streambound.query.scope import BOOLEAN, DOUBLE, INTEGER, location_of
 from streambound.query.statement import Block, Selection
 from streambound.query.windows import SESSIONS
 
@@ -55,14 +55,14 @@ def blocks_of(node: exp.Expr, sql: str, catalog: Catalog, name: str) -> tuple[Bl
     if isinstance(node, exp.Subquery) and not node.alias:
         refuse_clauses(node, _PARTS, ACCEPTED, sql)
         return blocks_of(node.this, sql, catalog, name)
-    if not isinstance(node, (exp.Query, exp.Command, exp.DDL, exp.DML)) and not keyword_place(
+    if not isinstance(node, (exp.Query, exp.Command, exp.DDL, exp.DML)) and not keyword_location(
         sql, _named(node)
     ):
         raise _no_statement(sql)
     if not isinstance(node, exp.Union) or node.args.get("by_name"):
         what = "UNION BY NAME" if isinstance(node, exp.Union) else _named(node)
-        place = keyword_place(sql, what.split()[0]) or place_of(node, sql)
-        raise UnsupportedError(f"{what} is not supported yet", place=place, accepted=ACCEPTED)
+        location = keyword_location(sql, what.split()[0]) or location_of(node, sql)
+        raise UnsupportedError(f"{what} is not supported yet", location=location, accepted=ACCEPTED)
     refuse_clauses(node, _PARTS, ACCEPTED, sql)
     members: tuple[Block, ...] = ()
     missing: list[UnsupportedError] = []
@@ -133,16 +133,16 @@ def _of_equal_width(blocks: tuple[Block, ...], sql: str) -> tuple[Block, ...]:
 
     def of(narrow: Selection) -> Selection:
         made: list[Output] = []
-        places = list[int]()
+        positions = list[int]()
         for item, outputs in groupby(narrow.base.select, key=lambda output: output.item):
             own = list(outputs)
-            places += range(len(made), len(made) + len(own))
+            positions += range(len(made), len(made) + len(own))
             first, less = own[0], widths[item] - len(own)
             nothing = Constant(None, "NULL", narrow.base.type_of(first.term))
             own += [replace(first, name=f"{first.name}_{n}", term=nothing, moved=0) for n in range(less)]
             made += [replace(column, within=True) for column in own] if widths[item] > 1 else own
         base = replace(narrow.base, select=tuple(made))
-        return replace(narrow, base=base, shown=_shown_at(narrow, places))
+        return replace(narrow, base=base, shown=_shown_at(narrow, positions))
 
     return tuple(
         replace(block, selections=_of_common_type([of(s) for s in block.selections]))
@@ -152,21 +152,21 @@ def _of_equal_width(blocks: tuple[Block, ...], sql: str) -> tuple[Block, ...]:
     )
 
 
-def _shown_at(selection: Selection, places: Sequence[int]) -> tuple[Shown, ...]:
+def _shown_at(selection: Selection, indices: Sequence[int]) -> tuple[Shown, ...]:
     """What a selection shows, where its outputs come to other places; its outputs if that is all."""
     base = selection.base
 
     def of(shown: Shown) -> Shown:
-        positions = tuple(places[position] for position in shown.outputs)
+        positions = tuple(indices[position] for position in shown.outputs)
         if shown.formula is None:
             return replace(shown, outputs=positions)
         tree = exp.Paren(this=parse_one(shown.formula, dialect="spark"))
         for column in list(tree.find_all(exp.Column)):
-            column.replace(exp.column(f"o{places[int(column.name[1:])]}"))
+            column.replace(exp.column(f"o{indices[int(column.name[1:])]}"))
         return replace(shown, outputs=positions, formula=tree.this.sql(dialect="spark"))
 
     shown = selection.shown or tuple(
-        Shown(output.name, base.type_of(output.term), (position,), place=output.place)
+        Shown(output.name, base.type_of(output.term), (position,), location=output.location)
         for position, output in enumerate(base.select)
     )
     return tuple(map(of, shown))
@@ -180,7 +180,9 @@ def _of_common_type(selections: Sequence[Selection]) -> tuple[Selection, ...]:
         kind: Type | None = kinds[0]
         for column_type in kinds[1:]:
             kind = None if kind is None else common_type(kind, column_type)
-        rounded = len({k.step for k in kinds if k != NULL}) > 1 and (kind is None or kind.step is None)
+        rounded = len({k.resolution for k in kinds if k != NULL}) > 1 and (
+            kind is None or kind.resolution is None
+        )
         for shown in made:
             column = shown[number]
             shown[number] = (
@@ -345,7 +347,7 @@ def _of_value(number: int, done: Done, base: Query) -> Type:
     kind = _formula(done.over[number], done, base, _type(done.over[number], done, base))[1]
     if aggregate.kind is not AggregateKind.SUM:
         return kind
-    return INTEGER if kind.step == 1 else DOUBLE
+    return INTEGER if kind.resolution == 1 else DOUBLE
 
 
 # Aggregates whose type is not that of what they read.
@@ -354,9 +356,9 @@ _OWN_TYPES = (AggregateKind.COUNT, AggregateKind.MEAN, AggregateKind.LIST, Aggre
 
 def _over_several(read: Selection, sql: str) -> Iterator[UnsupportedError]:
     """The outputs that are expressions over several tuples: others of the union have no columns for them."""
-    for place in dict.fromkeys(output.place for output in read.base.select if output.within):
+    for location in dict.fromkeys(output.location for output in read.base.select if output.within):
         what = "in a UNION an expression over several streams is not supported yet"
-        yield UnsupportedError(what, place=place, text=sql, accepted="expressions over one stream each")
+        yield UnsupportedError(what, location=location, text=sql, accepted="expressions over one stream each")
 
 
 def _no_statement(sql: str) -> QueryError:
@@ -365,7 +367,7 @@ def _no_statement(sql: str) -> QueryError:
     fix = meant(first.text, ["SELECT"], "write a SELECT statement")
     return QueryError(
         f"syntax error: {first.text[:40]} does not begin a statement",
-        place=token_place(sql, first),
+        location=token_location(sql, first),
         accepted=ACCEPTED,
         fix=fix,
     )
@@ -387,11 +389,11 @@ def outputs(blocks: tuple[Block, ...]) -> tuple[tuple[str, Type], ...]:
     first, *rest = (s.base for block in blocks for s in block.selections)
     columns = list(first.outputs)
     for query in rest:
-        place = query.select[0].place if query.select else Location(1, 1)
+        location = query.select[0].location if query.select else Location(1, 1)
         if len(query.select) != len(columns):
             raise QueryError(
                 f"UNION of {len(columns)} and {len(query.select)} columns",
-                place=place,
+                location=location,
                 accepted="the same number of columns in each SELECT",
             )
         for number, output in enumerate(query.select):
@@ -401,7 +403,7 @@ def outputs(blocks: tuple[Block, ...]) -> tuple[tuple[str, Type], ...]:
                 raise QueryError(
                     f"column {number + 1} of the UNION is of type {kind.name}, and here of "
                     f"{query.type_of(output.term).name}",
-                    place=output.place,
+                    location=output.location,
                     accepted=f"a {kind.family.value}",
                 )
             columns[number] = name, both
@@ -414,11 +416,11 @@ def _common(blocks: tuple[Block, ...]) -> tuple[tuple[str, Type], ...]:
     first, *rest = (block.outputs for block in blocks)
     types = list(first)
     for block, columns in zip(blocks[1:], rest, strict=True):
-        place = block.selections[0].base.occurrences[0].place
+        location = block.selections[0].base.occurrences[0].location
         if len(columns) != len(types):
             raise QueryError(
                 f"UNION of {len(types)} and {len(columns)} columns",
-                place=place,
+                location=location,
                 accepted="the same number of columns in each SELECT",
             )
         types = [
@@ -436,7 +438,7 @@ def _refuse_rounded(blocks: tuple[Block, ...], number: int, kind: Type) -> None:
     """
     # What UNION ALL rounds is rounded in the answer alone; but a decimal of too many digits has no type.
     merged = [block.selections for block in blocks if block.ring.idempotent]
-    groups = merged if kind.step is None else [tuple(s for block in blocks for s in block.selections)]
+    groups = merged if kind.resolution is None else [tuple(s for block in blocks for s in block.selections)]
     for selections in groups:
         terms: list[Column | Constant] = []
         for query in (s.base for s in selections):
@@ -446,7 +448,7 @@ def _refuse_rounded(blocks: tuple[Block, ...], number: int, kind: Type) -> None:
                 raise QueryError(
                     f"Spark SQL rounds numbers of column {number + 1} of the UNION to {kind.name}, and then"
                     " drops duplicates",
-                    place=output.place,
+                    location=output.location,
                     accepted=COMPARABLE,
                     fix="declare the columns of one type in the stream catalog (double reads decimals and"
                     " integers as well), or write a constant as a double: 0.1e0",

@@ -31,16 +31,16 @@ from streambound.query.operators import (
 from streambound.query.parse.having import tests_of, values_in
 from streambound.query.parse.names import Items, Names
 from streambound.query.parse.parts import Done, Item, output, rebuilt, value
-from streambound.query.parse.select_list import Asked
-from streambound.query.scope import is_word, place_of
+from streambound.query.parse.select_list import SelectOutputs
+from streambound.query.scope import is_word, location_of
 from streambound.query.windows import called, length
 
 RANKS = ("ROW_NUMBER", "RANK", "DENSE_RANK")
 
 
-def framing(select: exp.Select, names: Names, items: Items) -> tuple[list[exp.Expr], Done]:
+def window_functions(select: exp.Select, names: Names, items: Items) -> tuple[list[exp.Expr], Done]:
     """The outputs of a SELECT with window functions, and what they do to them."""
-    asked = Asked(names)
+    asked = SelectOutputs(names)
     functions: list[Over] = []
     clauses = {
         window.name.lower(): window
@@ -64,7 +64,7 @@ def framing(select: exp.Select, names: Names, items: Items) -> tuple[list[exp.Ex
     return asked.outputs, Done(Framing(tuple(functions), ()), shown, over=over, by=tuple(asked.by))
 
 
-def _over(node: exp.Window, asked: Asked, clauses: dict[str, exp.Window]) -> Over:
+def _over(node: exp.Window, asked: SelectOutputs, clauses: dict[str, exp.Window]) -> Over:
     sql = asked.names.inliner.text
     spec = node
     name = node.alias or (node.args["alias"].name if node.args.get("alias") else "")
@@ -73,7 +73,7 @@ def _over(node: exp.Window, asked: Asked, clauses: dict[str, exp.Window]) -> Ove
     elif name:
         raise QueryError(
             f"there is no window {name}",
-            place=place_of(node, sql),
+            location=location_of(node, sql),
             accepted=", ".join(clauses) or None,
             fix=f"define it: WINDOW {name} AS (PARTITION BY ... ORDER BY ...)",
         )
@@ -109,7 +109,7 @@ def _over(node: exp.Window, asked: Asked, clauses: dict[str, exp.Window]) -> Ove
                 None,
                 False,
                 None,
-                place_of(inner, sql),
+                location_of(inner, sql),
                 _function_of(inner, named, passes_over),
             )
             if len(arguments) > 1:
@@ -123,14 +123,16 @@ def _over(node: exp.Window, asked: Asked, clauses: dict[str, exp.Window]) -> Ove
         keys,
         tuple(order),
         _frame(node, spec, named, inner, bool(order), asked.names),
-        place_of(node, sql),
+        location_of(node, sql),
         arguments,
         _rows_away(inner, named),
         own,
     )
 
 
-def ordering(given: Sequence[tuple[exp.Expr, exp.Expr]], asked: Asked) -> tuple[tuple[int, bool], ...]:
+def ordering(
+    given: Sequence[tuple[exp.Expr, exp.Expr]], asked: SelectOutputs
+) -> tuple[tuple[int, bool], ...]:
     """The positions that rows are ordered by, of ORDER BY and what its parts mean.
 
     NULL is first where the order ascends; where it is to be at the other end, that it is NULL comes before.
@@ -188,7 +190,7 @@ def _refuse_edges(spec: exp.WindowSpec, names: Names) -> None:
         if isinstance(given, exp.Expr) and length(given) is None:
             raise QueryError(
                 f"a frame begins or ends {blockers.words(given, names.inliner.text)} from its row",
-                place=place_of(given, names.inliner.text),
+                location=location_of(given, names.inliner.text),
                 accepted="a number of rows, a length of time (INTERVAL '1' HOUR), UNBOUNDED, CURRENT ROW",
             )
 
@@ -216,14 +218,14 @@ def _frame(
         ):
             raise QueryError(
                 "a frame by RANGE begins or ends so far from its row, and the rows have no order",
-                place=place_of(node, names.inliner.text),
+                location=location_of(node, names.inliner.text),
                 accepted="RANGE beside ORDER BY of one column",
                 fix="add ORDER BY with the time of the rows",
             )
         if start > end or start == inf or end == -inf:
             raise QueryError(
                 "a frame ends before it begins, so it has no rows",
-                place=place_of(node, names.inliner.text),
+                location=location_of(node, names.inliner.text),
                 accepted="a frame such as ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING",
                 fix="exchange its ends",
             )
@@ -299,6 +301,6 @@ def ranked(done: Done, conditions: list[exp.Expr]) -> tuple[Done, list[exp.Expr]
     )
     if shown_rank and made.beyond:
         # All rows go on to change: they are what a window function says, and some are left out.
-        kept = Having((0,), place=function.place, formula=f"v0 {rank_test.op.value} {rank_test.value}")
+        kept = Having((0,), location=function.location, formula=f"v0 {rank_test.op.value} {rank_test.value}")
         return replace(done, operator=replace(operator, having=kept)), left
     return Done(made, done.shown, by=done.by), left

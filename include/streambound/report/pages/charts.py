@@ -47,10 +47,10 @@ class _Frame:
     top: int
     broken: bool
 
-    def x(self, place: int) -> float:
+    def x(self, index: int) -> float:
         if self.number == 1:
             return (self.left + self.right) / 2
-        return self.left + (self.right - self.left) * place / (self.number - 1)
+        return self.left + (self.right - self.left) * index / (self.number - 1)
 
     def y(self, units: int) -> float:
         height = (self.lower - self.upper) * (BELOW_BREAK if self.broken else 1.0)
@@ -99,7 +99,7 @@ def sparkline(peaks: Sequence[int], bound: int | None) -> str:
     heights = [
         round(SPARK_HEIGHT - room * units / top) for units in (peaks if len(peaks) > 1 else [*peaks] * 2)
     ]
-    corners = " ".join(f"{round(step * place)} {height}" for place, height in enumerate(heights))
+    corners = " ".join(f"{round(step * index)} {height}" for index, height in enumerate(heights))
     label = f"{min(peaks, default=0):,} to {units_text(most)}"
     return element(
         "svg",
@@ -148,7 +148,7 @@ def _step(top: int) -> int:
 
 def _curve(points: Sequence[Point], frame: _Frame) -> Iterator[Markup]:
     drawn = list(_peaks(points))
-    corners = [(frame.x(place), frame.y(units)) for place, units in drawn]
+    corners = [(frame.x(index), frame.y(units)) for index, units in drawn]
     path = " L".join(f"{x:.1f},{y:.1f}" for x, y in corners)
     if len(corners) > 1:
         ends = f"M{corners[0][0]:.1f},{frame.lower:.1f} L{path} L{corners[-1][0]:.1f},{frame.lower:.1f} Z"
@@ -157,21 +157,21 @@ def _curve(points: Sequence[Point], frame: _Frame) -> Iterator[Markup]:
         yield element("path", {"d": f"M{path}", **line, "stroke-linejoin": "round"})
     if len(points) <= DOTTED:
         radius = 3.0 if len(points) == 1 else 2.4
-        for (place, units), (x, y) in zip(drawn, corners, strict=True):
-            markup = said(f"{points[place][0]}: {units_text(units)}")
+        for (index, units), (x, y) in zip(drawn, corners, strict=True):
+            markup = said(f"{points[index][0]}: {units_text(units)}")
             yield element("circle", {"cx": x, "cy": y, "r": radius, "fill": ACCENT}, markup)
 
 
 def _peaks(points: Sequence[Point]) -> Iterator[tuple[int, int]]:
     """(place, units) of the points; of very many the largest of each stretch, the first and the last."""
     if len(points) <= DRAWN:
-        yield from ((place, units) for place, (_, units) in enumerate(points))
+        yield from ((index, units) for index, (_, units) in enumerate(points))
         return
     yield 0, points[0][1]
     ends = [1 + (len(points) - 2) * part // DRAWN for part in range(DRAWN + 1)]
     for start, end in pairwise(ends):
-        place = max(range(start, end), key=lambda i: points[i][1])
-        yield place, points[place][1]
+        index = max(range(start, end), key=lambda i: points[i][1])
+        yield index, points[index][1]
     yield len(points) - 1, points[-1][1]
 
 
@@ -219,8 +219,8 @@ def _axes(points: Sequence[Point], frame: _Frame, noun: str) -> Iterator[Markup]
     edge: dict[str, Value] = {"x1": frame.left, "x2": frame.left, "y1": frame.upper, "y2": frame.lower}
     yield element("line", {**edge, "stroke": LINE, "stroke-opacity": 0.5})
     yield words("units", frame.left - 8, frame.upper - 18, 60, size=11, muted=True, anchor="end")
-    for place in _labelled(len(points)):
-        yield words(points[place][0], frame.x(place), 232, LABEL_WIDTH, size=11, muted=True, anchor="middle")
+    for index in _labelled(len(points)):
+        yield words(points[index][0], frame.x(index), 232, LABEL_WIDTH, size=11, muted=True, anchor="middle")
     yield words(noun, (frame.left + frame.right) / 2, 252, 200, size=11, muted=True, anchor="middle")
 
 

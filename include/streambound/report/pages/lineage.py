@@ -46,7 +46,7 @@ def lineage_picture(nodes: Sequence[Node], edges: Sequence[tuple[str, str]]) -> 
             into[target].append(source)
     depth = _depths(nodes, into)
     rows = _rows(nodes, into, depth)
-    places = {key: (LEFT + COLUMN * depth[key], TOP + ROW * row) for key, row in rows.items()}
+    corners = {key: (LEFT + COLUMN * depth[key], TOP + ROW * row) for key, row in rows.items()}
     last = max(depth.values(), default=0)
     height = TOP + ROW * (max(rows.values(), default=0.0) + 1) + 6
     width = LEFT * 2 + COLUMN * last + WIDTH
@@ -62,9 +62,9 @@ def lineage_picture(nodes: Sequence[Node], edges: Sequence[tuple[str, str]]) -> 
             "aria-label": "Lineage: streams, queries and answers",
             "class": "streambound-picture lineage",
         },
-        *(_edge(places[source], places[target]) for target in into for source in into[target]),
+        *(_edge(corners[source], corners[target]) for target in into for source in into[target]),
         *_headings(last, any(node.kind == "answer" for node in nodes)),
-        *(_node(by_key[key], *places[key]) for key in sorted(places, key=lambda name: places[name])),
+        *(_node(by_key[key], *corners[key]) for key in sorted(corners, key=lambda name: corners[name])),
     )
 
 
@@ -89,7 +89,7 @@ def _rows(
     nodes: Sequence[Node], into: Mapping[str, Sequence[str]], depth: Mapping[str, int]
 ) -> dict[str, float]:
     """The row of each node: queries that read the same stand together, what reads one right below it."""
-    streams = {node.key: place for place, node in enumerate(n for n in nodes if n.kind == "stream")}
+    streams = {node.key: number for number, node in enumerate(n for n in nodes if n.kind == "stream")}
     queries = [node.key for node in nodes if node.kind == "query"]
 
     def rank(key: str) -> tuple[tuple[int, ...], int, str]:

@@ -76,9 +76,9 @@ def table(
             {"class": (marked or {}).get(number)},
             *(
                 element("td", None, cell)
-                if place or len(row) == 1 or not headed
+                if position or len(row) == 1 or not headed
                 else element("th", {"scope": "row"}, cell)
-                for place, cell in enumerate(row)
+                for position, cell in enumerate(row)
             ),
         )
         for number, row in enumerate(rows)

@@ -163,23 +163,23 @@ def _part(occurrences: Sequence[Occurrence], plan: PlanWords, heading: str) -> _
     for fate in dict.fromkeys(role.fate for role in roles.values() if role.fate):
         boxes.append(_passing(fate, tuple(alias for alias, role in roles.items() if role.fate == fate)))
     order = {alias: number for number, alias in enumerate(streams)}
-    places: dict[int | None, float] = {}
-    boxes.sort(key=lambda box: _place(box, order, places))
+    offsets: dict[int | None, float] = {}
+    boxes.sort(key=lambda box: _put(box, order, offsets))
     return _Part(streams, tuple(boxes), heading)
 
 
-def _place(box: _Box, order: dict[str, int], places: dict[int | None, float]) -> float:
+def _put(box: _Box, order: dict[str, int], offsets: dict[int | None, float]) -> float:
     """Where a box stands best: beside its streams, below the boxes that lead to it; else last.
 
     Args:
         places: those of operations, which come in an order in which inputs are first; it is completed.
     """
     own = [order[alias] for alias in box.streams]
-    below = [places[number] for number in box.inputs if number in places]
-    place = max([*below, *([sum(own) / len(own)] if own else [])], default=float(len(order)))
+    below = [offsets[number] for number in box.inputs if number in offsets]
+    offset = max([*below, *([sum(own) / len(own)] if own else [])], default=float(len(order)))
     if box.number is not None:
-        places[box.number] = place
-    return place
+        offsets[box.number] = offset
+    return offset
 
 
 @dataclass(frozen=True)

@@ -79,8 +79,8 @@ def _bars(bars: Sequence[Bar], left: float, right: float, upper: float, lower: f
     step = (right - left) / max(len(bars), 1)
     width = min(max(step * 0.8, 0.6), 18.0)
     yield element("line", {"x1": left, "y1": lower, "x2": right, "y2": lower, "stroke": LINE, "opacity": 0.4})
-    for place, bar in enumerate(bars):
-        x = left + step * (place + 0.5)
+    for position, bar in enumerate(bars):
+        x = left + step * (position + 0.5)
         unread = bar.rows is None
         height = (lower - upper) * (1.0 if unread else (bar.rows or 0) / top)
         size: dict[str, Value] = {

@@ -26,7 +26,7 @@ class Finding(Protocol):
         """What was found."""
 
     @property
-    def place(self) -> Location | None:
+    def location(self) -> Location | None:
         """Where; None if it is about the whole text."""
 
 
@@ -119,8 +119,8 @@ def _marks(sql: str, reasons: Iterable[Finding | Recorded]) -> Iterator[_Mark]:
 def _reason_parts(reason: Finding | Recorded) -> tuple[str, str, int, int, int | None]:
     """Code, message, line, column, and the length where it is known; line 0 if there is no place."""
     if not isinstance(reason, Mapping):
-        place = reason.place
-        at = (0, 0, None) if place is None else (place.line, place.column, place.length)
+        location = reason.location
+        at = (0, 0, None) if location is None else (location.line, location.column, location.length)
         return reason.code, reason.message, *at
     where = reason.get("where")
     numbers = where if isinstance(where, Mapping) else {}

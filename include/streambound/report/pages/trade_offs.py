@@ -52,10 +52,11 @@ def trade_off_chart(night: Night) -> str:
     parts = [*_axes(by_size, frame, step), *_curves(lines, frame), *_chosen(by_size, frame)]
     parts += _names(lines, frame)
     best = "; ".join(
-        f"{share.of.size:,} tuples: {share.of.choice.policy} {share.kept:.1%}" for share in by_size
+        f"{at_size.of.size:,} tuples: {at_size.of.selected_policy.policy} {at_size.kept:.1%}"
+        for at_size in by_size
     )
     described = f"Chosen of the policies: {best}. The optimum: " + ", ".join(
-        f"{share.optimum:.1%}" for share in by_size
+        f"{at_size.optimum:.1%}" for at_size in by_size
     )
     return picture(WIDTH, HEIGHT, f"What caches of {night.query} keep", described, parts)
 
@@ -72,17 +73,17 @@ class _Frame:
             return (LEFT + RIGHT) / 2
         return LEFT + 24 + (RIGHT - LEFT - 34) * log(size / self.least) / log(self.most / self.least)
 
-    def y(self, share: float) -> float:
-        return LOWER - (LOWER - UPPER) * share / self.top
+    def y(self, fraction: float) -> float:
+        return LOWER - (LOWER - UPPER) * fraction / self.top
 
 
 def _lines(by_size: Sequence[SharesAtSize], possible: int) -> list[_Line]:
     """The optimum, then the policies; of HEEB the best alpha."""
     kept: dict[str, dict[int, float]] = {}
-    for share in by_size:
-        for judged in share.of.judged:
+    for at_size in by_size:
+        for judged in at_size.of.judged:
             at = kept.setdefault(judged.contender.policy, {})
-            at[share.of.size] = max(at.get(share.of.size, 0.0), judged.kept / possible)
+            at[at_size.of.size] = max(at.get(at_size.of.size, 0.0), judged.kept / possible)
     order = {policy: number for number, policy in enumerate(POLICIES)}
     points = {policy: tuple(sorted(at.items())) for policy, at in kept.items()}
     by_points = sorted(points, key=lambda policy: (points[policy], order[policy]))
@@ -97,12 +98,12 @@ def _axes(by_size: Sequence[SharesAtSize], frame: _Frame, step: float) -> Iterat
         y = frame.y(number * step)
         yield element("line", {"x1": LEFT, "y1": y, "x2": RIGHT, "y2": y, **faint})
         yield words(f"{number * step:.0%}", LEFT - 8, y + 4, 50, size=11, anchor="end")
-    for share in by_size:
-        x = frame.x(share.of.size)
+    for at_size in by_size:
+        x = frame.x(at_size.of.size)
         yield element(
             "line", {"x1": x, "y1": LOWER, "x2": x, "y2": LOWER + 5, "stroke": LINE, "stroke-opacity": 0.5}
         )
-        yield words(f"{share.of.size:,}", x, LOWER + 19, 80, size=11, anchor="middle")
+        yield words(f"{at_size.of.size:,}", x, LOWER + 19, 80, size=11, anchor="middle")
     yield words("tuples (a logarithmic scale)", (LEFT + RIGHT) / 2, LOWER + 42, 300, size=11, anchor="middle")
 
 
@@ -118,20 +119,28 @@ def _style(line: _Line) -> dict[str, Value]:
 
 def _curves(lines: Sequence[_Line], frame: _Frame) -> Iterator[Markup]:
     for line in lines:
-        corners = " L".join(f"{frame.x(size):.1f},{frame.y(share):.1f}" for size, share in line.points)
+        corners = " L".join(f"{frame.x(size):.1f},{frame.y(fraction):.1f}" for size, fraction in line.points)
         if len(line.points) > 1:
             yield element("path", {"d": f"M{corners}", "fill": "none", **_style(line)}, said(line.name))
-        for size, share in line.points:
-            markup = said(f"{line.name}: {share:.1%} in {size:,} tuples")
-            dot: dict[str, Value] = {"cx": frame.x(size), "cy": frame.y(share), "r": 3, "fill": _colour(line)}
+        for size, fraction in line.points:
+            markup = said(f"{line.name}: {fraction:.1%} in {size:,} tuples")
+            dot: dict[str, Value] = {
+                "cx": frame.x(size),
+                "cy": frame.y(fraction),
+                "r": 3,
+                "fill": _colour(line),
+            }
             yield element("circle", dot, markup)
 
 
 def _chosen(by_size: Sequence[SharesAtSize], frame: _Frame) -> Iterator[Markup]:
-    for share in by_size:
-        x, y = frame.x(share.of.size), frame.y(share.kept)
-        if share.of.half:
-            above, below = min(share.kept + share.of.half, frame.top), max(share.kept - share.of.half, 0.0)
+    for at_size in by_size:
+        x, y = frame.x(at_size.of.size), frame.y(at_size.kept)
+        if at_size.of.half:
+            above, below = (
+                min(at_size.kept + at_size.of.half, frame.top),
+                max(at_size.kept - at_size.of.half, 0.0),
+            )
             ends = {"x1": x, "x2": x, "y1": frame.y(above), "y2": frame.y(below)}
             yield element("line", {**ends, "stroke": LINE, "stroke-opacity": 0.7, "stroke-width": 1.2})
         ring: dict[str, Value] = {
@@ -142,7 +151,9 @@ def _chosen(by_size: Sequence[SharesAtSize], frame: _Frame) -> Iterator[Markup]:
             "stroke": LINE,
             "stroke-width": 1.4,
         }
-        yield element("circle", ring, said(f"chosen: {share.of.choice.policy}, {share.kept:.1%}"))
+        yield element(
+            "circle", ring, said(f"chosen: {at_size.of.selected_policy.policy}, {at_size.kept:.1%}")
+        )
 
 
 def _names(lines: Sequence[_Line], frame: _Frame) -> Iterator[Markup]:

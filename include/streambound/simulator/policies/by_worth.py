@@ -16,7 +16,7 @@ from streambound.approximate.policies import Policy
 from streambound.errors import DataError
 from streambound.simulator.contract import Memory
 from streambound.simulator.decisions import JoiningDecisions
-from streambound.simulator.joining import Setup, joined, keep_best, place, played
+from streambound.simulator.joining import Setup, insert, joined, keep_best, played
 from streambound.simulator.policies.heeb import NO_BENEFITS, Lookup, benefits, score_candidates
 from streambound.simulator.problems import Streams
 
@@ -69,7 +69,7 @@ def _keep(setup: Setup, knowledge: _Knowledge, results: Floats, kept_until: Inte
         for stream in range(setup.arrivals.shape[0]):
             last[stream, step] = step
             seen[stream, setup.arrivals[stream, step]] += setup.worth[stream, step]
-        used = place(setup, slots, used, step)
+        used = insert(setup, slots, used, step)
         if facts.benefit:
             score_candidates(setup, knowledge.benefits, 0, used, step)
         for at in range(used):

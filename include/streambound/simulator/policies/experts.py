@@ -20,7 +20,7 @@ from streambound.approximate.kernels.compiled import kernel
 from streambound.approximate.policies import POLICIES
 from streambound.simulator.contract import Memory
 from streambound.simulator.decisions import CachingDecisions, JoiningDecisions, filled
-from streambound.simulator.joining import Setup, keep_best, meet, place, played
+from streambound.simulator.joining import Setup, insert, keep_best, meet, played
 from streambound.simulator.policies.by_worth import by_worth
 from streambound.simulator.policies.heeb import caching_heeb
 from streambound.simulator.policies.lfu import perfect_lfu
@@ -141,7 +141,7 @@ def _joining(
     for step in range(setup.arrivals.shape[1]):
         results[step] = meet(setup, slots, used, step)
         _weigh(weight, advice, step, max(setup.size, 1))
-        used = place(setup, slots, used, step)
+        used = insert(setup, slots, used, step)
         for at in range(used):
             score[at] = 0.0
             for expert in range(len(weight)):

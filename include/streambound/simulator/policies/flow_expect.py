@@ -114,8 +114,8 @@ def _future_gains(streams: Streams, likely: _Likely) -> list[Floats]:
     steps = likely.chance.shape[1]
     partners = np.tensordot(streams.partners.astype(np.float64), likely.chance, 1)
     future = []
-    for mine, theirs in zip(likely.chance, partners, strict=True):
-        equal = mine @ theirs.T
+    for left, right in zip(likely.chance, partners, strict=True):
+        equal = left @ right.T
         for born in range(steps - 1):
             gains = equal[born, born + 1 :].copy()
             if streams.window is not None:

@@ -18,7 +18,7 @@ from streambound.approximate.models.lifetimes import exp
 from streambound.approximate.tables import Table, table
 from streambound.simulator.contract import Memory
 from streambound.simulator.decisions import CachingDecisions, JoiningDecisions, filled
-from streambound.simulator.joining import Setup, keep_best, meet, place, played
+from streambound.simulator.joining import Setup, insert, keep_best, meet, played
 from streambound.simulator.policies.heeb import (
     Lookup,
     look,
@@ -88,7 +88,7 @@ def _joining(
         cached_count, ages = used, 0.0
         for at in range(used):
             ages += step - slots[at, 1]
-        used = place(setup, slots, used, step)
+        used = insert(setup, slots, used, step)
         score_candidates(setup, tables, nearest(lifetime, alphas) * setup.arrivals.shape[0], used, step)
         used = keep_best(setup, slots, score, used, step, kept_until)
         for at in range(used):

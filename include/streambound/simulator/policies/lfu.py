@@ -33,24 +33,24 @@ def _lfu(
     requests: Integers, keys: int, size: int, bypass: bool, hits: NDArray[np.bool_], evicted: Integers
 ) -> None:
     order = np.empty(min(size, keys), np.int64)
-    place = np.full(keys, -1, np.int64)
+    slot = np.full(keys, -1, np.int64)
     rank = np.empty(keys, np.int64)
     count = np.zeros(keys, np.int64)
     scale = len(requests) + 1
     used = 0
     for step in range(len(requests)):
         key = requests[step]
-        if place[key] >= 0:
+        if slot[key] >= 0:
             hits[step] = True
             count[key] += 1
             rank[key] = count[key] * scale + step
-            sink(order, place, rank, used, place[key])
+            sink(order, slot, rank, used, slot[key])
             continue
         count[key] = 1
         rank[key] = scale + step
         if used < size:
-            used = add(order, place, rank, used, key)
+            used = add(order, slot, rank, used, key)
         elif bypass and rank[key] < rank[order[0]]:
             evicted[step] = key
         else:
-            evicted[step] = replace_least(order, place, rank, used, key)
+            evicted[step] = replace_least(order, slot, rank, used, key)

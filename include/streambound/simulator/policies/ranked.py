@@ -39,7 +39,7 @@ def _ranked(
 ) -> None:
     # The heap is of slots, not of keys: what it compares then fits into the nearest cache of the processor.
     room = min(size, keys)
-    order, place, rank = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
+    order, position, rank = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
     slot_of, key_of = np.full(keys, -1, np.int32), np.empty(room, np.int64)
     used = 0
     for step in range(len(requests)):
@@ -50,14 +50,14 @@ def _ranked(
             later = ranks[step] >= rank[slot]
             rank[slot] = ranks[step]
             if later:
-                sink(order, place, rank, used, place[slot])
+                sink(order, position, rank, used, position[slot])
             else:
-                rise(order, place, rank, place[slot])
+                rise(order, position, rank, position[slot])
             continue
         if used < size:
             slot = used
             rank[slot] = ranks[step]
-            used = add(order, place, rank, used, slot)
+            used = add(order, position, rank, used, slot)
         elif bypass and ranks[step] < rank[order[0]]:
             evicted[step] = key
             continue
@@ -66,6 +66,6 @@ def _ranked(
             evicted[step] = key_of[slot]
             slot_of[key_of[slot]] = -1
             rank[slot] = ranks[step]
-            sink(order, place, rank, used, 0)
+            sink(order, position, rank, used, 0)
         key_of[slot] = key
         slot_of[key] = slot

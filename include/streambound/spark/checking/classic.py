@@ -301,7 +301,7 @@ class _Reader:
         """CUBE and the like: Spark writes each row once a set, with NULL for what is not in it."""
         names = node.several("output")
         rows = [node.row("projections", number) for number in range(len(node.args["projections"]))]
-        by_name = {name.key: [row[place] for row in rows] for place, name in enumerate(names)}
+        by_name = {name.key: [row[position] for row in rows] for position, name in enumerate(names)}
         *keys, number = [group.key for group in groups]
 
         def outputs(block: Block) -> list[Output]:
@@ -320,9 +320,11 @@ class _Reader:
                     exp.GroupingSets(
                         expressions=[
                             exp.Tuple(
-                                expressions=[values[k].copy() for k in keys if not _null(by_name[k][place])]
+                                expressions=[
+                                    values[k].copy() for k in keys if not _null(by_name[k][position])
+                                ]
                             )
-                            for place in range(len(rows))
+                            for position in range(len(rows))
                         ]
                     )
                 )

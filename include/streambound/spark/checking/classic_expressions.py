@@ -179,9 +179,9 @@ def _field(node: Node, world: PlanSources) -> exp.Expr:
     (child,) = node.children
     kind = type_of(child)
     inner = expression(child, world)
-    place = int(node.args["ordinal"])
-    made = exp.Dot(this=inner, expression=exp.to_identifier(field_name(kind, place), quoted=True))
-    if inner.meta.get(sql.WINDOW) is None and (field := within(kind, place)) is not None:
+    position = int(node.args["ordinal"])
+    made = exp.Dot(this=inner, expression=exp.to_identifier(field_name(kind, position), quoted=True))
+    if inner.meta.get(sql.WINDOW) is None and (field := within(kind, position)) is not None:
         made.meta[sql.TYPE] = field
     return made
 
@@ -264,7 +264,7 @@ def _over(node: Node, world: PlanSources) -> exp.Expr:
 def _children(node: Node, name: str) -> list[Node]:
     """The children that an argument is: JSON has their numbers."""
     value = node.args[name]
-    return [node.children[place] for place in (value if isinstance(value, list) else [value])]
+    return [node.children[position] for position in (value if isinstance(value, list) else [value])]
 
 
 def _is(node: Node, name: str, word: str) -> bool:
@@ -315,8 +315,8 @@ def _columns(nodes: Iterable[Node]) -> list[Node]:
 
 
 def _item(node: Node, world: PlanSources) -> exp.Expr:
-    inner, place = (expression(child, world) for child in node.children)
-    made = exp.Bracket(this=inner, expressions=[place])
+    inner, ordinal = (expression(child, world) for child in node.children)
+    made = exp.Bracket(this=inner, expressions=[ordinal])
     made.meta[sql.TYPE] = type_of(node)
     return made
 

@@ -181,10 +181,10 @@ class _Reader(Columns):
         filled = {column.lower() for column in sent.cols}
         items: list[Any] = []
         for name, (_, kind, _) in zip(below.names, self.schema(sent.input), strict=True):
-            places = [n for n, c in enumerate(sent.cols) if c.lower() == name.name.lower()]
-            value = sent.values[places[0] if places and len(sent.values) > 1 else 0]
+            positions = [n for n, c in enumerate(sent.cols) if c.lower() == name.name.lower()]
+            value = sent.values[positions[0] if positions and len(sent.values) > 1 else 0]
             fits = _fits(value.WhichOneof("literal_type"), kind)
-            items.append((name, value) if fits and (not filled or places) else name)
+            items.append((name, value) if fits and (not filled or positions) else name)
         return self.shown(relation, sent.input, below, items)
 
     def _drop_na(self, relation: Any, sent: Any) -> Seen:

@@ -205,7 +205,7 @@ class Columns:
         schema: Sequence[tuple[str, str, bool]],
     ) -> Seen:
         """Put a column in place of each value that makes rows, and the rows into the query."""
-        for place, (value, _, origin) in enumerate(values):
+        for position, (value, _, origin) in enumerate(values):
             name = value.key if isinstance(value, exp.Explode) else value.name.lower()
             if not isinstance(value, (exp.Anonymous, exp.Explode)) or not name.startswith("explode"):
                 continue
@@ -215,10 +215,10 @@ class Columns:
             def call(block: Block, given: exp.Expr = given) -> exp.Expr:
                 return sql.call("explode", [sql.unnested(substituted(given, block.outputs), self.world)])
 
-            columns = [(key, Field(schema[place][0], schema[place][1]))]
+            columns = [(key, Field(schema[position][0], schema[position][1]))]
             query = self.world.generated(below.query, call, columns, name.endswith("outer"))
             below = replace(below, query=query)
-            values[place] = (key_column(key), None, origin)
+            values[position] = (key_column(key), None, origin)
         return below
 
     def _expanded(self, item: Any, below: Seen, made: Sent) -> list[tuple[exp.Expr, Name | None, str | None]]:

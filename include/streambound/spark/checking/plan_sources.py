@@ -46,9 +46,9 @@ class PlanSources:
         before = len(self.missing)
         yield
         if len(self.missing) > before:
-            place = origin()
+            line = origin()
             self.missing[before:] = [
-                missing if missing.origin else replace(missing, origin=place)
+                missing if missing.origin else replace(missing, origin=line)
                 for missing in self.missing[before:]
             ]
 

@@ -83,7 +83,7 @@ class _Writer:
         self._aliases: dict[int, str] = {}
         self._of: dict[int, _Relation] = {}
         self._used = {
-            self._place(column) for part in _expressions(query) for column in part.find_all(exp.Column)
+            self._origin(column) for part in _expressions(query) for column in part.find_all(exp.Column)
         }
         self._inner: dict[int, dict[Hashable, str]] = {}
         self.relations: list[_Relation] = []
@@ -105,7 +105,7 @@ class _Writer:
                 source.alias or (written.name if written else source.names[-1]), taken
             )
 
-    def _place(self, column: exp.Column) -> tuple[int, Hashable]:
+    def _origin(self, column: exp.Column) -> tuple[int, Hashable]:
         source, key = self._world.columns[column.name]
         return id(source), key
 

@@ -46,7 +46,7 @@ class Node:
         """The expressions in one list of an argument that is a list of lists."""
         row = self.args[name][number]
         jvm_row = lambda: getattr(self.jvm, name)().apply(number)  # noqa: E731
-        return [_decoded(item, _within(jvm_row, place)) for place, item in enumerate(row)]
+        return [_decoded(item, _within(jvm_row, position)) for position, item in enumerate(row)]
 
     def _at(self, name: str, number: int) -> Callable[[], Any]:
         return lambda: getattr(self.jvm, name)().apply(number)
@@ -111,8 +111,8 @@ def _decoded(nodes: list[dict[str, Any]], handle: Callable[[], Any]) -> Node:
     return read(handle)
 
 
-def _within(jvm_value: Callable[[], Any], place: int) -> Callable[[], Any]:
-    return lambda: jvm_value().apply(place)
+def _within(jvm_value: Callable[[], Any], position: int) -> Callable[[], Any]:
+    return lambda: jvm_value().apply(position)
 
 
 def _child(node: Node, number: int) -> Callable[[], Any]:

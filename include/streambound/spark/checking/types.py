@@ -56,9 +56,9 @@ def within(kind: str, field: str | int) -> str | None:
     return _type_sql(made.expressions[-1]) if made.expressions else None
 
 
-def field_name(kind: str, place: int) -> str:
+def field_name(kind: str, position: int) -> str:
     """The name of a field of a struct by its place."""
-    return str(exp.DataType.build(kind, dialect="spark").expressions[place].name)
+    return str(exp.DataType.build(kind, dialect="spark").expressions[position].name)
 
 
 def _type_sql(kind: exp.Expr) -> str:

@@ -74,8 +74,8 @@ def arrivals(session: EmbeddedEngine, scan: StreamScan, files: Mapping[str, str]
     if not tasks or scan.relation.timestamp is None or any(row["error"] for row in made):
         return made
     latest = _latest(session, scan.relation, [task.files for task in tasks])
-    places = {name: place for place, name in enumerate(files)}
-    return [{**row, "latest": latest.get(places[row["file"]])} for row in made]
+    positions = {name: position for position, name in enumerate(files)}
+    return [{**row, "latest": latest.get(positions[row["file"]])} for row in made]
 
 
 def _of_summary(summary: Summary) -> dict[str, Any]:

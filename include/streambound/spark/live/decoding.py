@@ -146,7 +146,7 @@ def _name(name: str) -> str:
 def _wire(live: Live, kind: Type, textual: bool) -> str:
     """The type that a value is first read with."""
     options = dict(live.options) | (dict(live.value.options) if live.value else {})
-    if kind.family is Family.NUMBER and kind.step == 1 and not kind.name.startswith("decimal"):
+    if kind.family is Family.NUMBER and kind.resolution == 1 and not kind.name.startswith("decimal"):
         return "bigint"
     if not textual or (kind.family is Family.TIMESTAMP and "timestampFormat" in options):
         return kind.name

@@ -72,7 +72,7 @@ class Epochs:
         fresh = LiveAnswer(
             self.job.name,
             self.job.sql,
-            self.plan.units,
+            self.plan.max_units,
             started_after=start.after,
             output=str(self.folder),
         )

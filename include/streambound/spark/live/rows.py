@@ -146,30 +146,30 @@ class Rows:
 
         def mapped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             with scratch() as folder, opened(memory_mb) as session:
-                share = SpooledRows(folder / "rows.parquet")
-                if (error := self._spooled(share, batches)) is not None:
+                spooled = SpooledRows(folder / "rows.parquet")
+                if (error := self._spooled(spooled, batches)) is not None:
                     yield batch_of([failed(self.relation.name, _number(), error)])
-                elif share.written:
-                    arrived = arrivals(session, scan, {_number(): str(share.path)})
-                    yield batch_of([self._row(row, share) for row in arrived])
+                elif spooled.written:
+                    arrived = arrivals(session, scan, {_number(): str(spooled.path)})
+                    yield batch_of([self._row(row, spooled) for row in arrived])
             settle()
 
         return mapped
 
-    def _row(self, row: dict[str, Any], share: SpooledRows) -> dict[str, Any]:
+    def _row(self, row: dict[str, Any], spooled: SpooledRows) -> dict[str, Any]:
         if row["error"] is None:
-            return {**row, "malformed": share.malformed}
+            return {**row, "malformed": spooled.malformed}
         return {**row, "error": error_text(self.about(error_of(row["error"])))}
 
-    def _spooled(self, share: SpooledRows, batches: Iterator[pa.RecordBatch]) -> StreamboundError | None:
+    def _spooled(self, spooled: SpooledRows, batches: Iterator[pa.RecordBatch]) -> StreamboundError | None:
         try:
-            share.take(batches)
+            spooled.take(batches)
         except StreamboundError as error:
             return error
-        if not share.malformed or self.live.malformed == DROP:
+        if not spooled.malformed or self.live.malformed == DROP:
             return None
         return DataError(
-            f"stream {self.relation.name} has rows that cannot be decoded, such as {shown(share.example)}",
+            f"stream {self.relation.name} has rows that cannot be decoded, such as {shown(spooled.example)}",
             subject=self.words,
             accepted="rows with the columns and types that the catalog declares",
             fix="correct columns, epoch or value in live of the catalog, or drop such rows and have them"
@@ -181,11 +181,11 @@ class Rows:
         spool.mkdir(parents=True, exist_ok=True)
 
         def mapped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            share = SpooledRows(spool / f"{_number()}.parquet")
-            error = self._spooled(share, batches)
+            spooled = SpooledRows(spool / f"{_number()}.parquet")
+            error = self._spooled(spooled, batches)
             row = {
-                "path": str(share.path) if share.written else None,
-                "malformed": share.malformed,
+                "path": str(spooled.path) if spooled.written else None,
+                "malformed": spooled.malformed,
                 "error": None if error is None else error_text(error),
             }
             yield pa.RecordBatch.from_pylist([row], schema=_SPOOLED)

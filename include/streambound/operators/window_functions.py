@@ -24,7 +24,16 @@ from streambound.operators.operator import Row
 from streambound.operators.ranks import Key, key_of
 from streambound.query.column_types import NAN, Type, parse_type
 from streambound.query.operators import Over
-from streambound.synopsis.frame_reach import ENDS, RANKS, SHARES, SHIFTS, endless, length, looks, placed
+from streambound.synopsis.frame_reach import (
+    ENDS,
+    PERCENT_RANKS,
+    RANKS,
+    SHIFTS,
+    by_position,
+    endless,
+    length,
+    looks,
+)
 from streambound.synopsis.serial import plain, value_of
 
 BIGINT, DOUBLE = parse_type("bigint"), parse_type("double")
@@ -44,10 +53,10 @@ class Past:
     kept: Accumulator | None = None
 
     @property
-    def units(self) -> int:
+    def stored_units(self) -> int:
         """Stored values and counts."""
         numbers = (self.rows > 0) + (self.different > 0) + len(self.first) + len(self.last)
-        return numbers + (0 if self.kept is None else self.kept.units)
+        return numbers + (0 if self.kept is None else self.kept.stored_units)
 
     def dump(self) -> Any:
         """Plain JSON values."""
@@ -79,14 +88,14 @@ class Function:
         name, aggregate = over.name, over.aggregate
         placing = (*SHIFTS, *ENDS)
         canonical = aggregate is None or aggregate.function in (*placing, "FIRST", "LAST", "")
-        self.places = name in placing and canonical
-        by_place = (*RANKS, *SHARES, "NTILE")
-        if not (self.places and over.arguments) and name not in by_place:
-            self.places = False
+        self.by_position = name in placing and canonical
+        by_place = (*RANKS, *PERCENT_RANKS, "NTILE")
+        if not (self.by_position and over.arguments) and name not in by_place:
+            self.by_position = False
             if aggregate is None:
-                raise PlanError(f"{name} of OVER cannot be evaluated", place=over.place)
+                raise PlanError(f"{name} of OVER cannot be evaluated", location=over.location)
             self._empty(False)
-        self.placed, self.endless = placed(over), endless(over)
+        self.placed, self.endless = by_position(over), endless(over)
         self.looks = looks(over, types.__getitem__)
 
     @property
@@ -94,9 +103,9 @@ class Function:
         """The type of what it says."""
         if self.over.name in (*RANKS, "NTILE"):
             return BIGINT
-        if self.over.name in SHARES:
+        if self.over.name in PERCENT_RANKS:
             return DOUBLE
-        if self.places:
+        if self.by_position:
             return self._types[self.over.arguments[0]]
         assert self.over.aggregate is not None
         return self.over.aggregate.type_of(self._types.__getitem__)
@@ -107,7 +116,9 @@ class Function:
 
     def past(self) -> Past:
         """What is kept where there are no earlier rows."""
-        summed = self.endless and not self.places and self.over.name not in (*RANKS, *SHARES, "NTILE")
+        summed = (
+            self.endless and not self.by_position and self.over.name not in (*RANKS, *PERCENT_RANKS, "NTILE")
+        )
         return Past(kept=self._empty(False) if summed else None)
 
     def forget(self, past: Past, elements: Sequence[Element]) -> None:
@@ -120,9 +131,9 @@ class Function:
             elif self.over.name == "DENSE_RANK":
                 if (place := self._columns(row)) != past.last:
                     past.different, past.last = past.different + 1, place
-            elif self.over.name == "LAST_VALUE" and self.places:
+            elif self.over.name == "LAST_VALUE" and self.by_position:
                 past.last = [row[self.over.arguments[0]]]
-            elif self.places:
+            elif self.by_position:
                 room = (self.over.offset if self.over.name == "NTH_VALUE" else 1) - len(past.first)
                 past.first += [row[self.over.arguments[0]]] * min(room, count)
             elif past.kept is not None:
@@ -134,7 +145,7 @@ class Function:
         Args:
             past: what has been forgotten before the first element.
         """
-        if self.over.name in (*RANKS, *SHARES, "NTILE"):
+        if self.over.name in (*RANKS, *PERCENT_RANKS, "NTILE"):
             return self._ranks(elements, past)[start:]
         if self.over.name in SHIFTS:
             away = -self.over.offset if self.over.name == "LAG" else self.over.offset
@@ -142,7 +153,7 @@ class Function:
             places = range(start + away, len(elements) + away)
             return [elements[at][1][position] if 0 <= at < len(elements) else None for at in places]
         lows, highs = self._bounds(elements)
-        if self.places:
+        if self.by_position:
             return [self._end(elements, lows[at], highs[at], past) for at in range(start, len(elements))]
         return self._aggregated(elements, lows, highs, start, past)
 
@@ -223,9 +234,9 @@ class Function:
         if not before and not after:
             return lows, highs
         position, descends = self.over.order[0]
-        places = [_place(row[position], -1 if descends else 1) for _, row, _ in elements]
-        present = [n for n, place in enumerate(places) if place is not None]
-        near = [places[n] for n in present]
+        coordinates = [_coordinate(row[position], -1 if descends else 1) for _, row, _ in elements]
+        present = [n for n, coordinate in enumerate(coordinates) if coordinate is not None]
+        near = [coordinates[n] for n in present]
         for number, at in enumerate(present):
             if before is not None:
                 lows[at] = present[0] + bisect_left(near, near[number] - self._length(before))
@@ -237,7 +248,7 @@ class Function:
         return length(self.over, of, self._types.__getitem__)
 
 
-def _place(value: Any, sign: int) -> Any:
+def _coordinate(value: Any, sign: int) -> Any:
     """Where a value lies on a line; None of NULL."""
     return None if value is None else sign * (float("inf") if value == NAN else value)
 
@@ -274,9 +285,9 @@ class Functions:
                 kind = aggregate.computed or aggregate.type_of(types.__getitem__)
                 self._formulas.append(compiled(aggregate.formula, columns, kind))
                 kinds.append(kind)
-                place = len(kinds) - 1
-                read = (place,) if over.arguments else ()
-                over = replace(over, aggregate=of_column(aggregate, place), arguments=read)
+                position = len(kinds) - 1
+                read = (position,) if over.arguments else ()
+                over = replace(over, aggregate=of_column(aggregate, position), arguments=read)
             made.append(over)
         self.all = [Function(over, kinds, time) for over in made]
         self.placed = any(function.placed for function in self.all)
