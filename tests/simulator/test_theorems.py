@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.simulator.dominance import dominates
 from tests.simulator.exact import caching_value, joining_value
 
 from streambound.approximate.kernels.min_cost_flow import best_flow
@@ -17,7 +18,7 @@ from streambound.approximate.models.independent import Deterministic, Stationary
 from streambound.approximate.models.markov import RandomWalk
 from streambound.approximate.models.model import Independent, Model
 from streambound.simulator.contract import Memory
-from streambound.simulator.ecb import caching_ecb, dominates, joining_ecb
+from streambound.simulator.ecb import caching_ecb, joining_ecb
 from streambound.simulator.policies import ALL, NAMED
 from streambound.simulator.policies.flow_expect import chains_of
 from streambound.simulator.policies.opt_offline import optima

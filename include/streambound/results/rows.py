@@ -84,9 +84,9 @@ class Rows:
         row_number = func.row_number().over(partition_by=keys, order_by=[moment.desc(), *_last(table)])
         key = list(table.primary_key)
         # Ranked by columns of an index alone, so that only the rows that are wanted are read.
-        ranked: Subquery = select(*key, row_number.label("place")).where(*where).subquery()
+        ranked: Subquery = select(*key, row_number.label("position")).where(*where).subquery()
         query = select(table).join(ranked, and_(*(column == ranked.c[column.name] for column in key)))
-        return self._read(kind, query.where(ranked.c.location <= number).order_by(*keys, ranked.c.location))
+        return self._read(kind, query.where(ranked.c.position <= number).order_by(*keys, ranked.c.position))
 
 
 def _last(table: Table) -> tuple[ColumnElement[Any], ...]:
