@@ -32,6 +32,8 @@ from spark_apps import evaluate_history as application
 from tests.crash.processes import descendants, wait_until_gone
 from tests.spark.nights import left
 
+from streambound.spark import daemon
+
 pytestmark = pytest.mark.spark
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -139,8 +141,12 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         before = time.monotonic()
         undisturbed = Night()
         undisturbed.at_work.wait(120)
-        began = time.monotonic()
+        began, seen = time.monotonic(), set[str]()
+        while undisturbed.process.poll() is None:
+            seen |= {kind for kind in ("jvm", "worker") if undisturbed.victim(kind) is not None}
+            time.sleep(0.01)
         assert undisturbed.wait() == 0
+        assert seen == {"jvm", "worker"}
         expected = {query: left(home, query) for query in QUERIES}
         yield Scene(home, folder / "saved", time.monotonic() - began, began - before, expected)
 
@@ -195,7 +201,7 @@ class Night:
         if kind in ("driver", "task", "family"):
             return self.process.pid
         jvm = kind in ("jvm", "age")
-        mark = "SparkSubmit" if jvm else "pyspark.daemon"
+        mark = "SparkSubmit" if jvm else daemon.__name__
         found = [pid for pid, line in descendants(self.process.pid).items() if mark in line]
         # The JVM is the process that the driver started, a shell at first, whose own children only help it to
         # begin. Workers are forked by the daemon, so they are the younger ones.
