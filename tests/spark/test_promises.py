@@ -435,7 +435,7 @@ def test_no_run_succeeds_with_more_state_than_its_units(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Were a plan to need more than its units, each engine would say so."""
-    monkeypatch.setattr(Plan, "units", 1)
+    monkeypatch.setattr(Plan, "max_units", 1)
     arguments = written(tmp_path, {"S": [0, 1_000_000], "T": [2_000_000]})
     assert main([*arguments, "--engine", "onepass"]) == 3
     said = capsys.readouterr()
