@@ -34,9 +34,9 @@ def take(
     """Add a segment to ``counts`` and ``completions``.
 
     Args:
-        times, codes, outputs: the tuples stream by stream, each stream in order of time.
+        times, symbols, outputs: the tuples stream by stream, each stream in order of time.
         bounds: where each stream's tuples begin, and the end of all.
-        starts: for each position of a code where its products begin.
+        starts: for each position of a symbol where its products begin.
         targets, factors: of each product; factors are positions, filled up with that of 1.
         counts: a number for each position.
         completions: counts of the last stream's products, by output from ``low`` on, and target.

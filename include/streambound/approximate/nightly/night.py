@@ -36,7 +36,7 @@ class OfSize:
     """What was found for one size of the cache.
 
     Args:
-        max_units: stored values, at most: k times the width of a tuple.
+        units: stored values, at most: k times the width of a tuple.
         optimum: the most that any policy could keep on the held-out days.
         judged: every contender.
         chosen: the contender that is chosen; None where the choice of an earlier night stands.

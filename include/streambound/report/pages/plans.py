@@ -172,7 +172,7 @@ def _put(box: _Box, order: dict[str, int], offsets: dict[int | None, float]) -> 
     """Where a box stands best: beside its streams, below the boxes that lead to it; else last.
 
     Args:
-        places: those of operations, which come in an order in which inputs are first; it is completed.
+        offsets: those of operations, which come in an order in which inputs are first; it is completed.
     """
     own = [order[alias] for alias in box.streams]
     below = [offsets[number] for number in box.inputs if number in offsets]
