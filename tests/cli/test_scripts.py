@@ -290,7 +290,8 @@ def test_names_that_differ_in_case_are_one_where_the_dialect_folds(dialect: str,
 @pytest.mark.parametrize("dialect", [*FOLDED, *EXACT])
 def test_tables_that_differ_in_case_take_no_other_verdicts(dialect: str) -> None:
     text = "TEXT" if dialect == "postgres" else "STRING"
-    tables = f"CREATE TABLE t (k {text}); CREATE TABLE T (j INT, k {text}); CREATE TABLE u (n INT);"
+    kind = "STREAM" if dialect == "ksql" else "TABLE"
+    tables = f"CREATE {kind} t (k {text}); CREATE {kind} T (j INT, k {text}); CREATE {kind} u (n INT);"
     sql = f"{tables} INSERT INTO o SELECT DISTINCT n FROM u WHERE n IN (1, 2); INSERT INTO p SELECT k FROM t;"
     if dialect == "azure":
         sql = f"{tables} SELECT DISTINCT n INTO o FROM u WHERE n IN (1, 2); SELECT k INTO p FROM t;"
