@@ -136,7 +136,7 @@ def places(spark: SparkSession) -> set[str]:
         for batch in batches:
             yield pa.RecordBatch.from_pydict({"place": [file] * len(batch)})
 
-    return {row.location for row in spark.range(0, 8, 1, 8).mapInArrow(place, "place string").collect()}
+    return {row.place for row in spark.range(0, 8, 1, 8).mapInArrow(place, "place string").collect()}
 
 
 def test_a_cluster_answers_as_local_spark_does(
