@@ -62,10 +62,10 @@ def test_no_other_error_than_our_own_is_met(argument: str, given: Any) -> None:
 
 
 def test_what_is_bounded_and_has_no_plan_is_not_called_unbounded() -> None:
-    catalog = streambound.catalog(
-        {"S": {"columns": {"A": "int", "K": "boolean"}}, "T": {"columns": {"B": "int"}}}
-    )
-    sql = "SELECT 1 AS c FROM S, T WHERE S.A < T.B AND S.A > 0 HAVING SUM(S.A) >= 100"
+    timed = {"columns": {"at": "timestamp", "A": "int"}, "timestamp": "at", "not_null": ["A"]}
+    catalog = streambound.catalog(dict.fromkeys("STU", timed))
+    inner = "SELECT 1 FROM T, U WHERE T.A <> U.A AND S.at < T.at"
+    sql = f"SELECT 1 AS c FROM S WHERE EXISTS ({inner})"
     with pytest.raises(StreamboundError) as raised:
         streambound.evaluate(sql, catalog, [])
     said = "bounded, but it cannot be evaluated yet: no plan was found: its rows alone are unbounded: "
