@@ -195,6 +195,9 @@ class _Families:
             return
         for levels in _orders(len(coordinates)):
             self.work += 1
+            if self.work > STEPS:
+                self.partial = True
+                return
             if not fits({p: _course(zone, n, 0, 0) for p, n in zip(coordinates, levels, strict=True)}):
                 continue
             for cuts in product((False, True), repeat=max(levels)):
@@ -267,9 +270,14 @@ def _tuples(courses: Mapping[_Coordinate, _Course], copy: int) -> tuple[dict[str
 
 def _orders(number: int) -> Iterator[tuple[int, ...]]:
     """The ways to put things in order, some at one level: levels from 0, none left out."""
-    for levels in product(range(number), repeat=number):
-        if set(levels) == set(range(max(levels) + 1)):
-            yield levels
+    if not number:
+        yield ()
+        return
+    for levels in _orders(number - 1):
+        above = max(levels, default=-1) + 1
+        # The last one is at a level of others, or at one of its own, below or above or between theirs.
+        yield from ((*levels, level) for level in range(above))
+        yield from ((*(n + (n >= own) for n in levels), own) for own in range(above + 1))
 
 
 def _course(zone: tuple[int, int], level: int, band: int, way: int) -> _Course:
