@@ -148,7 +148,8 @@ def engines_text() -> str:
     steps = ", ".join(f"{step:,}" for step in kept[0].steps)
     limits = sorted({line.limit for line in kept if line.limit})
     limit = " to ".join(f"{limit:g}" for limit in dict.fromkeys((limits[0], limits[-1])))
-    said = f"After {steps} rows of each stream. Cut off: a step took longer than its run allowed ({limit} s)."
+    cut = f"Cut off: a step took longer than its run allowed ({limit} s)."
+    said = fill(f"After {steps} rows of each stream. {cut}", WIDTH)
     return f"{picture('engines')}{rows}\n\n{said}\n\n{runs(states.results(kept))}"
 
 
