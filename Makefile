@@ -57,7 +57,8 @@ live: setup
 	  tests/cli/test_live.py -m "heavy or not heavy"
 
 # Random statements of the whole grammar that have a plan, as local histories, against the definition at every
-# marker; and how many others had none. About half an hour; SPARK=200: so many on Spark as well, in one session.
+# marker, and its final answers against DuckDB; and how many others had none. About half an hour; SPARK=200: so
+# many on Spark as well, in one session.
 COUNT = 5000
 SPARK = 0
 statements: setup

@@ -10,17 +10,12 @@ True
 from __future__ import annotations
 
 import datetime as dt
-import math
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
-from fractions import Fraction
 from random import Random
 from typing import Any
 
-import duckdb
 from hypothesis import strategies as st
 
 from streambound.query.catalog import catalog_from_mapping
@@ -1060,33 +1055,3 @@ KINDS: dict[str, Callable[[_World], str]] = {
     "firsts": _firsts,
     "earlier": _earlier,
 }
-
-
-# The second judge.
-
-
-def answer_by_duckdb(case: Beyond) -> Counter[tuple[Any, ...]]:
-    """The answer over the final data as DuckDB has it, its values as ``comparable`` makes them."""
-    with duckdb.connect(config={"threads": 1}) as connection:
-        connection.execute("SET default_null_order = 'nulls_first_on_asc_last_on_desc'")
-        for name, columns in case.streams.items():
-            declared = ", ".join(f"{column} {kind}" for column, kind in columns.items())
-            connection.execute(f"CREATE TABLE {name} ({declared})")
-            rows = [[e[column] for column in columns] for e in case.line.events if e["stream"] == name]
-            if rows:
-                marks = ", ".join("?" for _ in columns)
-                connection.executemany(f"INSERT INTO {name} VALUES ({marks})", rows)
-        return Counter(comparable(row) for row in connection.execute(case.judge).fetchall())
-
-
-def comparable(row: Sequence[Any]) -> tuple[Any, ...]:
-    """A decoded row as one that equals that of another engine; of roots ten digits are compared."""
-    return tuple(map(_comparable, row))
-
-
-def _comparable(value: Any) -> Any:
-    if isinstance(value, dt.datetime):
-        return value.replace(tzinfo=None)
-    if isinstance(value, float):
-        return "NaN" if math.isnan(value) else Fraction(f"{value:.10g}")
-    return Fraction(value) if isinstance(value, Decimal) else value

@@ -1,5 +1,7 @@
 """Random statements of the whole grammar: local history, or Spark, against the definition at every marker.
 
+The definition's final answer is held against DuckDB's for the plain SQL, where DuckDB can run it.
+
 Joins with filters, OR and UNION (``tests.grammar``), with and without expressions, and in equal parts what
 lies beyond them (``tests.beyond``). Only those that have a plan are counted; the others are told by why.
 """
@@ -16,6 +18,9 @@ from itertools import count
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import duckdb
+import sqlglot
+
 from streambound.errors import PlanError, UnsupportedError
 from streambound.evaluation.corpus import run_line
 from streambound.evaluation.events import encode_static
@@ -28,6 +33,7 @@ from streambound.query.parse.corpus import CorpusLine
 from streambound.spark.executor import SparkExecutor
 from streambound.spark.session import session
 from tests.beyond import beyond
+from tests.final_answers import answer_by_definition, answer_by_duckdb
 from tests.grammar import statement_line
 
 TOLD = 250
@@ -38,6 +44,12 @@ def line_of(seed: int) -> CorpusLine:
     if seed % 2:
         return beyond(seed).line
     return statement_line(seed, 0.5 if seed % 4 else 0.0)
+
+
+def duckdb_text(line: CorpusLine) -> str:
+    """The statement of a line of ``line_of``, as DuckDB writes it."""
+    seed = int(line.id)
+    return beyond(seed).judge if seed % 2 else sqlglot.transpile(line.sql, read="spark", write="duckdb")[0]
 
 
 def unplanned(line: CorpusLine) -> str | None:
@@ -80,20 +92,32 @@ def _in_order(document: dict[str, Any], key: str) -> list[str]:
     return sorted(json.dumps(one) for one in document.get(key, ()))
 
 
+def final_fault(line: CorpusLine) -> str | None:
+    """What is wrong with the definition's final answer (nothing: empty); None: DuckDB cannot run it."""
+    try:
+        answer = answer_by_duckdb(line, text := duckdb_text(line))
+    except duckdb.Error:
+        return None
+    same = answer_by_definition(line) == answer
+    return "" if same else f"seed {line.id}: {line.sql}: DuckDB has another final answer for {text}"
+
+
 def compared(executor: Executor, number: int, first: int = 0, loud: bool = False) -> Counter[str]:
-    """How many statements were compared, how many of them have answers, and how many had no plan, by why.
+    """How many statements were compared, have answers, are DuckDB's, and how many had no plan, by why.
 
     Raises:
-        AssertionError: some have other answers than the definition.
+        AssertionError: some have other answers than the definition, or its final answer is not DuckDB's.
     """
     found, without, faults = Counter[str](), Counter[str](), list[str]()
     for line in planned(first, number, without):
         fault, answered = wrong(executor, line)
         found["compared"] += 1
         found["with answers"] += answered
-        if fault:
-            faults.append(fault)
-            print(fault, flush=True)
+        final = final_fault(line)
+        found["not run by DuckDB" if final is None else "compared with DuckDB"] += 1
+        for text in filter(None, (fault, final)):
+            faults.append(text)
+            print(text, flush=True)
         if loud and not found["compared"] % TOLD:
             print(dict(found), flush=True)
     assert not faults, faults

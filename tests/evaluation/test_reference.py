@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import math
-from collections import Counter
-from decimal import Decimal
 from typing import Any
 
-import duckdb
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.final_answers import answer_by_definition, answer_by_duckdb
 from tests.strategies import Case, cases, events, statements, static, timed_cases, timed_events
 
-from streambound.evaluation.events import batches, encode_static
+from streambound.evaluation.events import batches
 from streambound.evaluation.reference import reference
 from streambound.query.catalog import catalog_from_mapping
-from streambound.query.model import RelationKind
 from streambound.query.parse import statement
+from streambound.query.parse.corpus import CorpusLine
 
 MIXED = ("int", "double", "decimal(3,1)", "string", "boolean", "date")
 
@@ -41,42 +37,8 @@ def test_the_reference_equals_duckdb_where_timestamps_are_compared(data: st.Data
 
 
 def _equals_duckdb(case: Case, arrivals: list[dict[str, Any]], rows: dict[str, Any]) -> None:
-    found: Counter[tuple[Any, ...]] = Counter()
-    for marker in reference(
-        case.statement, batches(case.statement, arrivals), encode_static(case.statement, rows)
-    ):
-        for answer in marker:
-            found[_comparable(answer.row)] += answer.count
-    assert found == _plain_sql(case, arrivals, rows), case.sql
-
-
-def _plain_sql(case: Case, arrivals: list[dict[str, Any]], rows: dict[str, Any]) -> Counter[tuple[Any, ...]]:
-    with duckdb.connect() as connection:
-        for relation in {o.relation.name: o.relation for o in case.query.occurrences}.values():
-            columns = ", ".join(f"{c.name} {c.type.name}" for c in relation.columns)
-            connection.execute(f"CREATE TABLE {relation.name} ({columns})")
-            tuples = (
-                rows[relation.name]
-                if relation.kind is RelationKind.STATIC
-                else [event for event in arrivals if event["stream"] == relation.name]
-            )
-            for row in tuples:
-                marks = ", ".join("?" for _ in relation.columns)
-                values = [row[c.name] for c in relation.columns]
-                connection.execute(f"INSERT INTO {relation.name} VALUES ({marks})", values)
-        return Counter(_comparable(row) for row in connection.execute(case.sql).fetchall())
-
-
-def _comparable(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(_plain(value) for value in row)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float) and math.isnan(value):
-        return "NaN"
-    if isinstance(value, dt.date):
-        return value.isoformat()
-    return float(value) if isinstance(value, Decimal) else value
+    line = CorpusLine("q", case.sql, case.catalog, tuple(arrivals), rows)
+    assert answer_by_definition(line) == answer_by_duckdb(line, case.sql), case.sql
 
 
 def test_a_finite_stream_arrives_like_any_other() -> None:
