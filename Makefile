@@ -47,7 +47,7 @@ lint: setup
 # The long tests, and thousands of random examples; `check` runs a sample of both.
 heavy: setup
 	$(PY) -m pytest --hypothesis-profile=heavy -m "heavy or hypothesis" tests/boundedness tests/certificate tests/constraints \
-	  tests/evaluation tests/papers tests/query tests/synopsis tests/cli/test_hostile.py \
+	  tests/evaluation tests/papers tests/query tests/plan tests/state tests/cli/test_hostile.py \
 	  tests/spark/test_checking.py tests/history/test_faults.py tests/history/test_registered.py tests/tasks/test_windows.py
 
 # Live queries on real Spark: more random queries and streams, late files, sources, folders of odd names, signals to

@@ -29,7 +29,7 @@ from benchmarks.figures import begin
 
 from streambound import settings
 from streambound.history.evaluate import evaluate_history
-from streambound.history.k_memory import Memory
+from streambound.history.evaluations.k_memory import Memory
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.registry import RegisteredQuery
 from streambound.spark.executor import SparkExecutor

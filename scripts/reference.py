@@ -21,7 +21,7 @@ from typing import Any
 
 import streambound
 from scripts.imports import ROOT
-from streambound.boundedness.reason_codes import REASON_CODES
+from streambound.boundedness.criterion.reason_codes import REASON_CODES
 from streambound.cli import _parser
 from streambound.query import catalog, histories, sources
 from streambound.query.model import TICKS, RelationKind

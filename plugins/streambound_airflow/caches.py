@@ -31,7 +31,7 @@ def choose(params: Mapping[str, Any]) -> list[str]:
         DataError: what the form says contradicts itself, or names what there is not.
         StreamboundError: a query that is named cannot be benchmarked.
     """
-    from streambound.history.recent_past import plan_for
+    from streambound.history.inspection.recent_past import plan_for
     from streambound.projects.registry import load_registry
     from streambound.spark.cache_benchmark import Wanted
 

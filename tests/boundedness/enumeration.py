@@ -2,7 +2,7 @@
 
 A branch fixes for each attribute its zone (or that it is finite) and for any two attributes of a
 stream in one zone how they compare. In a branch the conditions (a)-(c) and (P), (E), (N) are read
-off the closure. Exponential, and independent of the shortcuts in ``boundedness/exact``.
+off the closure. Exponential, and independent of the shortcuts in ``boundedness/criterion/exact``.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.strategies import Case, cases, timed_cases, timed_events
 from tests.strategies import events as untimed_events
 
-from streambound.boundedness.exact import exact
-from streambound.boundedness.verdict import Outcome
+from streambound.boundedness.criterion.exact import exact
+from streambound.boundedness.criterion.verdict import Outcome
 from streambound.certificate.verification import Witness
 from streambound.certificate.witness import verify, witness
 from streambound.compiler.report import check
@@ -21,11 +21,11 @@ from streambound.errors import DataError, PlanError
 from streambound.evaluation.events import batches
 from streambound.evaluation.onepass import one_pass
 from streambound.evaluation.reference import reference
+from streambound.plan.model import Plan
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.model import Query
 from streambound.query.parse import parse
 from streambound.query.statement import Statement
-from streambound.synopsis.plan import Plan
 
 ORDER = " AND S.ts <= T.ts"
 STREAMS = ("S", "T", "U")

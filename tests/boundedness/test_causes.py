@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from tests.strategies import Case, timed_cases
 
-from streambound.boundedness.verdict import Reason
+from streambound.boundedness.criterion.verdict import Reason
 from streambound.certificate.drafts import Draft
 from streambound.compiler.report import Report, check
 from streambound.query.catalog import catalog_from_mapping

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streambound.boundedness import disjunctions
+from streambound.boundedness.unions import disjunctions
 from streambound.compiler.report import check
 from streambound.constraints.closure import Closure
 from streambound.query.catalog import catalog_from_mapping

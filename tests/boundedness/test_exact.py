@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from streambound.api import evaluate
-from streambound.boundedness.exact import exact
-from streambound.boundedness.folding import folded
-from streambound.boundedness.verdict import Outcome
+from streambound.boundedness.criterion.exact import exact
+from streambound.boundedness.criterion.folding import folded
+from streambound.boundedness.criterion.verdict import Outcome
 from streambound.compiler.report import check
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.parse import parse

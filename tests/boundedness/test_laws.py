@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.strategies import Case, cases, timed_cases
 
+from streambound.boundedness.criterion.verdict import Outcome, Verdict
 from streambound.boundedness.statements import decide
-from streambound.boundedness.verdict import Outcome, Verdict
 from streambound.query.parse import read
 
 BODIES = st.one_of(timed_cases(), timed_cases(windows=True), cases(statics=False))

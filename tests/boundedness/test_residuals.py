@@ -7,8 +7,8 @@ from itertools import product
 import pytest
 from tests.boundedness.residuals import KINDS, OPS, ORDERS, Shape, growth
 
+from streambound.boundedness.criterion.verdict import Outcome
 from streambound.boundedness.statements import decide
-from streambound.boundedness.verdict import Outcome
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import read
 

@@ -9,8 +9,8 @@ from itertools import product
 
 import pytest
 
+from streambound.boundedness.criterion.verdict import Outcome, Verdict
 from streambound.boundedness.statements import decide
-from streambound.boundedness.verdict import Outcome, Verdict
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import read
 

@@ -15,9 +15,9 @@ from tests.boundedness.enumeration import bounded_by_enumeration
 from tests.boundedness.queries import self_joins, wide_cases
 from tests.strategies import cases, timed_cases
 
-from streambound.boundedness.exact import COMPOSITES_DECIDED, exact
-from streambound.boundedness.folding import folded
-from streambound.boundedness.verdict import Outcome
+from streambound.boundedness.criterion.exact import COMPOSITES_DECIDED, exact
+from streambound.boundedness.criterion.folding import folded
+from streambound.boundedness.criterion.verdict import Outcome
 from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
 from streambound.query.ring import BOOLEANS, INTEGERS, Ring

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streambound.boundedness.vacuous import without_vacuous
+from streambound.boundedness.unions.vacuous import without_vacuous
 from streambound.compiler.report import check
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.formula import atoms_of

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from streambound.boundedness.exact import exact
-from streambound.boundedness.verdict import Outcome, Verdict
+from streambound.boundedness.criterion.exact import exact
+from streambound.boundedness.criterion.verdict import Outcome, Verdict
 from streambound.constraints import search
 from streambound.constraints.closure import Closure, Difference
 from streambound.papers import arasu, schiff_ozcep

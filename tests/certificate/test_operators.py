@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from streambound.boundedness.criterion.verdict import Outcome, Reason, Verdict
 from streambound.boundedness.statements import decide
-from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.certificate.statements import statement_witness
 from streambound.certificate.verification import Verification, verify
 from streambound.certificate.witness import refused

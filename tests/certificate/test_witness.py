@@ -13,9 +13,9 @@ from tests.grammar import statement_line
 from tests.strategies import VALUES, cases, timed_cases
 
 from streambound import settings
-from streambound.boundedness.exact import exact
+from streambound.boundedness.criterion.exact import exact
+from streambound.boundedness.criterion.verdict import Outcome
 from streambound.boundedness.statements import decide
-from streambound.boundedness.verdict import Outcome
 from streambound.certificate.statements import statement_witness
 from streambound.certificate.verification import definition
 from streambound.certificate.witness import SIZE_LIMIT, Judge, verified, verify, witness

@@ -5,7 +5,7 @@ from __future__ import annotations
 from streambound.checkpoint.answer_files import AnswerFile
 from streambound.checkpoint.boundary import Checkpoint, Late, Tally
 from streambound.checkpoint.inputs import Input
-from streambound.synopsis.serial import digest
+from streambound.state.serial import digest
 
 
 def checkpoint(partition: str, state: bytes = b"{}", fingerprint: str = "f") -> Checkpoint:

@@ -16,10 +16,10 @@ from streambound.compiler import compile
 from streambound.errors import PlanError
 from streambound.evaluation.events import encode_static
 from streambound.evaluation.onepass import static_values
+from streambound.plan.tables.planner import plan_of
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
 from streambound.query.statement import Statement
-from streambound.synopsis.planner import plan_of
 from streambound.tasks.plans import statement_plan
 
 CATALOG: dict[str, Any] = {

@@ -15,7 +15,7 @@ from streambound.approximate.nightly.benchmark import Fit
 from streambound.approximate.nightly.night import Night, path_of, write
 from streambound.checkpoint.fingerprint import fingerprint
 from streambound.cli import main
-from streambound.history.recent_past import plan_for
+from streambound.history.inspection.recent_past import plan_for
 from streambound.projects.registry import load_registry
 
 CATALOG = """streams:

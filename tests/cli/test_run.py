@@ -15,7 +15,7 @@ from streambound import settings
 from streambound.approximate.nightly.night import write
 from streambound.checkpoint.fingerprint import fingerprint
 from streambound.cli import main
-from streambound.history.recent_past import plan_for
+from streambound.history.inspection.recent_past import plan_for
 from streambound.projects.registry import load_registry
 
 CATALOG = """streams:

@@ -15,8 +15,8 @@ from streambound import compiler
 from streambound.cli import main
 from streambound.errors import UnsupportedError
 from streambound.examination.__main__ import examined
+from streambound.plan.tables import statement as parts
 from streambound.query.catalog import catalog_from_mapping
-from streambound.synopsis import statement as parts
 
 TIMED = {"columns": {"A": "int", "ts": "int"}, "timestamp": "ts"}
 BODIES = {**dict.fromkeys("ST", TIMED), "R": {"kind": "static", "columns": {"K": "int"}}}

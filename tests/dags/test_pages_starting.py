@@ -29,7 +29,7 @@ from streambound.compiler import compile
 from streambound.compiler.report import check
 from streambound.errors import StreamboundError
 from streambound.examination.__main__ import _uncached
-from streambound.history.recent_past import plan_for
+from streambound.history.inspection.recent_past import plan_for
 from streambound.query.catalog import load_catalog
 from streambound.query.registry import read_query
 from streambound.results import Results

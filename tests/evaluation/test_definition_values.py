@@ -10,7 +10,7 @@ from tests.expressions import COLUMNS, expressions, rows
 
 from streambound.errors import DataError
 from streambound.evaluation.definition_values import over_columns
-from streambound.operators.expressions import compiled
+from streambound.operators.rows.expressions import compiled
 from streambound.query.column_types import NotANumber, parse_type
 from streambound.query.computing.translate import type_of
 

@@ -17,11 +17,11 @@ from streambound.errors import PlanError, StreamboundError
 from streambound.evaluation.events import batches
 from streambound.evaluation.flow import FlowPass
 from streambound.evaluation.reference import reference
+from streambound.plan.flow import units_of
+from streambound.plan.trees.flow_planner import flow
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import read
 from streambound.query.statement import Statement
-from streambound.synopsis.flow import units_of
-from streambound.synopsis.flow_planner import flow
 
 COLUMNS = {"A": "int", "B": "int", "K": "int", "ts": "int"}
 BODY = {"columns": COLUMNS, "timestamp": "ts", "domains": {"K": {"min": 0, "max": 2}}, "not_null": ["A"]}

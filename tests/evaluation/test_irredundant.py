@@ -14,14 +14,14 @@ from streambound.evaluation.events import batches
 from streambound.evaluation.flow import FlowPass
 from streambound.evaluation.reference import reference
 from streambound.operators.factory import operator_of
-from streambound.operators.operator import Row
+from streambound.operators.rows.operator import Row
+from streambound.plan.flow import Applied
+from streambound.plan.trees.flow_planner import flow
+from streambound.plan.trees.irredundant import tuples_kept
+from streambound.plan.trees.row_planner import Planning
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import statement
 from streambound.query.statement import Statement
-from streambound.synopsis.flow import Applied
-from streambound.synopsis.flow_planner import flow
-from streambound.synopsis.irredundant import tuples_kept
-from streambound.synopsis.row_planner import Planning
 
 OPS = ["<", "<=", ">", ">=", "=", "<>"]
 OF_ONE = {"A": "int", "B": "int", "K": "int", "ts": "int"}

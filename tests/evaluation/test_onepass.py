@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.spark.histories import compact_pass, compact_plan
 from tests.strategies import cases, events, static
 
-from streambound.boundedness.exact import exact
+from streambound.boundedness.criterion.exact import exact
 from streambound.compiler.report import check
 from streambound.errors import PlanError
 from streambound.evaluation.corpus import run_line

@@ -17,19 +17,19 @@ from hypothesis import strategies as st
 from tests import seeded
 from tests.strategies import Case, static, timed_cases, timed_events
 
-from streambound.boundedness.exact import exact
-from streambound.boundedness.verdict import Outcome
+from streambound.boundedness.criterion.exact import exact
+from streambound.boundedness.criterion.verdict import Outcome
 from streambound.compiler.report import check
 from streambound.errors import PlanError
 from streambound.evaluation.events import Answer, Batch, Encoded, batches, encode_static
 from streambound.evaluation.flow import statement_pass
 from streambound.evaluation.onepass import OnePass, one_pass
 from streambound.evaluation.reference import reference
+from streambound.plan.model import Plan
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.model import Rate
 from streambound.query.parse import parse, statement
 from streambound.query.statement import Statement
-from streambound.synopsis.plan import Plan
 
 MIXES = [("int",), ("double", "int"), ("string", "boolean"), ("decimal(3,1)", "double", "int")]
 

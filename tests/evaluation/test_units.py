@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.spark.histories import compact_pass
 from tests.strategies import VALUES, Case, cases
 
-from streambound.boundedness.exact import exact
+from streambound.boundedness.criterion.exact import exact
 from streambound.evaluation.events import batches
 from streambound.evaluation.reference import reference
 from streambound.query.catalog import catalog_from_mapping

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from streambound.errors import PlanError
 from streambound.evaluation.corpus import evaluated
+from streambound.plan.flow import units_of
+from streambound.plan.trees.flow_planner import flow
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import statement
 from streambound.query.parse.corpus import CorpusLine
-from streambound.synopsis.flow import units_of
-from streambound.synopsis.flow_planner import flow
 
 # At most three rows a tick; keys are few, and values are not.
 STREAMS: dict[str, Any] = {

@@ -9,7 +9,7 @@ from typing import Any
 from tests.spark import histories
 from tests.spark.histories import Registered
 
-from streambound.history.k_memory import Memory
+from streambound.history.evaluations.k_memory import Memory
 from streambound.query.catalog import Catalog, catalog_from_mapping
 
 COLUMNS = {"ts": "int", "A": "int", "B": "int"}

@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 from tests.spark.histories import compact_plan, empty_tables, plan_of
 from tests.strategies import Case, cases, events, static, timed_cases, timed_events
 
-from streambound.boundedness.exact import exact
+from streambound.boundedness.criterion.exact import exact
 from streambound.evaluation.events import batches, encode, encode_static
 from streambound.evaluation.onepass import OnePass
-from streambound.history.array_join import ArrayJoin
+from streambound.history.evaluations.array_join import ArrayJoin
+from streambound.plan.model import Plan
+from streambound.plan.tables.planner import plan_of as any_plan_of
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.model import Attribute
 from streambound.query.parse import parse
-from streambound.synopsis.plan import Plan
-from streambound.synopsis.planner import plan_of as any_plan_of
-from streambound.synopsis.row_join import (
+from streambound.state.row_join import (
     PartialMatch,
     PartialMatches,
     Row,
@@ -28,7 +28,7 @@ from streambound.synopsis.row_join import (
     representatives,
     static_sources,
 )
-from streambound.synopsis.state import accepted
+from streambound.state.table import accepted
 
 MIXES = [("int",), ("int", "double", "decimal(3,1)"), ("string", "boolean", "int")]
 

@@ -24,10 +24,10 @@ from streambound.errors import StorageError
 from streambound.history.executor import about_read
 from streambound.history.local import LocalExecutor, local_executor
 from streambound.history.prepare import draft, prepare
+from streambound.plan.ending import EndingPlan
+from streambound.plan.model import Plan
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.storage.partitions import PartitionRange
-from streambound.synopsis.ending import EndingPlan
-from streambound.synopsis.plan import Plan
 from streambound.tasks.cogroup import SegmentCoGroup, WindowCoGroup
 from streambound.tasks.embedded_engine import MEMORY_MB
 from streambound.tasks.summarise import StreamScan, Task

@@ -25,10 +25,10 @@ from streambound.evaluation.events import Encoded, encode_static
 from streambound.evaluation.flow import statement_pass
 from streambound.history.evaluate import evaluate_history
 from streambound.history.local import LocalExecutor
+from streambound.plan.tables.statement import planned_parts
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import statement
 from streambound.query.statement import Statement
-from streambound.synopsis.statement import planned_parts
 from streambound.tasks.plans import statement_plan
 
 TIMED = {n: {"columns": {"A": "int", "B": "int", "ts": "int"}, "timestamp": "ts"} for n in "STU"}

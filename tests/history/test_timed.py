@@ -20,17 +20,17 @@ from tests.spark.moments import Rows, cut, expected, last_boundary, write, write
 from tests.spark.nights import from_scratch, left, night
 from tests.strategies import Case, static, timed_cases, timed_events
 
-from streambound.boundedness.exact import exact
+from streambound.boundedness.criterion.exact import exact
 from streambound.evaluation.events import encode_static
 from streambound.evaluation.onepass import one_pass
 from streambound.history.corpus import run_corpus
 from streambound.history.evaluate import evaluate_history
 from streambound.history.executor import Executor
 from streambound.history.local import LocalExecutor
+from streambound.plan.model import Plan
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
 from streambound.query.parse.corpus import CorpusLine, read_corpus
-from streambound.synopsis.plan import Plan
 
 MIXES = [(), ("int",), ("double", "int"), ("string", "boolean"), ("decimal(3,1)", "date", "int")]
 CORPUS = Path(__file__).parents[1] / "corpus" / "answers.jsonl"

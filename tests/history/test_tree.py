@@ -28,12 +28,12 @@ from streambound.evaluation.flow import statement_pass
 from streambound.evaluation.reference import initial, reference
 from streambound.history.evaluate import evaluate_history
 from streambound.history.local import LocalExecutor
+from streambound.plan.flow import Leaf, nodes
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.model import RelationKind
 from streambound.query.parse import defined
 from streambound.query.parse.corpus import CorpusLine
 from streambound.query.statement import Statement
-from streambound.synopsis.flow import Leaf, nodes
 from streambound.tasks.emit import TOTAL
 
 # Statements that may have final rows.

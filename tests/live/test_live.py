@@ -20,14 +20,14 @@ from tests.spark.arrivals import Here, Pick, Rows, by_batch, by_marker, cut, fla
 from tests.spark.histories import Registered
 from tests.strategies import Case, cases, events, static, timed_cases, timed_events
 
-from streambound.boundedness.exact import exact
+from streambound.boundedness.criterion.exact import exact
 from streambound.errors import DataError, PlanError
 from streambound.evaluation.events import encode_static
 from streambound.evaluation.onepass import one_pass
+from streambound.plan.model import Plan
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
 from streambound.spark.live.folders import folder_of, simultaneous_files_fix
-from streambound.synopsis.plan import Plan
 
 MIXES = [(), ("int",), ("double", "int"), ("string", "boolean"), ("decimal(3,1)", "date", "int")]
 

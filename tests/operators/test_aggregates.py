@@ -17,11 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streambound.errors import PlanError
-from streambound.operators.aggregates import Accumulator, accumulator, of_column
-from streambound.operators.operator import Row, ordering
+from streambound.operators.grouping.aggregates import Accumulator, accumulator, of_column
+from streambound.operators.rows.operator import Row, ordering
+from streambound.plan.widths import width
 from streambound.query.column_types import NAN, parse_type
 from streambound.query.operators import Aggregate, AggregateKind
-from streambound.synopsis.widths import width
 
 INT, DOUBLE, DECIMAL, TEXT, BOOLEAN = map(parse_type, ("int", "double", "decimal(5,2)", "string", "boolean"))
 # What rows hold: a time, an int, a double, a decimal, a string and a truth value.

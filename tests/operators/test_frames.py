@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from streambound.errors import PlanError
 from streambound.evaluation.definition_orders import with_functions
 from streambound.evaluation.definition_rows import Row as Defined
-from streambound.operators.frames import Frames
-from streambound.operators.operator import Row
-from streambound.operators.timed_frames import TimedFrames
-from streambound.operators.window_functions import Functions
+from streambound.operators.ordering.frames import Frames
+from streambound.operators.ordering.timed_frames import TimedFrames
+from streambound.operators.ordering.window_functions import Functions
+from streambound.operators.rows.operator import Row
+from streambound.plan.flow import Times
+from streambound.plan.frame_reach import ascending, looks, settles
 from streambound.query.column_types import NAN, parse_type
 from streambound.query.operators import Aggregate, AggregateKind, Frame, Framing, Over, Shown
-from streambound.synopsis.flow import Times
-from streambound.synopsis.frame_reach import ascending, looks, settles
 
 INT, DOUBLE, TEXT = map(parse_type, ("int", "double", "string"))
 # A time, a key, another one, a number and a word.

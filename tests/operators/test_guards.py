@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streambound.operators.guards import Guards
-from streambound.operators.operator import Row
+from streambound.operators.joining.guards import Guards
+from streambound.operators.rows.operator import Row
+from streambound.plan.conditions import test_of as holding
+from streambound.plan.flow import Guarded, Range, Sought, Times
 from streambound.query.column_types import parse_type
 from streambound.query.formula import Formula, all_of, any_of
 from streambound.query.model import Attribute, Constant, Filter, Join, NullTest, Op
-from streambound.synopsis.conditions import test_of as holding
-from streambound.synopsis.flow import Guarded, Range, Sought, Times
 
 INT = parse_type("int")
 TIME, KEY, VALUE = range(3)

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streambound.operators.operator import Row
-from streambound.operators.ranks import Ranks
+from streambound.operators.ordering.ranks import Ranks
+from streambound.operators.rows.operator import Row
+from streambound.plan.flow import Times
+from streambound.plan.widths import ranked
 from streambound.query.column_types import NAN, parse_type
 from streambound.query.model import Op
 from streambound.query.operators import Ranking, Shown
-from streambound.synopsis.flow import Times
-from streambound.synopsis.widths import ranked
 
 INT, DOUBLE, TEXT, BIGINT = map(parse_type, ("int", "double", "string", "bigint"))
 # A time, a key, two columns to order by, and another one.

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streambound.operators.operator import Row
-from streambound.operators.sessions import Sessions
+from streambound.operators.grouping.sessions import Sessions
+from streambound.operators.rows.operator import Row
+from streambound.plan.flow import Grouped, Reads, Times
 from streambound.query.column_types import parse_type
 from streambound.query.model import Op
 from streambound.query.operators import Aggregate, AggregateKind, Grouping, Having, Shown
 from streambound.query.operators import Test as Comparison
-from streambound.synopsis.flow import Grouped, Reads, Times
 
 INT, BIGINT, DOUBLE = map(parse_type, ("int", "bigint", "double"))
 KEY, VALUE, TIME = range(3)

@@ -8,10 +8,10 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streambound.operators.operator import Row
+from streambound.operators.rows.operator import Row
 from streambound.operators.time_filters import TimeFilters
+from streambound.plan.flow import Moment, TimeFiltered
 from streambound.query.model import Op
-from streambound.synopsis.flow import Moment, TimeFiltered
 
 Step = tuple[int, list[tuple[Row, int]]]
 ORDERS = {Op.LT: int.__lt__, Op.LE: int.__le__, Op.GT: int.__gt__, Op.GE: int.__ge__}

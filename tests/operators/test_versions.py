@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streambound.operators.operator import Row
-from streambound.operators.versions import LastVersions
-from streambound.operators.waiting import NextVersions
+from streambound.operators.joining.versions import LastVersions
+from streambound.operators.joining.waiting import NextVersions
+from streambound.operators.rows.operator import Row
+from streambound.plan.conditions import test_of as holding
+from streambound.plan.flow import LookedUp, Range, Times
 from streambound.query.formula import ALWAYS
 from streambound.query.model import Attribute, Join, NullTest, Op
-from streambound.synopsis.conditions import test_of as holding
-from streambound.synopsis.flow import LookedUp, Range, Times
 
 TIME, KEY, VALUE = range(3)
 ROW = {Attribute("S", name): p for p, name in enumerate(("ts", "K", "A"))}

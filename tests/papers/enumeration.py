@@ -7,7 +7,7 @@ independent of the questions that Algorithm B.1 asks.
 
 from __future__ import annotations
 
-from streambound.boundedness.folding import folded
+from streambound.boundedness.criterion.folding import folded
 from streambound.constraints.system import system
 from streambound.papers import schiff_ozcep
 from streambound.papers.branches import lto_branches

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from tests.strategies import Case, cases, timed_cases
 
-from streambound.boundedness.verdict import Outcome
+from streambound.boundedness.criterion.verdict import Outcome
 from streambound.papers.procedure import SPLITS_SHOWN, procedure_text
 from streambound.papers.schiff_ozcep import applies, schiff_ozcep
 from streambound.query.catalog import catalog_from_mapping

@@ -20,7 +20,7 @@ from scripts.local_spark import LocalSpark
 from streambound.approximate.selected_policy import SelectedPolicy
 from streambound.history.answer import HistoryAnswer
 from streambound.history.evaluate import evaluate_history
-from streambound.history.k_memory import Memory
+from streambound.history.evaluations.k_memory import Memory
 from streambound.query.catalog import Catalog, load_catalog
 from streambound.results import Answer, Results
 from streambound.spark.executor import SparkExecutor

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import kept_process
 
-from streambound.boundedness.reason_codes import REASON_CODES
-from streambound.boundedness.verdict import Reason
+from streambound.boundedness.criterion.reason_codes import REASON_CODES
+from streambound.boundedness.criterion.verdict import Reason
 from streambound.cli import main
 from streambound.errors import StreamboundError
 from streambound.report.code_pages import errors, meaning

@@ -15,19 +15,19 @@ import sqlglot
 from hypothesis import reject
 from tests.strategies import Case
 
-from streambound.boundedness.exact import exact
+from streambound.boundedness.criterion.exact import exact
 from streambound.errors import PlanError
 from streambound.evaluation.events import Encoded, encode_static
 from streambound.evaluation.onepass import OnePass, static_values
+from streambound.plan.model import Plan
+from streambound.plan.tables.planner import plan_of as any_plan_of
+from streambound.plan.tables.table_planner import StaticValues
 from streambound.query.catalog import Catalog
 from streambound.query.model import History, Query, Relation, RelationKind
 from streambound.query.parse import parse
 from streambound.query.statement import Statement
-from streambound.synopsis.engine_state import EngineState
-from streambound.synopsis.plan import Plan
-from streambound.synopsis.planner import plan_of as any_plan_of
-from streambound.synopsis.state import Table
-from streambound.synopsis.table_planner import StaticValues
+from streambound.state.engine import EngineState
+from streambound.state.table import Table
 from streambound.tasks.emit import arrow_type
 from streambound.tasks.encoded_sql import encoded
 

@@ -16,8 +16,8 @@ from streambound.approximate.nightly.night import Night, OfSize, write
 from streambound.approximate.selected_policy import SelectedPolicy
 from streambound.checkpoint.fingerprint import fingerprint
 from streambound.demo.abstract import Shape, generate
+from streambound.history.inspection.recent_past import plan_for
 from streambound.history.local import LocalExecutor
-from streambound.history.recent_past import plan_for
 from streambound.query.catalog import load_catalog
 
 CATALOG = """

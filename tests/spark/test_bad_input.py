@@ -22,13 +22,13 @@ from streambound.history.executor import Executor
 from streambound.history.fold import Fold
 from streambound.history.local import LocalExecutor
 from streambound.history.prepare import Job
+from streambound.plan.model import Plan
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.parse import parse
 from streambound.query.statement import Statement
 from streambound.spark.distribute import cores
 from streambound.spark.executor import SparkExecutor
 from streambound.storage.partitions import Partition
-from streambound.synopsis.plan import Plan
 from streambound.tasks import emit
 from streambound.tasks.counts import dump_counts
 from streambound.tasks.plans import PartPlan, StatementPlan

@@ -25,7 +25,7 @@ from pyarrow import orc
 from scripts.airflow_layout import free_port
 from streambound.errors import PlatformError
 from streambound.history.evaluate import evaluate_history
-from streambound.history.k_memory import Memory
+from streambound.history.evaluations.k_memory import Memory
 from streambound.history.local import LocalExecutor
 from streambound.query.catalog import load_catalog
 from streambound.query.registry import RegisteredQuery

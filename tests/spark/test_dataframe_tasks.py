@@ -23,8 +23,8 @@ from streambound.errors import DataError
 from streambound.evaluation.history import history_batches
 from streambound.history.answer import HistoryAnswer
 from streambound.history.evaluate import evaluate_history
+from streambound.history.evaluations.k_memory import Memory
 from streambound.history.executor import Executor
-from streambound.history.k_memory import Memory
 from streambound.history.local import LocalExecutor
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.model import TABLE, History, Relation

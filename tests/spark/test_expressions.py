@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.expressions import COLUMNS, expressions, rows
 
-from streambound.operators.expressions import compiled
+from streambound.operators.rows.expressions import compiled
 from streambound.query.column_types import NAN, Family, parse_type
 from streambound.query.computing.translate import type_of
 

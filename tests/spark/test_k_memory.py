@@ -31,7 +31,7 @@ from streambound.boundedness.statements import decide
 from streambound.errors import DataError, PlanError, QueryError
 from streambound.evaluation.events import batches
 from streambound.history.evaluate import evaluate_history
-from streambound.history.k_memory import Memory
+from streambound.history.evaluations.k_memory import Memory
 from streambound.history.local import LocalExecutor
 from streambound.query.catalog import Catalog
 from streambound.query.parse import statement

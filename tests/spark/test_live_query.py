@@ -23,7 +23,7 @@ from tests.spark.histories import Registered
 from tests.spark.nights import night
 from tests.strategies import Case
 
-from streambound.boundedness.exact import exact
+from streambound.boundedness.criterion.exact import exact
 from streambound.checkpoint.answer_files import identity_of
 from streambound.compiler import compile
 from streambound.errors import DataError, QueryError, StorageError
@@ -39,11 +39,11 @@ from streambound.live.answers import (
     require_written,
     write_epoch,
 )
+from streambound.plan.model import Plan
 from streambound.query.catalog import Catalog, NamedQuery, load_catalog
 from streambound.rewrites.program import program
 from streambound.spark.live import epochs
 from streambound.spark.live.query import Pace, live
-from streambound.synopsis.plan import Plan
 from streambound.tasks import emit
 
 pytestmark = pytest.mark.spark

@@ -35,13 +35,13 @@ from streambound.evaluation.history import history_batches
 from streambound.evaluation.reference import reference
 from streambound.history import stored_relations
 from streambound.history.evaluate import evaluate_history
+from streambound.history.evaluations.k_memory import Memory
 from streambound.history.executor import Executor
-from streambound.history.k_memory import Memory
 from streambound.history.local import LocalExecutor
+from streambound.plan.model import Plan
 from streambound.query.catalog import Catalog, catalog_from_mapping, load_catalog
 from streambound.query.parse import statement
 from streambound.spark.executor import SparkExecutor
-from streambound.synopsis.plan import Plan
 
 EPOCH = dt.datetime(2026, 1, 1)
 TICKS = {"second": 1_000_000, "minute": 60_000_000}

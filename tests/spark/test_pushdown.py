@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streambound.evaluation.promises import fault
+from streambound.plan.model import StreamSynopsis
+from streambound.plan.tables.facts import facts_of
+from streambound.plan.tables.table_planner import stream_synopsis
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.model import Relation
 from streambound.query.parse import statement
 from streambound.spark.pushdown import pushdown
-from streambound.synopsis.facts import facts_of
-from streambound.synopsis.plan import StreamSynopsis
-from streambound.synopsis.state import accepts
-from streambound.synopsis.table_planner import stream_synopsis
+from streambound.state.table import accepts
 
 COLUMNS = {"A": "int", "n": "string", "d": "date", "ts": "timestamp", "p": "decimal(5,2)"}
 KINDS = {**COLUMNS, "A": "int"}

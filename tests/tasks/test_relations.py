@@ -20,11 +20,11 @@ from tests.strategies import Case, timed_events
 from streambound.errors import DataError
 from streambound.evaluation.events import encode
 from streambound.evaluation.onepass import one_pass
+from streambound.plan.model import Plan
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.column_types import NAN
 from streambound.query.parse import parse
-from streambound.synopsis.plan import Plan
-from streambound.synopsis.state import accepted
+from streambound.state.table import accepted
 from streambound.tasks.embedded_engine import opened
 from streambound.tasks.readers import Reader, timed_reader
 from streambound.tasks.relations import arrivals, dump_relation, load_relation, relation_of, rows_of

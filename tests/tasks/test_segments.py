@@ -16,17 +16,17 @@ from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 from tests.strategies import Case, timed_cases, timed_events
 
-from streambound.boundedness.exact import exact
+from streambound.boundedness.criterion.exact import exact
 from streambound.errors import DataError
 from streambound.evaluation.events import Batch, batches
 from streambound.evaluation.onepass import OnePass, one_pass
-from streambound.history.segments import SegmentEvaluation
+from streambound.history.evaluations.segments import SegmentEvaluation
+from streambound.plan.model import Plan
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
 from streambound.query.statement import Statement
-from streambound.synopsis.plan import Plan
-from streambound.synopsis.row_join import representatives
-from streambound.synopsis.segments import (
+from streambound.state.row_join import representatives
+from streambound.state.segments import (
     SegmentPlan,
     TimeSegment,
     dump_segment,
@@ -36,7 +36,7 @@ from streambound.synopsis.segments import (
     segment_plan,
     unserved,
 )
-from streambound.synopsis.state import accepts
+from streambound.state.table import accepts
 from streambound.tasks import segments
 from streambound.tasks.cogroup import COGROUP
 from streambound.tasks.emit import arrow_type

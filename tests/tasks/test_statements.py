@@ -16,14 +16,15 @@ from tests.spark import histories
 from tests.strategies import Case, cases, events, static
 
 from streambound.evaluation.events import encode
+from streambound.plan.exclusions import excluded
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.column_types import NAN, parse_type
 from streambound.query.model import Attribute, Op
 from streambound.query.parse import parse
 from streambound.query.ring import BOOLEANS
-from streambound.synopsis.row_join import Row, RowJoin, excluded, representatives
-from streambound.synopsis.serial import dumps
-from streambound.synopsis.state import Table, accepted
+from streambound.state.row_join import Row, RowJoin, representatives
+from streambound.state.serial import dumps
+from streambound.state.table import Table, accepted
 from streambound.tasks import clauses, encoded_sql
 from streambound.tasks.embedded_engine import opened
 from streambound.tasks.readers import Reader, readers_of

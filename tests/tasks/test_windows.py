@@ -18,9 +18,9 @@ from tests.spark.nights import from_scratch, left, night
 from tests.strategies import Case
 
 from streambound.compiler import compile
+from streambound.plan.model import Plan
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
-from streambound.synopsis.plan import Plan
 from streambound.tasks.edges import dump_edges, load_edges, summaries
 from streambound.tasks.embedded_engine import opened
 from streambound.tasks.plans import StatementPlan, statement_plan

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streambound.boundedness.crossings import shared_zones
+from streambound.boundedness.criterion.crossings import shared_zones
 from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
 from streambound.errors import PlanError
+from streambound.plan.clock import orders, time_conditions
+from streambound.plan.model import StreamSynopsis
+from streambound.plan.tables.facts import facts_of
+from streambound.plan.tables.table_planner import stream_synopsis
 from streambound.query.clock import CLOCK
 from streambound.query.model import Attribute, Join, Op, Query, RelationKind
 from streambound.query.operators import Framing, Grouping, Operator, Ranking
 from streambound.query.statement import Statement
-from streambound.synopsis.clock import orders, time_conditions
-from streambound.synopsis.facts import facts_of
-from streambound.synopsis.plan import StreamSynopsis
-from streambound.synopsis.table_planner import stream_synopsis
 
 # Of a cached tuple beside its columns: its moment, when it came, when and how often it joined.
 BESIDE = 4

@@ -24,8 +24,8 @@ from streambound.approximate.policies import POLICIES
 from streambound.approximate.sample import Arrival, Estimate, KeySample
 from streambound.evaluation.events import Answer, Batch, answers
 from streambound.query.statement import Statement
-from streambound.synopsis.serial import row_text
-from streambound.synopsis.state import accepts
+from streambound.state.serial import row_text
+from streambound.state.table import accepts
 
 # Of a time condition that is missing.
 NO_LAG = 1 << 61

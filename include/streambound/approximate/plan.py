@@ -8,9 +8,9 @@ from typing import ClassVar
 from streambound.approximate.equijoin import Equijoin, equijoin, synopses, width
 from streambound.approximate.selected_policy import SelectedPolicy
 from streambound.errors import QueryError
+from streambound.plan.model import StreamSynopsis
 from streambound.query.model import Query
 from streambound.query.statement import Statement
-from streambound.synopsis.plan import StreamSynopsis
 
 # So many tuples and counts the estimate of all results may take beside the cache.
 SAMPLED = 1_000

@@ -2,7 +2,7 @@
 
 ``{"now": moment, "steps": n, "results": n, "peak": n, "centres": [x, y], "cached": [[stream, moment, [value,
 ...], born, used, uses], ...], "sample": {"level": n, "keys": [[key, results, [[stream, moment, [value, ...],
-count], ...]], ...]}}``; values are as ``synopsis.serial`` writes them, the centres exact in hexadecimal.
+count], ...]], ...]}}``; values are as ``state.serial`` writes them, the centres exact in hexadecimal.
 
 Law: ``load(plan, dump(state))`` goes on as ``state`` does.
 """
@@ -17,7 +17,7 @@ from streambound.approximate.evaluation import MemoryPass, Tuple
 from streambound.approximate.plan import MemoryPlan
 from streambound.approximate.sample import KeySample, OfKey
 from streambound.errors import DataError
-from streambound.synopsis.serial import canonical, plain, value_of
+from streambound.state.serial import canonical, plain, value_of
 
 
 def dump(state: MemoryPass) -> bytes:

@@ -1,1 +1,5 @@
-"""When is a query bounded? One criterion decides, with its theorem; the papers' own are in ``papers``."""
+"""When is a query bounded? One criterion decides, with its theorem; the papers' own are in ``papers``.
+
+``statements.decide`` is the entry. It asks ``criterion`` of one conjunction, ``unions`` of several, ``joins``
+of those that are not inner, and ``aggregation`` of what is made of rows.
+"""

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations, pairwise
 
-from streambound.boundedness.exact import exact
-from streambound.boundedness.verdict import Outcome, Verdict
+from streambound.boundedness.criterion.exact import exact
+from streambound.boundedness.criterion.verdict import Outcome, Verdict
 from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
 from streambound.errors import Location

@@ -13,16 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from streambound.boundedness.exact import NAME
-from streambound.boundedness.guards import judged
-from streambound.boundedness.having import condition, free
-from streambound.boundedness.questions import distinct, keyed
+from streambound.boundedness.aggregation.having import condition, free
+from streambound.boundedness.criterion.exact import NAME
+from streambound.boundedness.criterion.questions import distinct, keyed
+from streambound.boundedness.criterion.verdict import Outcome, Verdict
+from streambound.boundedness.joins.guards import judged
 from streambound.boundedness.unfolding import flattened, unfolded, without_partners
-from streambound.boundedness.verdict import Outcome, Verdict
 from streambound.query.formula import ALWAYS, AnyOf, all_of, conjunction, conjuncts
 from streambound.query.model import Attribute, Filter, Join, NullTest, Op, Query, Relation, RelationKind
 from streambound.query.operators import AggregateKind, Framing, Grouping, Ranking
-from streambound.query.parse.derived_tables import HIDDEN
+from streambound.query.parse.blocks.derived_tables import HIDDEN
 from streambound.query.statement import Selection, Statement
 
 _OPEN = "a sub-query is not bounded alone, but what uses it may not need all of it"

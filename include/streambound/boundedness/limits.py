@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from streambound.boundedness.current_time import leaves
-from streambound.boundedness.exact import NAME
-from streambound.boundedness.verdict import Outcome, Reason, Verdict
+from streambound.boundedness.criterion.current_time import leaves
+from streambound.boundedness.criterion.exact import NAME
+from streambound.boundedness.criterion.verdict import Outcome, Reason, Verdict
 from streambound.constraints.cases import cases
 from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder

@@ -11,30 +11,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from streambound.boundedness.aggregates import grouped
-from streambound.boundedness.changing import takes_back
+from streambound.boundedness.aggregation.aggregates import grouped
+from streambound.boundedness.aggregation.ranks import ranked
+from streambound.boundedness.aggregation.window_functions import over_window_functions
 from streambound.boundedness.composition import fed, inherited
-from streambound.boundedness.current_time import PRESENT, criterion_of, ends_in_part, leaves
-from streambound.boundedness.disjunctions import TOO_MANY, Decision, Part
-from streambound.boundedness.disjunctions import decide as decide_plain
-from streambound.boundedness.exact import NAME
-from streambound.boundedness.finals import final_of
-from streambound.boundedness.guards import guarded, judged
+from streambound.boundedness.criterion.changing import takes_back
+from streambound.boundedness.criterion.current_time import PRESENT, criterion_of, ends_in_part, leaves
+from streambound.boundedness.criterion.exact import NAME
+from streambound.boundedness.criterion.questions import filtered
+from streambound.boundedness.criterion.verdict import Outcome, Reason, Verdict
+from streambound.boundedness.joins.finals import final_of
+from streambound.boundedness.joins.guards import guarded, judged
 from streambound.boundedness.limits import within_limits
-from streambound.boundedness.questions import filtered
 from streambound.boundedness.ranges import with_ranges
-from streambound.boundedness.ranks import ranked
 from streambound.boundedness.reflexive import with_own_tuples
 from streambound.boundedness.time_buckets import with_plain_times
-from streambound.boundedness.verdict import Outcome, Reason, Verdict
-from streambound.boundedness.window_functions import over_window_functions
+from streambound.boundedness.unions.disjunctions import TOO_MANY, Decision, Part
+from streambound.boundedness.unions.disjunctions import decide as decide_plain
 from streambound.constraints.search import SearchLimit
 from streambound.query.clock import CLOCK
 from streambound.query.column_types import NULL, Family
 from streambound.query.formula import atoms_of, conjuncts
 from streambound.query.model import Attribute, Join, NullTest, Relation, RelationKind
 from streambound.query.operators import Framing, Grouping, Ranking
-from streambound.query.parse.derived_tables import mixed, untimed
+from streambound.query.parse.blocks.derived_tables import mixed, untimed
 from streambound.query.statement import Block, Selection, Statement
 
 __all__ = ["Decision", "Part", "decide"]

@@ -18,7 +18,7 @@ from itertools import combinations, product
 from sqlglot import expressions as exp
 
 from streambound.boundedness.causes import TICKS, WINDOWS, window
-from streambound.boundedness.verdict import Reason
+from streambound.boundedness.criterion.verdict import Reason
 from streambound.certificate.drafts import Draft
 from streambound.certificate.ranges import Hints, Origin
 from streambound.query.column_types import Family, Type, Value

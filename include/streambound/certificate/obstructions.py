@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from streambound.boundedness.crossings import Crossing, crossings, evidence, unequal_crossings
-from streambound.boundedness.exact import unbounded_projections
-from streambound.boundedness.pending import Clash, apart, two_groups
+from streambound.boundedness.criterion.crossings import Crossing, crossings, evidence, unequal_crossings
+from streambound.boundedness.criterion.exact import unbounded_projections
+from streambound.boundedness.criterion.pending import Clash, apart, two_groups
 from streambound.certificate.layout import Turn
 from streambound.constraints.assignment import Wish
 from streambound.constraints.cases import self_joined

@@ -15,13 +15,13 @@ from itertools import islice, product
 from typing import Any
 
 from streambound.boundedness.composition import fed
-from streambound.boundedness.crossings import (
+from streambound.boundedness.criterion.crossings import (
     crossings,
     infinite_attributes,
     unbounded_zone,
     unequal_crossings,
 )
-from streambound.boundedness.questions import filtered, joined
+from streambound.boundedness.criterion.questions import filtered, joined
 from streambound.boundedness.time_buckets import with_plain_times
 from streambound.boundedness.unfolding import unfolded
 from streambound.certificate.layout import Turn

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from fractions import Fraction
 
-from streambound.boundedness.verdict import Reason
+from streambound.boundedness.criterion.verdict import Reason
 from streambound.errors import DataError
 from streambound.query.catalog import Catalog
 from streambound.query.column_types import Family, NotANumber, Type, Value

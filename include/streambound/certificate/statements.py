@@ -14,11 +14,11 @@ from dataclasses import replace
 from itertools import combinations, islice, product, zip_longest
 from typing import Any
 
-from streambound.boundedness.containment import maps_of
-from streambound.boundedness.exact import exact
-from streambound.boundedness.folding import folded, never_both
+from streambound.boundedness.criterion.exact import exact
+from streambound.boundedness.criterion.folding import folded, never_both
+from streambound.boundedness.criterion.verdict import Outcome, Verdict
 from streambound.boundedness.statements import Decision, Part
-from streambound.boundedness.verdict import Outcome, Verdict
+from streambound.boundedness.unions.containment import maps_of
 from streambound.certificate.operators import of_operators
 from streambound.certificate.verification import Evaluator, Witness, definition, refuse_size
 from streambound.certificate.witness import SIZE_LIMIT, Judge, promising, refused, verified, witness

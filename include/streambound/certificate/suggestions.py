@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from streambound.boundedness.verdict import Reason, Verdict
+from streambound.boundedness.criterion.verdict import Reason, Verdict
 from streambound.certificate.drafts import Draft
 from streambound.certificate.edits import Change, Edit, edits
 from streambound.certificate.ranges import Hints

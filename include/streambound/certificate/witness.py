@@ -24,9 +24,9 @@ from enum import Enum
 from functools import partial
 from itertools import chain, combinations
 
-from streambound.boundedness.exact import exact
-from streambound.boundedness.folding import folded
-from streambound.boundedness.verdict import Outcome, Verdict
+from streambound.boundedness.criterion.exact import exact
+from streambound.boundedness.criterion.folding import folded
+from streambound.boundedness.criterion.verdict import Outcome, Verdict
 from streambound.certificate.layout import Layout
 from streambound.certificate.obstructions import Obstruction, Suffix, obstructions
 from streambound.certificate.slots import Builder

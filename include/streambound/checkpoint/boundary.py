@@ -14,7 +14,7 @@ from typing import Any
 
 from streambound.checkpoint.answer_files import AnswerFile
 from streambound.checkpoint.inputs import Input
-from streambound.synopsis.serial import digest as digest_of
+from streambound.state.serial import digest as digest_of
 
 # Made once: there is a digest to be checked of every boundary.
 _SORTED = json.JSONEncoder(sort_keys=True)

@@ -16,12 +16,12 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any
 
+from streambound.plan.conditions import Flag, Pair
+from streambound.plan.flow import Applied, Guarded, Irredundant, Sought
 from streambound.query.column_types import NotANumber, Type
 from streambound.query.model import Filter, Join, Query, Relation, RelationKind
 from streambound.query.operators import AggregateKind, Shown
-from streambound.synopsis.conditions import Flag, Pair
-from streambound.synopsis.flow import Applied, Guarded, Irredundant, Sought
-from streambound.synopsis.serial import plain
+from streambound.state.serial import plain
 
 # To be raised when the same plan comes to mean another state or segment, or other answers.
 VERSION = 6

@@ -19,7 +19,7 @@ from typing import Any
 from streambound.checkpoint.answer_files import AnswerFile
 from streambound.checkpoint.boundary import Tally
 from streambound.durable import remove, write_text
-from streambound.synopsis.serial import digest as digest_of
+from streambound.state.serial import digest as digest_of
 
 NAME = "_checkpointed.json"
 

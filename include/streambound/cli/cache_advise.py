@@ -58,8 +58,8 @@ def _night(query: RegisteredQuery, catalog: Catalog) -> Night:
     from streambound.approximate.nightly.night import read
     from streambound.checkpoint.fingerprint import fingerprint
     from streambound.checkpoint.inspection import CHANGED_PLAN
+    from streambound.history.inspection.recent_past import plan_for
     from streambound.history.prepare import beside
-    from streambound.history.recent_past import plan_for
 
     plan = plan_for(query.name, query.sql, catalog, 1, *beside(query))
     night = read(settings.caches_root(), query.name)

@@ -325,7 +325,7 @@ def _judged(request: Request, form: str, verdict: str, outcome: str, formed: Any
 
 
 def _undecided(request: Request, form: str, criterion: str, error: StreamboundError | NotDecided) -> Decided:
-    from streambound.boundedness.verdict import Reason
+    from streambound.boundedness.criterion.verdict import Reason
     from streambound.compiler.report import Report
     from streambound.examination.formats import formed
 

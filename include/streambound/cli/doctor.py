@@ -13,7 +13,7 @@ from streambound import settings
 from streambound.cli.options import add_text, command
 
 if TYPE_CHECKING:
-    from streambound.history.doctor import Cost, Diagnosis, Examined, Finding
+    from streambound.history.inspection.doctor import Cost, Diagnosis, Examined, Finding
 
 
 def add_parser(commands: Any) -> None:
@@ -29,7 +29,7 @@ def add_parser(commands: Any) -> None:
 
 def _doctor(options: argparse.Namespace) -> int:
     from streambound.cli.queries import registered_or_file
-    from streambound.history.doctor import diagnose
+    from streambound.history.inspection.doctor import diagnose
     from streambound.projects.registry import load_registry
 
     if options.input is not None:
@@ -72,7 +72,7 @@ def _lines(streams: Iterable[Examined], diagnoses: Iterable[Diagnosis]) -> Itera
 
 
 def _stream_lines(stream: Examined) -> Iterator[str]:
-    from streambound.history.doctor import summed
+    from streambound.history.inspection.doctor import summed
 
     if not stream.parts and not stream.findings:
         yield f"{stream.stream}: only Spark reads its history, which was not looked at"

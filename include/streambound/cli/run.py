@@ -20,8 +20,8 @@ from streambound.errors import PlanError, QueryError, UnsupportedError
 from streambound.query.modes import MODES
 
 if TYPE_CHECKING:
+    from streambound.history.evaluations.k_memory import Memory
     from streambound.history.executor import Executor
-    from streambound.history.k_memory import Memory
     from streambound.query.catalog import Catalog
     from streambound.query.parse.corpus import CorpusLine
     from streambound.query.registry import RegisteredQuery
@@ -231,7 +231,7 @@ def _where_answers_are(folder: Path) -> str:
 def _memory(query: RegisteredQuery, options: argparse.Namespace) -> Memory:
     from streambound.approximate.nightly.night import read
     from streambound.approximate.selected_policy import SelectedPolicy
-    from streambound.history.k_memory import Memory
+    from streambound.history.evaluations.k_memory import Memory
 
     if options.memory < 1:
         raise QueryError(f"--memory is {options.memory}", accepted="a number of tuples, 1 or more")

@@ -32,7 +32,7 @@ def _state(options: argparse.Namespace) -> int:
     from streambound.checkpoint.owner import unsettle
     from streambound.checkpoint.table import CheckpointTable, address_of
     from streambound.cli.queries import registered_or_file
-    from streambound.history.fingerprints import grounds
+    from streambound.history.inspection.fingerprints import grounds
     from streambound.report.checkpoints import checkpoints_text
 
     query, catalog = registered_or_file(options.query, options.catalog, options.dialect, options.chosen)

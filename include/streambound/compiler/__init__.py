@@ -17,19 +17,19 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from streambound.boundedness.criterion.verdict import Outcome, Reason, Verdict
 from streambound.boundedness.statements import Decision, decide
-from streambound.boundedness.verdict import Outcome, Reason, Verdict
 from streambound.errors import PlanError, QueryError, UnsupportedError, meant
+from streambound.plan.flow import Node, formula_of, units_of
+from streambound.plan.parts import AnyPlan, PlannedPart
+from streambound.plan.tables.statement import planned_parts, require_final, sizing
+from streambound.plan.trees.flow_planner import flow
 from streambound.query.catalog import Catalog
 from streambound.query.column_types import Family, Value, shown
 from streambound.query.expressions.independence import derives, independent
 from streambound.query.model import Attribute, NullTest, Query, RelationKind
 from streambound.query.parse import read
 from streambound.query.statement import Statement
-from streambound.synopsis.flow import Node, formula_of, units_of
-from streambound.synopsis.flow_planner import flow
-from streambound.synopsis.planner import AnyPlan
-from streambound.synopsis.statement import PlannedPart, planned_parts, require_final, sizing
 
 # Of these a witness can decide; its construction is the same at every size, so a small one is replayed.
 OPEN_CODES = ("disjunction", "union-member", "self-join", "search-limit")

@@ -17,8 +17,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from streambound.boundedness.causes import Cause, causes
-from streambound.boundedness.reason_codes import REASON_CODES
-from streambound.boundedness.verdict import Reason
+from streambound.boundedness.criterion.reason_codes import REASON_CODES
+from streambound.boundedness.criterion.verdict import Reason
 from streambound.compiler import Decided, Parsed, Planned, compile, parsed
 from streambound.compiler.suggestions import said, suggested, with_views
 from streambound.errors import DataError, StreamboundError, UnsupportedError

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from streambound.boundedness.current_time import reads_present
+from streambound.boundedness.criterion.current_time import reads_present
 from streambound.compiler import Decided, Parsed, decided, parsed, planned
 from streambound.errors import StreamboundError
 from streambound.query.catalog import Catalog

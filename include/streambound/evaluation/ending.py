@@ -1,4 +1,4 @@
-"""Queries with streams that end, on one machine: see ``synopsis.ending``."""
+"""Queries with streams that end, on one machine: see ``plan.ending``."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any, Protocol
 
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.order import ArrivalOrder
+from streambound.plan.clock import time_conditions
+from streambound.plan.ending import EndingPlan, static_name, widened_row
+from streambound.plan.tables.planner import needs_time
 from streambound.query.model import Atom, Join, Query, RelationKind
 from streambound.query.statement import Statement
-from streambound.synopsis.clock import time_conditions
-from streambound.synopsis.ending import EndingPlan, static_name, widened_row
-from streambound.synopsis.planner import needs_time
-from streambound.synopsis.row_join import PartialMatch, PartialMatches, Row, RowJoin, static_sources, with_new
-from streambound.synopsis.serial import canonical, decoded, plain, value_of
-from streambound.synopsis.state import passes
-from streambound.synopsis.state_codec import sorted_rows
+from streambound.state.codec import sorted_rows
+from streambound.state.row_join import PartialMatch, PartialMatches, Row, RowJoin, static_sources, with_new
+from streambound.state.serial import canonical, decoded, plain, value_of
+from streambound.state.table import passes
 
 
 class Engine(Protocol):

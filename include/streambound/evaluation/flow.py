@@ -1,4 +1,4 @@
-"""The evaluation of a tree of rows that change (``synopsis.flow``), and of statements by it.
+"""The evaluation of a tree of rows that change (``plan.flow``), and of statements by it.
 
 What is new goes to the leaves; what that changes in their rows goes up through the operations. So the changes
 of the root are the difference between the statement's answers before and after it. How the leaves find their
@@ -17,18 +17,18 @@ from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.onepass import static_values
 from streambound.evaluation.promises import require_units
 from streambound.evaluation.statement import StatementPass
-from streambound.operators.expressions import complete
 from streambound.operators.factory import operator_of
-from streambound.operators.operator import Changes, Operator, Row, added
+from streambound.operators.rows.expressions import complete
+from streambound.operators.rows.operator import Changes, Operator, Row, added
 from streambound.operators.settled import Once
+from streambound.plan.flow import Applied, Leaf, Node, units_of
+from streambound.plan.model import Plan
+from streambound.plan.tables.statement import not_evaluated, require_bounded
+from streambound.plan.trees.flow_planner import flow
+from streambound.plan.trees.joined import changing
 from streambound.query.statement import Statement
-from streambound.synopsis.engine_state import EngineState
-from streambound.synopsis.flow import Applied, Leaf, Node, units_of
-from streambound.synopsis.flow_planner import flow
-from streambound.synopsis.joined import changing
-from streambound.synopsis.plan import Plan
-from streambound.synopsis.row_join import static_sources
-from streambound.synopsis.statement import not_evaluated, require_bounded
+from streambound.state.engine import EngineState
+from streambound.state.row_join import static_sources
 
 Given = TypeVar("Given", contravariant=True)
 

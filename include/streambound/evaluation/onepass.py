@@ -19,15 +19,17 @@ from typing import Any, TypeAlias
 from streambound.evaluation.ending import EndingPass
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.order import ArrivalOrder
+from streambound.plan.clock import Composite
+from streambound.plan.ending import EndingPlan
+from streambound.plan.model import Plan, Split, Streams, StreamSynopsis
+from streambound.plan.parts import AnyPlan
+from streambound.plan.tables.planner import plan_of
 from streambound.query.column_types import Value
 from streambound.query.model import Attribute, Query
 from streambound.query.statement import Statement
-from streambound.synopsis.clock import Composite
-from streambound.synopsis.ending import EndingPlan
-from streambound.synopsis.engine_state import EngineState
-from streambound.synopsis.plan import Plan, Split, Streams, StreamSynopsis
-from streambound.synopsis.planner import AnyPlan, plan_of
-from streambound.synopsis.row_join import (
+from streambound.state.codec import dump_state, load_state
+from streambound.state.engine import EngineState
+from streambound.state.row_join import (
     PartialMatch,
     PartialMatches,
     Row,
@@ -37,8 +39,7 @@ from streambound.synopsis.row_join import (
     weight_of,
     with_new,
 )
-from streambound.synopsis.state import Table, accepted
-from streambound.synopsis.state_codec import dump_state, load_state
+from streambound.state.table import Table, accepted
 
 
 def static_values(query: Query, static: Mapping[str, list[Encoded]]) -> dict[Attribute, tuple[Value, ...]]:

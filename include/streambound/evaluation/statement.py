@@ -13,8 +13,8 @@ from typing import Any, Protocol
 from streambound.evaluation.events import Batch, Encoded
 from streambound.evaluation.onepass import AnyPass, pass_of
 from streambound.evaluation.order import ArrivalOrder
+from streambound.plan.parts import PlannedPart
 from streambound.query.statement import Statement
-from streambound.synopsis.statement import PlannedPart
 
 Row = tuple[Any, ...]
 

@@ -26,11 +26,16 @@ from streambound.checkpoint.owner import NAME as NOTE
 from streambound.checkpoint.owner import Owner, Total, forget_owner, new_owner, read_owner, write_owner
 from streambound.checkpoint.table import CheckpointTable
 from streambound.durable import flushed
-from streambound.history import states
 from streambound.history.actions import Action, Actions, read_all
-from streambound.history.partition_summary import PartitionSummary, changed, irretrievable, segment_of
+from streambound.history.evaluations import states
+from streambound.history.evaluations.partition_summary import (
+    PartitionSummary,
+    changed,
+    irretrievable,
+    segment_of,
+)
 from streambound.history.prepare import Job
-from streambound.synopsis.serial import digest
+from streambound.state.serial import digest
 from streambound.tasks import emit
 from streambound.tasks.summarise import Summary
 

@@ -24,9 +24,9 @@ from streambound.durable import drop_drafts
 from streambound.errors import DataError, QueryError, StorageError, StreamboundError
 from streambound.history.answer import HistoryAnswer, answer_sentence
 from streambound.history.checkpoints import ALL_PENDING_BYTES, Checkpoints, Damaged
+from streambound.history.evaluations.k_memory import Memory
 from streambound.history.executor import Executor, Progress, ReadSoFar, silent
 from streambound.history.fold import Fold, uncollected
-from streambound.history.k_memory import Memory
 from streambound.history.prepare import (
     Draft,
     Excluded,

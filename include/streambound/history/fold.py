@@ -21,18 +21,18 @@ from streambound.durable import remove
 from streambound.errors import StreamboundError
 from streambound.evaluation.events import answers
 from streambound.evaluation.promises import require_units
-from streambound.history import states
 from streambound.history.actions import Action
 from streambound.history.answer import HistoryAnswer
 from streambound.history.checkpoints import Checkpoints
 from streambound.history.current_answer import distinct_rows, write_current
-from streambound.history.k_memory import MemoryEvaluation
-from streambound.history.partition_summary import PartitionSummary
+from streambound.history.evaluations import states
+from streambound.history.evaluations.k_memory import MemoryEvaluation
+from streambound.history.evaluations.partition_summary import PartitionSummary
+from streambound.history.evaluations.statement import history_evaluation
 from streambound.history.prepare import Job, Missing
-from streambound.history.statement import history_evaluation
+from streambound.state.row_join import Row
+from streambound.state.serial import digest
 from streambound.storage.parquet import write_table
-from streambound.synopsis.row_join import Row
-from streambound.synopsis.serial import digest
 from streambound.tasks import emit
 from streambound.tasks.summarise import Summary
 

@@ -11,15 +11,19 @@ from typing import Protocol
 
 from streambound.approximate.equijoin import cacheable
 from streambound.approximate.plan import MemoryPlan, memory_plan
+from streambound.boundedness.criterion.verdict import Verdict
 from streambound.boundedness.statements import Part
-from streambound.boundedness.verdict import Verdict
 from streambound.compiler import Decided, in_mode, judge, planned, unplanned
 from streambound.errors import DataError, PlanError, StreamboundError
 from streambound.evaluation.events import Encoded
 from streambound.evaluation.flow import completed
 from streambound.evaluation.history import static_history
 from streambound.evaluation.onepass import static_values
-from streambound.history.k_memory import Memory
+from streambound.history.evaluations.k_memory import Memory
+from streambound.plan.flow import Node
+from streambound.plan.parts import PlannedPart
+from streambound.plan.tables.statement import not_evaluated, planned_parts
+from streambound.plan.trees.flow_planner import flow
 from streambound.query.catalog import Catalog
 from streambound.query.model import Relation, RelationKind
 from streambound.query.statement import Statement
@@ -33,9 +37,6 @@ from streambound.storage.partitions import (
     partitions_in,
     shared_partition_key,
 )
-from streambound.synopsis.flow import Node
-from streambound.synopsis.flow_planner import flow
-from streambound.synopsis.statement import PlannedPart, not_evaluated, planned_parts
 from streambound.tasks.cogroup import CoGroup, SegmentCoGroup, SharedScan, WindowCoGroup, cogroup_of
 from streambound.tasks.plans import StatementPlan, memory_statement_plan, statement_plan, timeless
 from streambound.tasks.readers import Reader, Static, statement_readers

@@ -19,16 +19,16 @@ from streambound.evaluation.flow import completed
 from streambound.evaluation.history import rows_of
 from streambound.evaluation.onepass import static_values
 from streambound.evaluation.promises import require_units
-from streambound.history.evaluations import Evaluation
-from streambound.history.statement import StatementEvaluation, tree_evaluation
+from streambound.history.evaluations.evaluation import Evaluation
+from streambound.history.evaluations.statement import StatementEvaluation, tree_evaluation
+from streambound.plan.tables.statement import not_evaluated, planned_parts
+from streambound.plan.trees.flow_planner import flow
 from streambound.query.catalog import Catalog
 from streambound.query.model import Relation
 from streambound.query.statement import Statement
+from streambound.state.row_join import Row
 from streambound.storage.files import footers, parquet_file
 from streambound.storage.partitions import Partition, refuse_promises
-from streambound.synopsis.flow_planner import flow
-from streambound.synopsis.row_join import Row
-from streambound.synopsis.statement import not_evaluated, planned_parts
 from streambound.tasks.embedded_engine import EmbeddedEngine, opened
 from streambound.tasks.plans import StatementPlan, statement_plan
 from streambound.tasks.promises import faults

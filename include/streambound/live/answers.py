@@ -25,8 +25,8 @@ from streambound.evaluation.events import in_order, refuse_overflow
 from streambound.history.fold import uncollected
 from streambound.query.column_types import Family, Type
 from streambound.query.statement import Statement
-from streambound.synopsis.row_join import Row
-from streambound.synopsis.serial import decoded
+from streambound.state.row_join import Row
+from streambound.state.serial import decoded
 from streambound.tasks import emit
 
 EPOCH = "epoch"

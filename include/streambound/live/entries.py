@@ -16,8 +16,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from streambound.evaluation.flow import Tree
-from streambound.history.states import segment, tables_of
-from streambound.synopsis.serial import canonical, compact_text
+from streambound.history.evaluations.states import segment, tables_of
+from streambound.state.serial import canonical, compact_text
 
 Entries = dict[str, str]
 # What a name begins with, so that no two entries of different sorts are called the same.

@@ -18,15 +18,15 @@ import pyarrow.compute as pc
 from streambound.errors import DataError
 from streambound.evaluation.events import Encoded
 from streambound.evaluation.promises import require_units, too_many
-from streambound.history.statement import live_evaluation
-from streambound.history.tree import TreeEvaluation
+from streambound.history.evaluations.statement import live_evaluation
+from streambound.history.evaluations.tree import TreeEvaluation
 from streambound.live.entries import Entries, entries_of, state_of, tree_entries, tree_state
 from streambound.live.waiting import PREFIX, Waiting, waiting_of
 from streambound.query.column_types import Type
 from streambound.query.model import Relation
 from streambound.query.sources import DROP
-from streambound.synopsis.row_join import Row
-from streambound.synopsis.serial import compact_text
+from streambound.state.row_join import Row
+from streambound.state.serial import compact_text
 from streambound.tasks.plans import StatementPlan
 from streambound.tasks.relations import kinds_of, load_relation
 from streambound.tasks.statements import COUNT, MOMENT

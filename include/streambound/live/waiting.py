@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streambound.query.column_types import Type
-from streambound.synopsis.serial import compact_text, decoded, plain
+from streambound.state.serial import compact_text, decoded, plain
 from streambound.tasks.columns import encoded_values
 from streambound.tasks.relations import dump_relation, in_order, relation_of, rows_of
 from streambound.tasks.statements import COUNT, MOMENT

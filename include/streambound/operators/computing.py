@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from streambound.operators.operator import Changes, Operator, Row
-from streambound.operators.projection import Projection
+from streambound.operators.rows.operator import Changes, Operator, Row
+from streambound.operators.rows.projection import Projection
+from streambound.plan.flow import Computed
 from streambound.query.column_types import Type
-from streambound.synopsis.flow import Computed
 
 
 class Computations(Operator):

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from streambound.operators.computing import Computations
-from streambound.operators.frames import Frames
-from streambound.operators.groups import Groups
-from streambound.operators.guards import Guards
-from streambound.operators.hops import Hops
-from streambound.operators.irredundant import Irredundants
-from streambound.operators.joins import Joins, Meetings
-from streambound.operators.operator import Operator
-from streambound.operators.ranks import Ranks
-from streambound.operators.sessions import Sessions
+from streambound.operators.grouping.groups import Groups
+from streambound.operators.grouping.hops import Hops
+from streambound.operators.grouping.sessions import Sessions
+from streambound.operators.joining.guards import Guards
+from streambound.operators.joining.irredundant import Irredundants
+from streambound.operators.joining.joins import Joins, Meetings
+from streambound.operators.joining.versions import LastVersions
+from streambound.operators.joining.waiting import NextVersions
+from streambound.operators.ordering.frames import Frames
+from streambound.operators.ordering.ranks import Ranks
+from streambound.operators.ordering.timed_frames import TimedFrames
+from streambound.operators.rows.operator import Operator
 from streambound.operators.settled import Once
 from streambound.operators.time_filters import TimeFilters
-from streambound.operators.timed_frames import TimedFrames
-from streambound.operators.versions import LastVersions
-from streambound.operators.waiting import NextVersions
-from streambound.synopsis.flow import (
+from streambound.plan.flow import (
     Applied,
     Computed,
     Grouped,

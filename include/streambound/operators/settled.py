@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from streambound.errors import DataError
-from streambound.operators.operator import Changes, Operator, Row, added
-from streambound.synopsis.flow import Times
+from streambound.operators.rows.operator import Changes, Operator, Row, added
+from streambound.plan.flow import Times
 
 
 class Once(Operator):

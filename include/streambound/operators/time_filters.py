@@ -10,17 +10,17 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any
 
-from streambound.operators.operator import Changes, Operator, Row, ordering
-from streambound.operators.timers import Timers
+from streambound.operators.rows.operator import Changes, Operator, Row, ordering
+from streambound.operators.rows.timers import Timers
+from streambound.plan.flow import TimeFiltered
 from streambound.query.model import Op
-from streambound.synopsis.flow import TimeFiltered
-from streambound.synopsis.serial import decoded, plain
+from streambound.state.serial import decoded, plain
 
 
 class TimeFilters(Operator):
     """The operation ``TimeFiltered``.
 
-    >>> from streambound.synopsis.flow import Moment
+    >>> from streambound.plan.flow import Moment
     >>> recent = TimeFilters(TimeFiltered((Moment(0, Op.GT, -5),), 1))
     >>> recent.take([{(1,): 1}, {(1,): 1}]), recent.take([{}, {(6,): 1}])
     ({(1,): 1}, {(1,): -1})

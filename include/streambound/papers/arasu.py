@@ -18,10 +18,10 @@ Self-joins: Theorem 4.2 as it stands; for DISTINCT redundant occurrences are rem
 
 from __future__ import annotations
 
-from streambound.boundedness.crossings import crossings, unbounded_zone
-from streambound.boundedness.folding import folded
-from streambound.boundedness.pending import two_groups
-from streambound.boundedness.verdict import Outcome, Reason, Verdict
+from streambound.boundedness.criterion.crossings import crossings, unbounded_zone
+from streambound.boundedness.criterion.folding import folded
+from streambound.boundedness.criterion.pending import two_groups
+from streambound.boundedness.criterion.verdict import Outcome, Reason, Verdict
 from streambound.constraints.search import SEARCH_LIMIT, SearchLimit
 from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder

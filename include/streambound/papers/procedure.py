@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from streambound.boundedness.verdict import Outcome
+from streambound.boundedness.criterion.verdict import Outcome
 from streambound.constraints.closure import Difference
 from streambound.constraints.search import SearchLimit
 from streambound.constraints.system import system

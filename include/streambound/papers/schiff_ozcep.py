@@ -28,15 +28,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from streambound.boundedness.crossings import (
+from streambound.boundedness.criterion.crossings import (
     Crossing,
     crossings,
     shared_zones,
     unbounded_zone,
     unequal_crossings,
 )
-from streambound.boundedness.pending import two_groups
-from streambound.boundedness.verdict import Outcome, Reason, Verdict
+from streambound.boundedness.criterion.pending import two_groups
+from streambound.boundedness.criterion.verdict import Outcome, Reason, Verdict
 from streambound.constraints.closure import Closure
 from streambound.constraints.search import SEARCH_LIMIT, SearchLimit
 from streambound.constraints.system import System, differences, system

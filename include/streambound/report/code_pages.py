@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from streambound import settings
-from streambound.boundedness.reason_codes import REASON_CODES
+from streambound.boundedness.criterion.reason_codes import REASON_CODES
 from streambound.errors import QueryError, StorageError, StreamboundError, meant
 
 # Pages of the project's documentation; as a site it is at the address in STREAMBOUND_DOCS_URL.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from streambound.plan.model import Condition, Extremum, Keep, Key, StreamSynopsis
 from streambound.query.column_types import Value
 from streambound.query.model import Attribute, Query
-from streambound.synopsis.plan import Condition, Extremum, Keep, Key, StreamSynopsis
 
 # Values of a list that an explanation shows before it says how many more there are.
 MEMBERS_SHOWN = 8

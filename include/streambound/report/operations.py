@@ -6,12 +6,7 @@ import datetime as dt
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from streambound.query.column_types import Family
-from streambound.query.model import Op
-from streambound.query.operators import Aggregate, AggregateKind, Framing, Ranking
-from streambound.query.windows import SESSIONS
-from streambound.report.sizes import units_text
-from streambound.synopsis.flow import (
+from streambound.plan.flow import (
     Applied,
     Computed,
     Grouped,
@@ -28,6 +23,11 @@ from streambound.synopsis.flow import (
     WindowFunctions,
     nodes,
 )
+from streambound.query.column_types import Family
+from streambound.query.model import Op
+from streambound.query.operators import Aggregate, AggregateKind, Framing, Ranking
+from streambound.query.windows import SESSIONS
+from streambound.report.sizes import units_text
 
 _KEPT = {
     AggregateKind.COUNT: "a number",

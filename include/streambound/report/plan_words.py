@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from streambound.compiler import Planned
+from streambound.plan.ending import EndingPlan
+from streambound.plan.flow import Applied, Leaf, Node, Settled, nodes
+from streambound.plan.model import Cell, Plan, Remembered, StreamSynopsis, TablePlan, Window
+from streambound.plan.parts import AnyPlan
 from streambound.query.column_types import Family
 from streambound.query.model import TICKS, Query, RelationKind
 from streambound.report.layouts import all_text, end_text, extremum_text, filters_text, key_text
 from streambound.report.operations import operations, said_of, size_text
 from streambound.report.sizes import units_text
-from streambound.synopsis.ending import EndingPlan
-from streambound.synopsis.flow import Applied, Leaf, Node, Settled, nodes
-from streambound.synopsis.plan import Cell, Plan, Remembered, StreamSynopsis, TablePlan, Window
-from streambound.synopsis.planner import AnyPlan
 
 EMPTY = "The conditions contradict each other: nothing is read, nothing is kept."
 STATELESS = "Nothing is kept: each tuple is tested when it arrives and answered at once."

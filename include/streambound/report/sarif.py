@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from streambound.boundedness.reason_codes import REASON_CODES
+from streambound.boundedness.criterion.reason_codes import REASON_CODES
 from streambound.compiler.report import Report
 from streambound.engines.state import OnEngine
 from streambound.errors import Location, UnsupportedError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from streambound.boundedness.reason_codes import REASON_CODES
-from streambound.boundedness.verdict import Reason
+from streambound.boundedness.criterion.reason_codes import REASON_CODES
+from streambound.boundedness.criterion.verdict import Reason
 from streambound.compiler import Planned
 from streambound.compiler.report import Report
 from streambound.errors import StreamboundError, underlined

@@ -19,11 +19,11 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from streambound.errors import UnsupportedError
+from streambound.plan.model import Condition, Key, StreamSynopsis
 from streambound.query.column_types import NAN, Family, Type, Value
 from streambound.query.computing.json import is_path
 from streambound.query.model import Atom, Attribute, Join, Membership, Never, NullTest, Op, Query
 from streambound.rewrites.targets import Target
-from streambound.synopsis.plan import Condition, Key, StreamSynopsis
 
 NODES: dict[Op, type[exp.Binary]] = {
     Op.LT: exp.LT,

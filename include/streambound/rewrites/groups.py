@@ -15,15 +15,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from streambound.errors import PlanError
-from streambound.query.column_types import Type
-from streambound.query.model import Attribute, Constant, Query
-from streambound.query.operators import Aggregate, AggregateKind, Shown
-from streambound.rewrites.branch import Branch, Kept, Merged
-from streambound.rewrites.clauses import Clauses, Names, formula_of, interval
-from streambound.rewrites.intervals import window_table
-from streambound.rewrites.sides import product_of
-from streambound.rewrites.targets import Target
-from streambound.synopsis.flow import (
+from streambound.plan.flow import (
     Applied,
     Computed,
     Grouped,
@@ -40,7 +32,15 @@ from streambound.synopsis.flow import (
     TimeFiltered,
     WindowFunctions,
 )
-from streambound.synopsis.plan import Plan
+from streambound.plan.model import Plan
+from streambound.query.column_types import Type
+from streambound.query.model import Attribute, Constant, Query
+from streambound.query.operators import Aggregate, AggregateKind, Shown
+from streambound.rewrites.branch import Branch, Kept, Merged
+from streambound.rewrites.clauses import Clauses, Names, formula_of, interval
+from streambound.rewrites.intervals import window_table
+from streambound.rewrites.sides import product_of
+from streambound.rewrites.targets import Target
 
 # Units of date_trunc whose windows begin at whole multiples of their length, whatever the time zone.
 _FIXED = ("SECOND", "MINUTE", "HOUR")

@@ -10,11 +10,11 @@ from __future__ import annotations
 from sqlglot import exp
 
 from streambound.errors import PlanError
+from streambound.plan.model import Plan
 from streambound.query.dialects.calcite import InputTable
 from streambound.query.model import Attribute, Join, Op, Query
 from streambound.rewrites.branch import Branch, Kept, shown
 from streambound.rewrites.clauses import NODES, Clauses, Names, interval, shifted
-from streambound.synopsis.plan import Plan
 
 SECOND = 1_000_000
 

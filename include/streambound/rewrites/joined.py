@@ -12,11 +12,11 @@ from math import prod
 
 from sqlglot import exp
 
+from streambound.plan.model import Plan
 from streambound.query.model import Attribute, Op
 from streambound.rewrites.branch import Branch, Kept, shown
 from streambound.rewrites.clauses import Clauses, Names
 from streambound.rewrites.sides import Side, between, comparison, end_of, product_of
-from streambound.synopsis.plan import Plan
 
 
 def joined(plan: Plan, build: Clauses, sides: Sequence[Side]) -> Branch:

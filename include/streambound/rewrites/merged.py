@@ -16,13 +16,13 @@ from sqlglot import exp
 
 from streambound.constraints.closure import Closure
 from streambound.errors import PlanError
+from streambound.plan.model import Key, Plan
+from streambound.plan.tables.facts import Facts, facts_of
 from streambound.query.column_types import Value
 from streambound.query.model import Attribute, Join, Op
 from streambound.rewrites.branch import Branch, Kept, Merged, shown
 from streambound.rewrites.clauses import NODES, Clauses, Names, literal, null_test
 from streambound.rewrites.sides import Side, comparison, end_of, product_of
-from streambound.synopsis.facts import Facts, facts_of
-from streambound.synopsis.plan import Key, Plan
 
 # Rows that are made of one row at most.
 REPLICAS = 10_000

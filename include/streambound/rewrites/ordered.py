@@ -10,12 +10,12 @@ from __future__ import annotations
 from sqlglot import exp
 
 from streambound.errors import PlanError
+from streambound.plan.model import Plan
 from streambound.query.column_types import Family
 from streambound.query.model import Attribute, Op
 from streambound.rewrites.branch import Branch, Kept, shown
 from streambound.rewrites.clauses import Clauses, Names
 from streambound.rewrites.sides import product_of, sides_of
-from streambound.synopsis.plan import Plan
 
 UNION = "u"
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from streambound.compiler import Planned
 from streambound.errors import PlanError
+from streambound.plan.tables.statement import not_evaluated
 from streambound.query.registry import Mentions
-from streambound.synopsis.statement import not_evaluated
 
 _PROGRAM = '''\
 """{name} on Spark Structured Streaming: the plan keeps {size}.

@@ -10,10 +10,15 @@ from typing import Any
 
 from sqlglot import exp
 
-from streambound.boundedness.exact import exact
+from streambound.boundedness.criterion.exact import exact
 from streambound.compiler import Planned
 from streambound.compiler.report import on_engine
 from streambound.errors import PlanError, UnsupportedError
+from streambound.plan.flow import Applied, Grouped, Leaf, Node, Ranked, nodes
+from streambound.plan.model import Plan
+from streambound.plan.parts import PlannedPart
+from streambound.plan.tables.planner import plan_of
+from streambound.plan.tables.statement import not_evaluated
 from streambound.query.model import Attribute, Op, Query
 from streambound.rewrites.branch import Branch, Kept
 from streambound.rewrites.clauses import Clauses, Names, identifier
@@ -24,10 +29,6 @@ from streambound.rewrites.merged import merged
 from streambound.rewrites.ordered import running
 from streambound.rewrites.sides import sides_of
 from streambound.rewrites.targets import Target, target
-from streambound.synopsis.flow import Applied, Grouped, Leaf, Node, Ranked, nodes
-from streambound.synopsis.plan import Plan
-from streambound.synopsis.planner import plan_of
-from streambound.synopsis.statement import PlannedPart, not_evaluated
 
 
 @dataclass(frozen=True)

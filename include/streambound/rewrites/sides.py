@@ -2,7 +2,7 @@
 
 A plan's cell becomes one grouped SELECT: its keys are GROUP BY, its extrema and what follows MIN or MAX, a
 bag's weight COUNT or SUM. Comparisons between streams are asked of these columns, which stand for all tuples
-(``synopsis.state.Layout``: the same representatives, there as rows in memory).
+(``state.table.Layout``: the same representatives, there as rows in memory).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 from sqlglot import exp
 
 from streambound.errors import PlanError
+from streambound.plan.exclusions import excluded
+from streambound.plan.model import Cell, Extremum, Keep, Key, Pair, Plan
 from streambound.query.model import Attribute, Join, Op
 from streambound.rewrites.clauses import NODES, Clauses, Names, extreme, shifted
-from streambound.synopsis.plan import Cell, Extremum, Keep, Key, Pair, Plan
-from streambound.synopsis.row_join import excluded
 
 # A column of a side, less a shift.
 ShiftedColumn = tuple[str, Any]

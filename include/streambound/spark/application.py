@@ -14,8 +14,8 @@ from streambound.approximate.requested_size import cache_size
 from streambound.errors import DataError, QueryError, StreamboundError
 from streambound.history.answer import HistoryAnswer
 from streambound.history.evaluate import evaluate_history
+from streambound.history.evaluations.k_memory import Memory
 from streambound.history.executor import ReadSoFar
-from streambound.history.k_memory import Memory
 from streambound.history.shards import Shard
 from streambound.projects.registry import load_registry
 from streambound.query.registry import RegisteredQuery

@@ -11,8 +11,8 @@ from streambound import settings
 from streambound.approximate.nightly.defaults import SIZES
 from streambound.approximate.policies import POLICIES
 from streambound.errors import DataError, PlanError, StreamboundError, meant
+from streambound.history.inspection.recent_past import plan_for
 from streambound.history.prepare import beside
-from streambound.history.recent_past import plan_for
 from streambound.projects.registry import load_registry
 from streambound.query.catalog import Catalog
 from streambound.query.registry import RegisteredQuery

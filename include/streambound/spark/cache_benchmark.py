@@ -30,8 +30,8 @@ from streambound.approximate.selected_policy import SelectedPolicy
 from streambound.checkpoint.fingerprint import fingerprint
 from streambound.errors import DataError, StreamboundError
 from streambound.history.executor import Executor, Progress
+from streambound.history.inspection.recent_past import plan_for, recent_cases
 from streambound.history.prepare import Registered, beside
-from streambound.history.recent_past import plan_for, recent_cases
 from streambound.query.catalog import Catalog
 from streambound.spark.simulations import Piece, Simulate
 from streambound.tasks import emit

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from streambound.errors import DataError, StorageError, StreamboundError
+from streambound.plan.model import StreamSynopsis
 from streambound.query.model import Relation
 from streambound.spark.distribute import (
     FIELDS,
@@ -33,7 +34,6 @@ from streambound.spark.pushdown import pushdown
 from streambound.spark.spool import ROWS, STREAM, Source, Spool
 from streambound.spark.workers import settle
 from streambound.storage.partitions import Partition
-from streambound.synopsis.plan import StreamSynopsis
 from streambound.tasks.cogroup import SharedScan
 from streambound.tasks.scratch import scratch
 from streambound.tasks.summarise import Summary, Task

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from streambound.errors import DataError
+from streambound.plan.model import StreamSynopsis
 from streambound.query.column_types import Family
 from streambound.query.model import Filter, Relation
-from streambound.synopsis.plan import StreamSynopsis
 from streambound.tasks import encoded_sql
 from streambound.tasks.promises import promises
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from streambound.plan.model import Condition, Extremum, Keep, Key, StreamSynopsis
 from streambound.query.column_types import Type, Value
 from streambound.query.computing.typed import scale_of
 from streambound.query.model import Atom, Attribute, Join, Membership, Never, NullTest, Op, Query
-from streambound.synopsis.plan import Condition, Extremum, Keep, Key, StreamSynopsis
 from streambound.tasks import encoded_sql
 
 # Longer lists of constants cost more as text than as a table to look up.

@@ -19,11 +19,11 @@ import numpy as np
 import pyarrow as pa
 
 from streambound.errors import StreamboundError
+from streambound.plan.model import Plan as CompactPlan
+from streambound.plan.model import StreamSynopsis
 from streambound.query.model import Query, Relation
+from streambound.state.segments import SegmentPlan, dump_segment, segment_plan
 from streambound.storage.files import footers
-from streambound.synopsis.plan import Plan as CompactPlan
-from streambound.synopsis.plan import StreamSynopsis
-from streambound.synopsis.segments import SegmentPlan, dump_segment, segment_plan
 from streambound.tasks import embedded_engine
 from streambound.tasks.columns import by_part
 from streambound.tasks.edges import dump_edges, summaries
@@ -322,7 +322,7 @@ def _take(
 
 @dataclass(frozen=True)
 class SegmentCoGroup:
-    """Tables of partial matches (see ``synopsis.segments``)."""
+    """Tables of partial matches (see ``state.segments``)."""
 
     segments: SegmentPlan
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from streambound.errors import DataError
-from streambound.synopsis.plan import Plan
-from streambound.synopsis.serial import canonical
+from streambound.plan.model import Plan
+from streambound.state.serial import canonical
 from streambound.tasks.columns import packed, unpacked
 
 

@@ -119,7 +119,7 @@ def _early(part: WindowPart, alias: str) -> exp.Expr:
 
 
 def _late(part: WindowPart, alias: str) -> exp.Expr:
-    """That a tuple is held after its partition (see ``engine_state.TupleBuffer.drop``)."""
+    """That a tuple is held after its partition (see ``state.engine.TupleBuffer.drop``)."""
     stamp, until = encoded_sql.column(part.stamp(alias), part.table(alias)), encoded_sql.column(UNTIL, BOUNDS)
     return exp.GT(this=exp.Add(this=stamp, expression=_number(part.plan.clock.hold(alias))), expression=until)
 

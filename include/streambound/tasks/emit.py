@@ -33,8 +33,8 @@ from streambound.evaluation.events import COUNT_DIGITS, Answer, answers, refuse_
 from streambound.query.column_types import Family, Type, digits_of
 from streambound.query.model import Attribute, Query
 from streambound.query.statement import Statement
+from streambound.state.serial import compact_text
 from streambound.storage.parquet import COMPRESSION, FILE_NAME, drop_stale
-from streambound.synopsis.serial import compact_text
 
 COUNT = "count"
 SUMMARY = "_answer.json"

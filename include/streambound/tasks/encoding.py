@@ -19,12 +19,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from streambound.errors import DataError
+from streambound.plan.model import Condition, Key
 from streambound.query.model import Attribute
-from streambound.synopsis.automaton import settled
-from streambound.synopsis.plan import Condition, Key
-from streambound.synopsis.segments import SegmentPlan
-from streambound.synopsis.serial import plain
-from streambound.synopsis.state import Values, class_of
+from streambound.state.automaton import settled
+from streambound.state.segments import SegmentPlan
+from streambound.state.serial import plain
+from streambound.state.table import Values, class_of
 from streambound.tasks.encoded_sql import encoded
 from streambound.tasks.kernels import absorb, total
 

@@ -1,6 +1,6 @@
 """The compiled loops over the tuples of a segment (numba): counting, and digests of content.
 
-``take`` runs an automaton (``synopsis.automaton``; docs/theory.md, Segments) over a segment in one pass.
+``take`` runs an automaton (``state.automaton``; docs/theory.md, Segments) over a segment in one pass.
 There is one function of each, over arrays, so that numba's cache on disk sees every change.
 """
 

@@ -17,11 +17,10 @@ from typing import Any
 from streambound.approximate.plan import MemoryPlan
 from streambound.checkpoint.fingerprint import described, fingerprint, statement_fingerprint
 from streambound.evaluation.events import Encoded
+from streambound.plan.flow import Applied, First, Leaf, Node, Partial, nodes, units_of
+from streambound.plan.parts import AnyPlan, PlannedPart
 from streambound.query.model import Query, Relation, RelationKind
 from streambound.query.statement import Statement
-from streambound.synopsis.flow import Applied, First, Leaf, Node, Partial, nodes, units_of
-from streambound.synopsis.planner import AnyPlan
-from streambound.synopsis.statement import PlannedPart
 
 Static = Mapping[str, list[Encoded]]
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from streambound.approximate.plan import MemoryPlan
+from streambound.plan.flow import First, Partial
+from streambound.plan.model import Cell, Plan, StreamSynopsis
+from streambound.plan.parts import AnyPlan
 from streambound.query.model import Attribute, Occurrence, Query, Relation
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import Statement
-from streambound.synopsis.flow import First, Partial
-from streambound.synopsis.plan import Cell, Plan, StreamSynopsis
-from streambound.synopsis.planner import AnyPlan
 from streambound.tasks import embedded_engine, emit
 from streambound.tasks.counts import counts_only
 from streambound.tasks.plans import StatementPlan

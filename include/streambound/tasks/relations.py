@@ -19,13 +19,13 @@ import pyarrow.compute as pc
 
 from streambound.approximate.evaluation import Tuple
 from streambound.errors import DataError
+from streambound.plan.flow import Measure, Measured, Partial
+from streambound.plan.model import Plan, StreamSynopsis
 from streambound.query.column_types import Family, Type, parse_type
 from streambound.query.model import Attribute, Query
 from streambound.query.operators import AggregateKind
-from streambound.synopsis.flow import Measure, Measured, Partial
-from streambound.synopsis.plan import Plan, StreamSynopsis
-from streambound.synopsis.row_join import PartialMatch, Row, weight_of
-from streambound.synopsis.serial import canonical
+from streambound.state.row_join import PartialMatch, Row, weight_of
+from streambound.state.serial import canonical
 from streambound.tasks.columns import by_part, encoded_values, packed, unpacked
 from streambound.tasks.encoded_sql import array_of, arrow_type, encoded
 from streambound.tasks.statements import COUNT, MOMENT

@@ -18,12 +18,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from streambound.synopsis.automaton import UNITY, Automaton, Target, automaton
-from streambound.synopsis.plan import Streams
-from streambound.synopsis.row_join import PartialMatch
-from streambound.synopsis.segments import SegmentPlan, TimeSegment, empty_segment, with_moments
-from streambound.synopsis.state import Layout
-from streambound.synopsis.state_codec import BufferedRow
+from streambound.plan.model import Streams
+from streambound.state.automaton import UNITY, Automaton, Target, automaton
+from streambound.state.codec import BufferedRow
+from streambound.state.row_join import PartialMatch
+from streambound.state.segments import SegmentPlan, TimeSegment, empty_segment, with_moments
+from streambound.state.table import Layout
 from streambound.tasks.encoded_sql import encoded
 from streambound.tasks.encoding import EncodedTuples, Encoder
 from streambound.tasks.kernels import take

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from streambound.plan.flow import First, Partial
+from streambound.plan.model import Cell, Extremum, Keep, Plan, StreamSynopsis
 from streambound.query.model import Atom, Attribute, Query
-from streambound.synopsis.flow import First, Partial
-from streambound.synopsis.plan import Cell, Extremum, Keep, Plan, StreamSynopsis
-from streambound.synopsis.state import Layout
+from streambound.state.table import Layout
 from streambound.tasks import encoded_sql
 from streambound.tasks.clauses import Clauses, Lookup
 from streambound.tasks.weights import measuring, weighing

@@ -23,11 +23,11 @@ import pyarrow as pa
 from streambound import errors
 from streambound.checkpoint.answer_files import NO_FILE, AnswerFile
 from streambound.errors import StreamboundError
+from streambound.plan.model import Cell
 from streambound.query.model import Relation
+from streambound.state.serial import dumps
+from streambound.state.table import Layout, Table
 from streambound.storage.files import Footers, footers, require_alike
-from streambound.synopsis.plan import Cell
-from streambound.synopsis.serial import dumps
-from streambound.synopsis.state import Layout, Table
 from streambound.tasks import emit
 from streambound.tasks.columns import by_part
 from streambound.tasks.counts import dump_counts

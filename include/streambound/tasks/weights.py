@@ -13,11 +13,11 @@ from typing import Any
 
 from sqlglot import exp
 
+from streambound.plan.flow import Measure
 from streambound.query.column_types import INTEGERS, digits_of, exact_sum
 from streambound.query.model import Attribute, Term
 from streambound.query.operators import AggregateKind
-from streambound.synopsis.flow import Measure
-from streambound.synopsis.row_join import weight_of
+from streambound.state.row_join import weight_of
 from streambound.tasks import encoded_sql
 from streambound.tasks.clauses import Clauses
 

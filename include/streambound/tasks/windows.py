@@ -1,7 +1,7 @@
 """Queries whose matches lie within a window of time: partitions are joined as wholes, and at their edges.
 
 Where every stream of a query precedes every other up to an offset, all streams are one composite (see
-``synopsis.clock``). No table is kept then, only tuples as they came, for as long as a later one may match
+``plan.clock``). No table is kept then, only tuples as they came, for as long as a later one may match
 them. Of a partition a task computes all matches inside it, its *head*, the tuples that may match earlier
 ones, and its *tail*, those that may match later ones. The tuples that are held meet only the head. Head and
 tail are as long as the window, whatever the partition. The parts of a UNION go the same way together.
@@ -16,11 +16,11 @@ from functools import cached_property, reduce
 import pyarrow as pa
 from sqlglot import exp
 
+from streambound.plan.model import Plan, StreamSynopsis
 from streambound.query.column_types import Family
 from streambound.query.model import Attribute, Op, Query
 from streambound.query.ring import Ring
 from streambound.query.statement import Statement
-from streambound.synopsis.plan import Plan, StreamSynopsis
 from streambound.tasks import embedded_engine, emit, encoded_sql
 from streambound.tasks.clauses import Clauses
 from streambound.tasks.plans import PartPlan, StatementPlan

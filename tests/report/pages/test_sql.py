@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.report.parsing import hostile, names, read
 
-from streambound.boundedness.verdict import Reason
+from streambound.boundedness.criterion.verdict import Reason
 from streambound.compiler.report import check
 from streambound.errors import Location, QueryError
 from streambound.query.catalog import catalog_from_mapping

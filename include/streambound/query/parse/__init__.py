@@ -26,9 +26,9 @@ from streambound.query.formula import atoms_of
 from streambound.query.model import Join, Query
 from streambound.query.modes import mode_of
 from streambound.query.operators import Grouping
-from streambound.query.parse.parts import View
+from streambound.query.parse.blocks.union import blocks_of, blocks_of_rows, outputs
 from streambound.query.parse.script import Script, script
-from streambound.query.parse.union import blocks_of, blocks_of_rows, outputs
+from streambound.query.parse.text.parts import View
 from streambound.query.registry import metadata
 from streambound.query.scope import location_of
 from streambound.query.statement import Statement

@@ -20,11 +20,11 @@ from streambound.query.dialects.languages import Language, parts, statements
 from streambound.query.dialects.statements import Written
 from streambound.query.dialects.tokens import token_location, tokens
 from streambound.query.expressions import blockers
-from streambound.query.parse.ddl import Wrong, completed, declared, with_stamps
-from streambound.query.parse.definitions import Standing, State, tokens_of
-from streambound.query.parse.inline import Inliner
-from streambound.query.parse.nested_columns import read_by_spark, with_paths
-from streambound.query.parse.parts import ReferencedQuery, Rows, View
+from streambound.query.parse.inlining.inline import Inliner
+from streambound.query.parse.text.ddl import Wrong, completed, declared, with_stamps
+from streambound.query.parse.text.definitions import Standing, State, tokens_of
+from streambound.query.parse.text.nested_columns import read_by_spark, with_paths
+from streambound.query.parse.text.parts import ReferencedQuery, Rows, View
 from streambound.query.registry import metadata
 from streambound.query.scope import location_of
 from streambound.query.syntax import refuse_gaps, refuse_nesting, syntax_error

@@ -9,6 +9,7 @@ from itertools import count
 from markupsafe import Markup
 
 from streambound.compiler import Planned
+from streambound.plan.flow import Leaf, Node, nodes
 from streambound.query.model import Occurrence, RelationKind
 from streambound.report.pages.cards import (
     Card,
@@ -25,7 +26,6 @@ from streambound.report.pages.markup import element
 from streambound.report.plan_words import Explained, Kept, PlanWords, What, explained
 from streambound.report.sizes import units_text
 from streambound.report.verdicts import part_text, plan_text
-from streambound.synopsis.flow import Leaf, Node, nodes
 
 WIDTH, MARGIN, GAP = 952, 10.0, 12.0
 STREAM_X, STREAM_WIDTH = MARGIN, 250.0

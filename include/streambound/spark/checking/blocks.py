@@ -2,7 +2,7 @@
 
 A column of a source is an ``exp.Column`` whose one name is its number in ``PlanSources.columns``; every
 expression above is in terms of such columns, so that a projection is put in place of its names, as in
-``query.parse.inline``.
+``query.parse.inlining.inline``.
 """
 
 from __future__ import annotations

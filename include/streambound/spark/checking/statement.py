@@ -18,7 +18,7 @@ from sqlglot.errors import ErrorLevel
 from streambound.errors import CatalogError
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.dialects.spark import SparkStreams
-from streambound.query.parse.select import free_name
+from streambound.query.parse.blocks.select import free_name
 from streambound.spark.checking.blocks import (
     STATIC,
     Block,

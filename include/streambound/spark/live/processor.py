@@ -15,7 +15,7 @@ from streambound.errors import StreamboundError
 from streambound.history.fold import uncollected
 from streambound.live.step import Beginning, LiveState, New
 from streambound.spark.live.arrivals import arrival_of
-from streambound.synopsis.serial import row_text
+from streambound.state.serial import row_text
 from streambound.tasks.summarise import error_text
 
 if TYPE_CHECKING:

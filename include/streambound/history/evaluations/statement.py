@@ -1,0 +1,184 @@
+"""The evaluation of a statement between two partitions: its parts side by side, in step with time.
+
+As on one machine (``evaluation.statement``) blocks add up, and a row of a distinct block is new if some part
+has it for the first time and no other part has had it. Parts that compare timestamps step to each moment
+together, since they forget rows that cannot come again; a part that does not takes a partition as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from heapq import merge
+from itertools import groupby
+
+from streambound.approximate.plan import MemoryPlan
+from streambound.evaluation.events import Batch
+from streambound.evaluation.order import ArrivalOrder
+from streambound.evaluation.statement import new_to_all, summed
+from streambound.history.evaluations import states
+from streambound.history.evaluations.counts import CountEvaluation
+from streambound.history.evaluations.ending import EndingEvaluation
+from streambound.history.evaluations.evaluation import (
+    NOTHING,
+    AnswersAt,
+    Evaluation,
+    FedEvaluation,
+    FilterEvaluation,
+    MomentEvaluation,
+    PartEvaluation,
+    PlanEvaluation,
+    moment_of,
+)
+from streambound.history.evaluations.k_memory import MemoryEvaluation
+from streambound.history.evaluations.segments import SegmentEvaluation
+from streambound.history.evaluations.tree import TreeEvaluation
+from streambound.history.evaluations.windows import WindowEvaluation
+from streambound.plan.ending import EndingPlan
+from streambound.state.row_join import Row
+from streambound.tasks.cogroup import SegmentCoGroup, WindowCoGroup, cogroup_of
+from streambound.tasks.counts import counts_only
+from streambound.tasks.plans import PartPlan, StatementPlan, Static
+
+
+def history_evaluation(
+    plan: StatementPlan, static: Static, cogroup: SegmentCoGroup | WindowCoGroup | None
+) -> Evaluation | WindowEvaluation | TreeEvaluation:
+    """The evaluation of a statement over partitions, at the beginning; ``cogroup`` is how these are read."""
+    if plan.node is not None:
+        return tree_evaluation(plan, static)
+    if isinstance(cogroup, SegmentCoGroup):
+        return SegmentEvaluation(cogroup.segments)
+    if isinstance(cogroup, WindowCoGroup):
+        return WindowEvaluation(cogroup.windows)
+    return statement_evaluation(plan, static)
+
+
+def live_evaluation(plan: StatementPlan, static: Static) -> Evaluation | WindowEvaluation | TreeEvaluation:
+    """The evaluation of a statement of which answers are asked for at each moment, at the beginning."""
+    if plan.node is not None:
+        return tree_evaluation(plan, static, plan.in_time)
+    cogroup = cogroup_of(plan)
+    if isinstance(cogroup, SegmentCoGroup) and (cogroup.segments.last is None or cogroup.segments.delay):
+        # Nothing tells the moment at which a match is complete, or virtual time does not.
+        cogroup = None
+    return history_evaluation(plan, static, cogroup)
+
+
+def tree_evaluation(plan: StatementPlan, static: Static, moments: bool = False) -> TreeEvaluation:
+    """The evaluation of a tree, at the beginning; ``moments`` as for ``StatementEvaluation``."""
+    return TreeEvaluation(plan, static, partial(StatementEvaluation, moments=moments))
+
+
+def statement_evaluation(plan: StatementPlan, static: Static) -> Evaluation:
+    """The evaluation of a statement, at the beginning."""
+    if len(plan.parts) == 1:
+        (part,) = plan.parts
+        return _evaluation(part, static, ArrivalOrder(), alone=plan.stateless or not part.plan.stateless)
+    return StatementEvaluation(plan, static)
+
+
+def _evaluation(
+    part: PartPlan, static: Static, order: ArrivalOrder, alone: bool, moments: bool = False
+) -> PartEvaluation:
+    plan = part.plan
+    if isinstance(plan, MemoryPlan):
+        return MemoryEvaluation(plan, order)
+    if isinstance(plan, EndingPlan):
+        return EndingEvaluation(plan, static, order)
+    if part.fed:
+        return FedEvaluation(plan, static, order, moments)
+    if moments and not plan.timed and all(r.timestamp is not None for r in part.inputs.values()):
+        return MomentEvaluation(plan, static, order)
+    if plan.stateless and not alone:
+        return FilterEvaluation(plan, part.partial)
+    if counts_only(plan):
+        return CountEvaluation(plan, static, order, totalled=alone)
+    return PlanEvaluation(plan, static, order, totalled=alone)
+
+
+class StatementEvaluation:
+    """The parts of a statement; its final answer is the sum of the partitions' answers.
+
+    Args:
+        moments: all tuples come by their timestamps.
+    """
+
+    total: states.Total | None = None
+    initial = NOTHING
+
+    def __init__(self, plan: StatementPlan, static: Static, moments: bool = False) -> None:
+        self.order = order = ArrivalOrder()
+        self.parts = {part.label: part for part in plan.parts}
+        made = (_evaluation(p, static, order, False, moments) for p in plan.parts)
+        self.evaluations = dict(zip(self.parts, made, strict=True))
+        self.peak_units = 0
+
+    @property
+    def stored_units(self) -> int:
+        """What is stored now."""
+        return sum(evaluation.stored_units for evaluation in self.evaluations.values())
+
+    @property
+    def latest(self) -> int | None:
+        """The last moment of which a tuple counted."""
+        return self.order.latest
+
+    def advance(self, partition: str, summaries: Mapping[str, bytes]) -> Mapping[Row, int]:
+        """The new answers of a partition, from what was made of each occurrence's share.
+
+        Raises:
+            DataError: a tuple that counts is not later than all of the partitions before.
+        """
+        return summed(step.take() for step in self.by_moment(partition, summaries))
+
+    def feed(self, batch: Batch) -> None:
+        """Take in rows of sub-queries, with the next share."""
+        for evaluation in self.evaluations.values():
+            if isinstance(evaluation, FedEvaluation):
+                evaluation.fed = batch
+
+    def by_moment(self, partition: str, summaries: Mapping[str, bytes]) -> Iterator[AnswersAt]:
+        """The steps of all parts with the same moment as one, in order of time."""
+        named = [self._by_moment(label, partition, summaries) for label in self.parts]
+        for _, tied in groupby(merge(*named, key=_moment), key=_moment):
+            by_part = dict(tied)
+            moment = next(iter(by_part.values())).moment
+            yield AnswersAt(moment, partial(self._take, by_part))
+
+    def _take(self, steps: Mapping[str, AnswersAt]) -> Mapping[Row, int]:
+        new = {label: step.take() for label, step in steps.items()}
+        blocks = dict.fromkeys(part.block for part in self.parts.values())
+        delta = summed(self._block(block, new) for block in blocks)
+        self.peak_units = max(self.peak_units, self.stored_units)
+        return delta
+
+    def _by_moment(
+        self, label: str, partition: str, summaries: Mapping[str, bytes]
+    ) -> Iterator[tuple[str, AnswersAt]]:
+        own = self.parts[label].own(summaries)
+        return ((label, step) for step in self.evaluations[label].by_moment(partition, own))
+
+    def _block(self, block: int, new: Mapping[str, Mapping[Row, int]]) -> Mapping[Row, int]:
+        labels = [label for label, part in self.parts.items() if part.block == block]
+        rows = [new.get(label, {}) for label in labels]
+        if not self.parts[labels[0]].query.ring.idempotent:
+            return summed(rows)
+        return new_to_all([self.evaluations[label] for label in labels], rows)
+
+    def dump(self) -> bytes:
+        """The states of the parts, by label."""
+        return states.segment(
+            {label: part_evaluation.dump() for label, part_evaluation in self.evaluations.items()}
+        )
+
+    def load(self, data: bytes, peak_units: int) -> None:
+        """Take up the states of the parts."""
+        tables = states.tables_of(data)
+        for label, evaluation in self.evaluations.items():
+            evaluation.load(tables[label], 0)
+        self.peak_units = peak_units
+
+
+def _moment(named: tuple[str, AnswersAt]) -> tuple[bool, int]:
+    return moment_of(named[1])

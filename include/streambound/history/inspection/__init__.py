@@ -1,0 +1,4 @@
+"""What a history is like before it is evaluated: what a run would refuse, rest on, and need of memory.
+
+It imports the driver.
+"""

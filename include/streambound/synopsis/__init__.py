@@ -1,1 +1,0 @@
-"""What to keep of each stream: the compact plan, its state, how states merge, and their size."""
