@@ -92,6 +92,16 @@ class Placed:
         """Where arrows begin: x and y."""
         return self.x + self.card.width, self.y + self.card.height / 2
 
+    @property
+    def top(self) -> Spot:
+        """The middle of its upper edge: x and y."""
+        return self.x + self.card.width / 2, self.y
+
+    @property
+    def bottom(self) -> Spot:
+        """The middle of its lower edge: x and y."""
+        return self.x + self.card.width / 2, self.y + self.card.height
+
     def drawn(self) -> Markup:
         """The card."""
         return self.card.drawn(self.x, self.y)
@@ -124,9 +134,24 @@ def bow(start: Spot, end: Spot) -> Markup:
     return _curve(start, end, (BOW, BOW), -HEAD, False)
 
 
+def drop(start: Spot, end: Spot) -> Markup:
+    """A straight arrow from a card down to the next of its column."""
+    (x, y1), (_, y2) = start, end
+    tip = y2 - HEAD
+    corners = f"{x - 4:.1f},{tip:.1f} {x:.1f},{y2:.1f} {x + 4:.1f},{tip:.1f}"
+    return _arrow(f"M{x:.1f},{y1:.1f} L{x:.1f},{tip:.1f}", corners, dashed=False)
+
+
 def _curve(start: Spot, end: Spot, bends: tuple[float, float], head: float, dashed: bool) -> Markup:
     (x1, y1), (x2, y2) = start, end
     tip = x2 - head
+    first, second = x1 + bends[0], tip + bends[1]
+    curve = f"M{x1:.1f},{y1:.1f} C{first:.1f},{y1:.1f} {second:.1f},{y2:.1f} {tip:.1f},{y2:.1f}"
+    corners = f"{tip:.1f},{y2 - 4:.1f} {x2:.1f},{y2:.1f} {tip:.1f},{y2 + 4:.1f}"
+    return _arrow(curve, corners, dashed)
+
+
+def _arrow(curve: str, corners: str, dashed: bool) -> Markup:
     stroke: dict[str, Value] = {
         "fill": "none",
         "stroke": LINE,
@@ -134,8 +159,5 @@ def _curve(start: Spot, end: Spot, bends: tuple[float, float], head: float, dash
         "stroke-width": 1.3,
         "stroke-dasharray": "4 3" if dashed else None,
     }
-    first, second = x1 + bends[0], tip + bends[1]
-    curve = f"M{x1:.1f},{y1:.1f} C{first:.1f},{y1:.1f} {second:.1f},{y2:.1f} {tip:.1f},{y2:.1f}"
-    corners = f"{tip:.1f},{y2 - 4:.1f} {x2:.1f},{y2:.1f} {tip:.1f},{y2 + 4:.1f}"
     point = element("polygon", {"points": corners, "fill": LINE, "fill-opacity": 0.75})
     return element("g", None, element("path", {"d": curve, **stroke}), point)

@@ -17,6 +17,7 @@ from streambound.report.pages.cards import (
     Placed,
     arrow,
     bow,
+    drop,
     lines_of,
     stack_height,
     stacked,
@@ -286,9 +287,15 @@ def _body(part: _Part, top: float, height: float, answer: Placed) -> Iterator[Ma
         yield from (arrow(streams[alias].exit, at.entry, dashed=not box.kept) for alias in box.streams)
         if box.number is None or box.number not in used:
             yield arrow(at.exit, answer.entry, dashed=not box.kept)
-        x, y = at.exit
-        # Above where its own arrow begins.
-        yield from (
-            bow(by_number[operand].exit, (x, y - 10)) for operand in box.inputs if operand in by_number
-        )
+        yield from (_within(by_number[number], at) for number in box.inputs if number in by_number)
     yield from (item.drawn() for item in (*placed, *boxes))
+
+
+def _within(above: Placed, below: Placed) -> Markup:
+    """An arrow between two boxes of a column: down where they touch, else around what stands between them."""
+    start, end = above.bottom, below.top
+    if end[1] - start[1] <= GAP:
+        return drop(start, end)
+    x, y = below.exit
+    # Above where its own arrow begins.
+    return bow(above.exit, (x, y - 10))
