@@ -148,6 +148,9 @@ def test_what_is_no_table_and_what_is_not_bounded_is_one_error() -> None:
         streambound.run("SELECT A FROM S", {"S": [{"A": 1}]})
     with pytest.raises(StreamboundError, match="is unbounded"):
         streambound.run("SELECT DISTINCT A FROM S", {"S": S})
+    for sql in ("SELECT f(A) AS x FROM S", "SELECT f(A) AS x, LAG(B) OVER (ORDER BY t) AS y FROM S"):
+        with pytest.raises(StreamboundError, match="cannot be evaluated yet"):
+            streambound.run(sql, {"S": S}, {"S": TIMES["S"]})
     for wrong in (None, [S], {"S": 5}, {"S": S, 3: S}):
         with pytest.raises(StreamboundError):
             streambound.run("SELECT A FROM S", wrong)  # type: ignore[arg-type]

@@ -21,6 +21,7 @@ from streambound.evaluation.flow import statement_pass
 from streambound.evaluation.frames import arrow_table, events_of, rows_of
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.model import RelationKind
+from streambound.synopsis.statement import not_evaluated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,6 +102,8 @@ def run(
     given = _tables(tables)
     used_catalog = catalog if isinstance(catalog, Catalog) else described(given, catalog or {})
     job = planned(in_mode(judge(sql, used_catalog, dialect=dialect), mode))
+    if job.unplanned is not None:
+        raise not_evaluated(job.name, job.unplanned)
     query = job.statement
     fixed = {relation.name for relation in query.scanned if relation.kind is RelationKind.STATIC}
     static = encode_static(

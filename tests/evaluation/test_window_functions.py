@@ -93,7 +93,7 @@ def overs(draw: st.DrawFn, keys: str, order: str) -> str:
 @st.composite
 def statements(draw: st.DrawFn) -> str:
     keys = draw(st.sampled_from(["", "PARTITION BY K ", "PARTITION BY K, L "]))
-    shown = draw(st.lists(st.sampled_from(COLUMNS), max_size=3, unique=True))
+    shown = draw(st.lists(st.sampled_from([*COLUMNS, "window(ts, 4).end"]), max_size=3, unique=True))
     order = draw(st.sampled_from(["ts", "ts DESC", "ts, A", "ts, W DESC"]))
     functions = draw(st.lists(overs(keys, order), min_size=1, max_size=3))
     named = [f"{function} AS f{number}" for number, function in enumerate(functions)]
@@ -153,6 +153,27 @@ def test_window_functions_over_time(sql: str, given_: list[tuple[Any, ...]]) -> 
 @given(sql=ranked_statements(), given_=events)
 def test_rows_of_some_ranks(sql: str, given_: list[tuple[Any, ...]]) -> None:
     check(sql, given_)
+
+
+@pytest.mark.parametrize(
+    ("edge", "expected"),
+    [
+        ("window(ts, 4).start", {(0, 7): 1, (4, 5): 1}),
+        ("window(ts, 4).end", {(4, 7): 1, (8, 5): 1}),
+        ("window(ts, 4)", {(0, 7): 1, (4, 5): 1}),
+        ("TUMBLE_START(ts, 4)", {(0, 7): 1, (4, 5): 1}),
+    ],
+)
+def test_the_best_of_each_window_however_it_is_written(
+    edge: str, expected: dict[tuple[int, int], int]
+) -> None:
+    sql = f"SELECT {edge} AS w, A FROM S QUALIFY ROW_NUMBER() OVER (PARTITION BY {edge} ORDER BY A DESC) = 1"
+    line = line_of(sql, [(0, 0, a, None, ts) for a, ts in ((3, 0), (7, 3), (5, 4), (1, 7))])
+    total = Counter[tuple[Any, ...]]()
+    for answer in evaluated(line, "onepass")["answers"]:
+        total[tuple(answer["row"])] += answer["count"]
+    assert {row: count for row, count in total.items() if count} == expected
+    assert units_of(flow(statement(sql, catalog_from_mapping(STREAMS), "q"))) is not None
 
 
 def test_a_function_that_looks_ahead_beside_another_order_is_refused_by_name() -> None:

@@ -182,6 +182,17 @@ def part_called(node: exp.Expr) -> tuple[Window, bool] | None:
     return None if window is None else (window, _PARTS[last] == END)
 
 
+def edge_called(node: exp.Expr) -> tuple[Window, bool] | None:
+    """The window that a call names, or a ``.start`` or ``.end`` of one, and whether it is the end."""
+    inner, end = node, False
+    if isinstance(node, exp.Dot) and isinstance(node.this, exp.Expr):
+        inner, end = node.this, node.expression.name.upper() == "END"
+    if (part := part_called(inner)) is not None:
+        return part[0], part[1] or end
+    window = called(inner)
+    return None if window is None else (window, end)
+
+
 def tabled(table: exp.Expr) -> tuple[exp.Expr, Window] | None:
     """A window function in FROM: the table whose rows it puts into windows, and those; else None."""
     call = table.this if isinstance(table, (exp.Table, exp.TableFromRows)) else table

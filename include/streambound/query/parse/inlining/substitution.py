@@ -14,8 +14,7 @@ from streambound.query.parse.text.parts import (
     stands_for,
 )
 from streambound.query.scope import is_word
-from streambound.query.windows import END, START, part_called
-from streambound.query.windows import called as called_window
+from streambound.query.windows import END, START, edge_called
 
 if TYPE_CHECKING:
     from streambound.query.parse.inlining.names import Names
@@ -38,14 +37,10 @@ class Substitution:
                 # Timeplus: of the timestamps of both sides.
                 for source in (self.scope.sources[0], self.scope.sources[-1]):
                     call.append("expressions", self.scope.stamp_named(source, call))
-            part = part_called(call) or (
-                (window, False) if (window := called_window(call)) is not None else None
-            )
-            if part is not None and call.find_ancestor(exp.Query) is None:
-                whole = call.parent if isinstance(call.parent, exp.Dot) else call
-                end = part[1] or (whole is not call and whole.expression.name.upper() == "END")
-                stamp = part[0].stamp or self.scope.stamp(call)
-                whole.replace(part[0].value(end, whole, stamp))
+            whole = call.parent if isinstance(call.parent, exp.Dot) else call
+            if (edge := edge_called(whole)) is not None and call.find_ancestor(exp.Query) is None:
+                window, end = edge
+                whole.replace(window.value(end, whole, window.stamp or self.scope.stamp(call)))
         for column in list(root.find_all(exp.Column)):
             if column.find_ancestor(exp.Query) is not None or isinstance(column.this, exp.Star):
                 continue

@@ -33,7 +33,7 @@ from streambound.query.parse.inlining.select_list import SelectOutputs
 from streambound.query.parse.text.having import tests_of, values_in
 from streambound.query.parse.text.parts import Done, Item, output, rebuilt, value
 from streambound.query.scope import is_word, location_of
-from streambound.query.windows import called, length
+from streambound.query.windows import edge_called, length
 
 RANKS = ("ROW_NUMBER", "RANK", "DENSE_RANK")
 
@@ -54,6 +54,9 @@ def window_functions(select: exp.Select, names: Names, items: Items) -> tuple[li
             if over not in functions:
                 functions.append(over)
             return value(functions.index(over))
+        if (edge := edge_called(node)) is not None:
+            # Kept as what it is, which says when there are no more rows of it.
+            return output(asked.output(names.edge(*edge, node)))
         if isinstance(node, exp.Column) and not is_word(node):
             return output(asked.output(node))
         return rebuilt(node, of)
@@ -175,8 +178,8 @@ def _function_of(inner: exp.Expr, name: str, passes_over: bool) -> str:
 
 
 def _windowed(node: exp.Expr, names: Names) -> exp.Expr:
-    window = called(node)
-    return node if window is None else names.edge(window, False, node)
+    edge = edge_called(node)
+    return node if edge is None else names.edge(*edge, node)
 
 
 def _refuse_edges(spec: exp.WindowSpec, names: Names) -> None:
