@@ -25,8 +25,10 @@ SELECT Q FROM (SELECT A FROM S) x
 SELECT x.K FROM (SELECT A FROM S) x
 -- the column A is ambiguous @ 8
 SELECT A FROM (SELECT A FROM S) x, (SELECT A FROM U) y
--- WITH RECURSIVE is not supported yet @ 1
+-- WITH RECURSIVE is not supported yet: rows follow from one another to any depth @ 1
 WITH RECURSIVE x AS (SELECT A FROM S UNION SELECT x.A FROM x JOIN U ON x.A = U.A) SELECT A FROM x
+-- MATCH_RECOGNIZE is not supported yet: decided are patterns of two rows or more, with PARTITION BY and ORDER BY @ 17
+SELECT * FROM S MATCH_RECOGNIZE (ORDER BY A MEASURES X.A AS a PATTERN (X Y) DEFINE X AS X.A > 1)
 -- A is neither in GROUP BY nor within an aggregate @ 8
 SELECT A FROM S HAVING A > 1
 -- UNION BY NAME is not supported yet @ 17

@@ -105,3 +105,21 @@ def test_a_catalog_completes_a_script() -> None:
     assert check(text, Catalog(()), dialect="flink", query=None).verdict == "unbounded"
     domains = {"a": {"columns": {"v": "int"}, "domains": {"v": {"min": 0, "max": 9}}}}
     assert check(text, catalog_from_mapping(domains), dialect="flink").verdict == "bounded"
+
+
+@pytest.mark.parametrize(
+    ("columns", "query", "units"),
+    [
+        ([f"c{i} BOOLEAN NOT NULL" for i in range(11)], "SELECT DISTINCT * FROM t", 2**11),
+        ([f"c{i} BOOLEAN" for i in range(7)], "SELECT DISTINCT * FROM t", 3**7),
+        # Two values a row, and how often it is there.
+        (["a INT", "b INT"], "SELECT * FROM t LIMIT 5", 5 * 3),
+    ],
+    ids=["eleven booleans", "seven that may be NULL", "any five rows"],
+)
+def test_what_feldera_warns_of_and_is_bounded_has_its_number(
+    columns: list[str], query: str, units: int
+) -> None:
+    text = f"CREATE TABLE t ({', '.join(columns)}) WITH ('append_only' = 'true'); CREATE VIEW v AS {query};"
+    report = check(text, Catalog(()), suggest=False, dialect="feldera")
+    assert (report.verdict, report.units) == ("bounded", units)

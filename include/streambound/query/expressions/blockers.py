@@ -25,13 +25,21 @@ _CLAUSES = {
     "locks": "FOR UPDATE",
     "into": "INTO",
 }
+# What would be needed to decide a construct, and what is decided in its place.
+_NEEDED = {
+    "WITH RECURSIVE": "rows follow from one another to any depth, and no theorem says what must be kept of"
+    " them; a depth that is known can be written out, as joins under UNION",
+    "MATCH_RECOGNIZE": "decided are patterns of two rows or more, with PARTITION BY and ORDER BY and, if they"
+    " have WITHIN, a length of time there; of others it is not known how many matches are open",
+}
 
 
 def blocker(construct: str, node: exp.Expr, sql: str, message: str | None = None) -> UnsupportedError:
     """The error of a construct that is not decided, at the place of a node."""
     span = span_of(node)
     location = location_at(sql, *span) if span else location_of(node, sql)
-    return named(construct, message or f"{construct} is not supported yet", location)
+    needed = f": {_NEEDED[construct]}" if construct in _NEEDED else ""
+    return named(construct, message or f"{construct} is not supported yet{needed}", location)
 
 
 def of_clauses(select: exp.Expr, sql: str) -> Iterator[UnsupportedError]:
