@@ -341,6 +341,35 @@ def test_what_waits_and_what_is_looked_up_can_be_bounded(sql: str, edit: str) ->
     assert any(edit in s.sql for s in report.suggestions)
 
 
+WITHIN = "T.ts BETWEEN S.ts - 60 AND S.ts + 60"
+
+
+@pytest.mark.parametrize(
+    ("sql", "edited"),
+    [
+        ("SELECT A FROM S WHERE NOT EXISTS (SELECT 1 FROM T WHERE D = A)", "WHERE D = A AND {})"),
+        ("SELECT A FROM S WHERE B NOT IN (SELECT E FROM T)", "FROM T WHERE {})"),
+        (
+            "SELECT A FROM S WHERE EXISTS (SELECT 1 FROM T WHERE D = A OR E = B)",
+            "WHERE (D = A OR E = B) AND {})",
+        ),
+        (
+            "SELECT A FROM S LEFT ANTI JOIN T ON D = A -- none\nWHERE B > 1",
+            "ON D = A AND {} -- none\nWHERE B > 1",
+        ),
+        ("SELECT A, D FROM S LEFT JOIN T ON D = A WHERE B > 1", "ON D = A AND {} WHERE B > 1"),
+        ("SELECT A, D FROM S FULL OUTER JOIN T ON D = A OR E = B", "ON (D = A OR E = B) AND {}"),
+        ("SELECT A, D FROM T RIGHT JOIN S ON D = A", "ON D = A AND S.ts BETWEEN T.ts - 60 AND T.ts + 60"),
+    ],
+)
+def test_a_window_stands_where_partners_are_looked_for_so_that_rows_without_one_stay(
+    sql: str, edited: str
+) -> None:
+    report = check(sql, CATALOG)
+    assert_rechecks(STREAMS, CATALOG, sql, report)
+    assert any(s.sql.endswith(edited.format(WITHIN)) for s in report.suggestions), report.suggestions
+
+
 def test_what_was_observed_comes_after_what_is_written_and_says_so() -> None:
     body = {
         "columns": {"A": "int", "B": "int", "C": "string", "D": "double"},
@@ -388,6 +417,7 @@ CREATE TABLE p (id BIGINT, v DOUBLE, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WI
         "SELECT c, SUM(v) AS s FROM o GROUP BY c",
         "INSERT INTO sink SELECT c, COUNT(DISTINCT id) AS n FROM o WHERE c BETWEEN 0 AND 3 GROUP BY c",
         "INSERT INTO sink SELECT o.id FROM o WHERE NOT EXISTS (SELECT 1 FROM p WHERE p.id = o.id)",
+        "INSERT INTO sink SELECT o.id, o.v FROM o WHERE o.id NOT IN (SELECT id FROM p)",
         "SELECT o.id, p.v FROM o LEFT JOIN p ON o.id = p.id",
         "SELECT id, SUM(v) OVER (PARTITION BY c ORDER BY ts) AS s FROM o",
     ],
@@ -414,7 +444,7 @@ CREATE VIEW x AS SELECT id AS i, c, v, ts FROM w WHERE v > 1;
         ("INSERT INTO sink SELECT x.c, COUNT(*) AS n FROM x GROUP BY x.c", 2),
         # A view calls it by another name than its stream: it is no column of the view.
         ("INSERT INTO sink SELECT i, COUNT(*) AS n FROM x GROUP BY i", 1),
-        ("INSERT INTO sink SELECT x.c FROM x WHERE NOT EXISTS (SELECT 1 FROM p WHERE p.id = x.c)", 1),
+        ("INSERT INTO sink SELECT x.c FROM x WHERE NOT EXISTS (SELECT 1 FROM p WHERE p.id = x.c)", 2),
         ("INSERT INTO sink WITH y AS (SELECT c, v, ts FROM x) SELECT c, SUM(v) AS s FROM y GROUP BY c", 2),
     ],
 )

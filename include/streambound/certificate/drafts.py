@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from typing import cast
 
 from sqlglot import expressions as exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
-from streambound.certificate.splices import Member, Splice, members, partition, spliced
+from streambound.certificate.splices import Member, Splice, members, partition, spliced, within
 from streambound.certificate.wording import Spot, Wording, is_word, typed_as_written
 from streambound.errors import QueryError
 from streambound.query.dialects.languages import SPARK
@@ -113,11 +114,11 @@ class Draft:
         Columns without a relation are those of ``inner``, and the condition is added there.
         """
         (added,) = trees(condition)
-        within = any(not column.table for column in added.find_all(exp.Column))
+        nested = any(not column.table for column in added.find_all(exp.Column))
         addition = self.wording.addition(condition)
 
         def write(member: Member) -> list[Splice]:
-            while within and member.source is not None:
+            while nested and member.source is not None:
                 member = member.source
             if addition.spot is Spot.BEFORE_ON:
                 return member.clause(addition.text, TokenType.ON)
@@ -125,14 +126,52 @@ class Draft:
             return member.condition(addition.text, TokenType.ON if joined else TokenType.WHERE)
 
         def change(select: exp.Select) -> None:
-            select = _innermost(select) if within else select
+            select = _innermost(select) if nested else select
             where = select.args.get("where")
             if where is None:
                 select.set("where", exp.Where(this=added.copy()))
                 return
-            stated = where.this
-            left = exp.Paren(this=stated) if isinstance(stated, exp.Or) else stated
-            where.set("this", exp.And(this=left, expression=added.copy()))
+            where.set("this", _both(where.this, added))
+
+        return self._edited(change, write, member)
+
+    def with_window(self, member: int, names: tuple[str, str], condition: str) -> Draft:
+        """With a condition on the times of two streams where rows look for partners.
+
+        That is ON of a join that keeps rows without a partner, or WHERE of the sub-query that reads the
+        second stream, since a condition on the joined rows would leave out those without one; else it is one
+        more condition of the SELECT.
+        """
+        (added,) = trees(condition)
+        lower = (names[0].lower(), names[1].lower())
+        addition = self.wording.addition(condition)
+        if self.tree is not None:
+            chosen = list(_selects(self.tree))[member : member + 1]
+            if not any(_partners(select, lower) for select in chosen):
+                return self.with_condition(member, condition)
+
+        def write(select: Member) -> list[Splice]:
+            joined = select.joined(lower)
+            if addition.spot is Spot.BEFORE_ON:
+                return select.clause(addition.text, TokenType.ON)
+            if joined is not None:
+                return joined.condition(addition.text, TokenType.ON)
+            inner = within(self.sql, lower[1], self.wording.language)
+            if inner is not None:
+                return inner.condition(addition.text)
+            return select.condition(
+                addition.text, TokenType.ON if addition.spot is Spot.JOINED else TokenType.WHERE
+            )
+
+        def change(select: exp.Select) -> None:
+            place = _partners(select, lower)
+            assert place is not None
+            owner = place if isinstance(place, exp.Join) else place.args.get("where")
+            if owner is None:
+                place.set("where", exp.Where(this=added.copy()))
+                return
+            key = "on" if isinstance(place, exp.Join) else "this"
+            owner.set(key, _both(owner.args[key], added))
 
         return self._edited(change, write, member)
 
@@ -250,6 +289,25 @@ def _selects(tree: exp.Expr) -> Iterator[exp.Select]:
         yield from _selects(tree.expression)
     elif isinstance(tree, (exp.Subquery, exp.Paren)):
         yield from _selects(tree.this)
+
+
+def _both(stated: exp.Expr, added: exp.Expr) -> exp.And:
+    left = exp.Paren(this=stated) if isinstance(stated, exp.Or) else stated
+    return exp.And(this=left, expression=added.copy())
+
+
+def _partners(select: exp.Select, names: tuple[str, str]) -> exp.Join | exp.Select | None:
+    """The join that keeps rows without a partner of one of two streams, or the sub-query of the second."""
+    for join in reversed(select.args.get("joins") or []):
+        keeps = join.side or join.kind in ("SEMI", "ANTI")
+        if keeps and join.args.get("on") is not None and join.this.alias_or_name.lower() in names:
+            return cast("exp.Join", join)
+    where = select.args.get("where")
+    for inner in () if where is None else reversed(list(where.find_all(exp.Select))):
+        sources = [inner.args.get("from_"), *(inner.args.get("joins") or [])]
+        if any(source is not None and source.this.alias_or_name.lower() == names[1] for source in sources):
+            return cast("exp.Select", inner)
+    return None
 
 
 def _innermost(select: exp.Select) -> exp.Select:

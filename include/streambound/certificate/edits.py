@@ -22,7 +22,7 @@ from streambound.boundedness.criterion.verdict import Reason
 from streambound.certificate.drafts import Draft
 from streambound.certificate.ranges import Hints, Origin
 from streambound.query.column_types import Family, Type, Value
-from streambound.query.model import Attribute, Domain, Query, Relation, RelationKind
+from streambound.query.model import Attribute, Domain, Occurrence, Query, Relation, RelationKind
 
 PLACEHOLDER = "placeholder: put in your own"
 OBSERVED = "as observed: a promise only if you make it one"
@@ -155,23 +155,39 @@ def _distinct(draft: Draft) -> Iterator[Edit]:
 
 
 def _windows(draft: Draft, hints: Hints, reasons: Iterable[Reason]) -> Iterator[Edit]:
-    """A window between two streams that a reason names; between any two if it names fewer."""
+    """A window between two streams that a reason names; between any two if it names fewer.
+
+    What rows look for by EXISTS or NOT EXISTS may be kept within a window of each of their streams.
+    """
     query = hints.query
     named = {a.occurrence for reason in reasons for a in reason.attributes}
-    stamped = [
-        o for o in query.occurrences if o.relation.kind is RelationKind.STREAM and o.relation.timestamp
-    ]
+    stamped, inner = (list(filter(_stamped, each)) for each in (query.occurrences, hints.inner))
     chosen = [o for o in stamped if o.alias in named]
-    for left, right in combinations(chosen if len(chosen) > 1 else stamped, 2):
+    pairs = [
+        *combinations(chosen if len(chosen) > 1 else stamped, 2),
+        *product(stamped, inner),
+    ]
+    for left, right in pairs:
         first, second = (Attribute(o.alias, o.relation.timestamp or "") for o in (left, right))
-        family = query.type_of(first).family
-        if family is not query.type_of(second).family:
+        kinds = {o.relation.column(o.relation.timestamp or "").type.family for o in (left, right)}
+        if len(kinds) > 1:
             continue
-        early, late = (_name(draft, query, a) for a in (first, second))
-        text = window(query, early, late, family)
+        early, late = (
+            draft.name(o.relation.name, o.alias, o.relation.timestamp or "") for o in (left, right)
+        )
+        text = window(query, early, late, *kinds)
         words = f"keep {left.alias} and {right.alias} within a time window: {text} ({PLACEHOLDER} width)"
         replaces = (hints.member, frozenset((first, second)))
-        yield Edit(Change.WINDOW, words, _conditioned(hints.member, text), replaces, added=(text,))
+        apply = _windowed(hints.member, (left.alias, right.alias), text)
+        yield Edit(Change.WINDOW, words, apply, replaces, added=(text,))
+
+
+def _stamped(occurrence: Occurrence) -> bool:
+    return occurrence.relation.kind is RelationKind.STREAM and occurrence.relation.timestamp is not None
+
+
+def _windowed(member: int, names: tuple[str, str], text: str) -> Callable[[Draft], Draft]:
+    return lambda draft: draft.with_window(member, names, text)
 
 
 def _keys(draft: Draft, query: Query) -> Iterator[Edit]:

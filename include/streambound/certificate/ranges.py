@@ -17,7 +17,17 @@ from streambound.boundedness.criterion.verdict import Reason
 from streambound.errors import DataError
 from streambound.query.catalog import Catalog
 from streambound.query.column_types import Family, NotANumber, Type, Value
-from streambound.query.model import Attribute, Column, Constant, Domain, Filter, Membership, Op, Query
+from streambound.query.model import (
+    Attribute,
+    Column,
+    Constant,
+    Domain,
+    Filter,
+    Membership,
+    Occurrence,
+    Op,
+    Query,
+)
 
 # Placeholders where nothing is known. Day 19,723 is 1 January 2024.
 FIRST_DAY, DAYS = 19_723, 365
@@ -49,12 +59,14 @@ class Range:
 class Hints:
     """What a SELECT and its catalog tell of plausible values.
 
-    ``query`` has its conditions, under OR or not; ``member`` is its number among the SELECTs of a union.
+    ``query`` has its conditions, under OR or not; ``member`` is its number among the SELECTs of a union;
+    ``inner`` is what its rows look for by EXISTS and its like.
     """
 
     query: Query
     catalog: Catalog
     member: int = 0
+    inner: tuple[Occurrence, ...] = ()
 
     @property
     def start(self) -> tuple[int, int]:

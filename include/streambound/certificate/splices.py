@@ -6,7 +6,7 @@ compares the tree of the result with the edited tree, and prints the tree where 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise, takewhile
@@ -25,6 +25,16 @@ _AFTER_GROUP = (
     TokenType.LIMIT,
     TokenType.FETCH,
 )
+_KEEPING = {TokenType.LEFT, TokenType.RIGHT, TokenType.FULL, TokenType.SEMI, TokenType.ANTI}
+_BEFORE_JOIN = {*_KEEPING, TokenType.OUTER, TokenType.INNER, TokenType.CROSS}
+_AFTER_ON = {
+    *_BEFORE_JOIN,
+    TokenType.JOIN,
+    TokenType.COMMA,
+    TokenType.WHERE,
+    TokenType.GROUP_BY,
+    *_AFTER_GROUP,
+}
 _BETWEEN_MEMBERS = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
 
 
@@ -78,6 +88,20 @@ class Member:
         stated = self.text[where.end + 1 : end]
         start = end - len(stated.lstrip())
         return [Splice(start, start, "("), Splice(end, end, f"){joined}")]
+
+    def joined(self, names: Container[str]) -> Member | None:
+        """From ON the last join of one of these tables that keeps rows without a partner."""
+        kinds = [token.token_type for token in self.tokens]
+        made = None
+        for start in (n for n, kind in enumerate(kinds) if kind is TokenType.JOIN):
+            sides = takewhile(lambda kind: kind in _BEFORE_JOIN, reversed(kinds[:start]))
+            end = next((n for n in range(start + 1, len(kinds)) if kinds[n] in _AFTER_ON), len(kinds))
+            on = next((n for n in range(start, end) if kinds[n] is TokenType.ON), None)
+            if on is None or not _KEEPING.intersection(sides):
+                continue
+            if any(token.text.lower() in names for token in self.tokens[start:on]):
+                made = Member(self.text, self.tokens[on:end])
+        return made
 
     def distinct(self, wanted: bool) -> list[Splice]:
         """Splices that add or remove DISTINCT."""
@@ -162,6 +186,26 @@ def _members(text: str, given: list[Token]) -> tuple[Member, ...]:
     return tuple(
         Member(text, tuple(part), source) for part, source in zip(lists, sources, strict=True) if part
     )
+
+
+def within(text: str, name: str, spoken: Language = SPARK) -> Member | None:
+    """The SELECT in parentheses, the last of several, that reads a relation of a name."""
+    stream = tokens(text, spoken)
+    made = None
+    for number, (token, after) in enumerate(pairwise(stream)):
+        if token.token_type is _OPEN and after.token_type is TokenType.SELECT:
+            select = _members(text, stream[number + 1 :])[0]
+            ends = (TokenType.WHERE, TokenType.GROUP_BY, *_AFTER_GROUP)
+            start = select.after(TokenType.FROM)
+            end = select.after(*ends)
+            if start is not None and any(
+                item.text.lower() == name
+                and start.start < item.start
+                and (end is None or item.start < end.start)
+                for item in select.tokens
+            ):
+                made = select
+    return made
 
 
 def partition(text: str, added: str, spoken: Language = SPARK) -> list[Splice]:

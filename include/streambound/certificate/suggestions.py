@@ -134,7 +134,11 @@ class _Search:
         self._catalog = catalog
         self._stages = stages
         selects = [replace(s.base, where=tuple(atoms_of(s.formula))) for s in statement.selections]
-        self._hints = [Hints(query, catalog, number) for number, query in enumerate(selects)]
+        inner = [tuple(o for g in s.guards for o in g.base.occurrences) for s in statement.selections]
+        self._hints = [
+            Hints(query, catalog, number, beside)
+            for number, (query, beside) in enumerate(zip(selects, inner, strict=True))
+        ]
         pairs = sum(max(1, len(query.mentioned) ** 2) for query in selects)
         self._left = min(DECISIONS, max(LEAST_DECISIONS, PAIRS_DECIDED // pairs))
         self._seen = {frozenset[tuple[object, str]]()}
