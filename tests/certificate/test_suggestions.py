@@ -43,7 +43,8 @@ def declared(streams: dict[str, Any], snippet: dict[str, Any]) -> Catalog:
     """The catalog with a suggestion's declarations written into it, as a user would."""
     merged = {name: long_form(body) for name, body in streams.items()}
     for name, keys in snippet.items():
-        merged[name]["domains"] = {**merged[name].get("domains", {}), **keys["domains"]}
+        for key, columns in keys.items():
+            merged[name][key] = {**merged[name].get(key, {}), **columns}
     return catalog_from_mapping(merged)
 
 
@@ -54,9 +55,9 @@ def assert_rechecks(streams: dict[str, Any], catalog: Catalog, sql: str, report:
         assert (again.verdict, again.units) == ("bounded", found["units"]), found
         assert found["verdict"] == "bounded" and found["sql"] != sql and found["change"]
         assert all(reason.code != "unsatisfiable" for reason in again.reasons)
-        if "catalog" in found:
-            as_it_stands = check(sql, declared(streams, found["catalog"]))
-            assert (as_it_stands.verdict, as_it_stands.units) == ("bounded", found["catalog_units"]), found
+        for key in {"catalog", "cardinality"} & set(found):
+            as_it_stands = check(sql, declared(streams, found[key]))
+            assert (as_it_stands.verdict, as_it_stands.units) == ("bounded", found[f"{key}_units"]), found
             assert all(reason.code != "unsatisfiable" for reason in as_it_stands.reasons)
 
 
@@ -230,6 +231,26 @@ def test_a_member_of_a_union_is_changed_where_it_stands() -> None:
 def test_the_member_that_is_unbounded_is_changed_and_no_other() -> None:
     sql = "SELECT 0 FROM S WHERE A >= 0 AND A <= 9 UNION ALL SELECT S.A FROM T, S"
     assert suggested(sql)[0] == f"{sql} WHERE S.A BETWEEN 0 AND 999"
+
+
+def test_where_nobody_knows_the_values_their_number_can_be_declared() -> None:
+    body = {"columns": {"C": "string", "A": "int", "D": "int"}, "domains": {"C": {"values": ["x"]}}}
+    streams = {"S": {"C": "string", "A": "int"}, "T": body}
+    catalog = catalog_from_mapping(streams)
+    sql = "SELECT DISTINCT C FROM S WHERE A > 1"
+    (listed,) = (s for s in check(sql, catalog).suggestions if "list the values" in s.change)
+    # The list of a column of the same name is one that somebody knows.
+    assert listed.cardinality is None
+    alone = {"S": streams["S"]}
+    report = check(sql, catalog_from_mapping(alone))
+    assert_rechecks(alone, catalog_from_mapping(alone), sql, report)
+    (listed,) = (s for s in report.suggestions if "list the values" in s.change)
+    assert listed.cardinality == {"S": {"cardinality": {"C": 1000}}}
+    # Of a join one side's number tells nothing of what waits on the other.
+    joined = check(
+        "SELECT DISTINCT S.C FROM S, U WHERE S.C = U.C", catalog_from_mapping({**alone, "U": streams["S"]})
+    )
+    assert [s.cardinality for s in joined.suggestions if s.change.startswith("list")] == [None, None]
 
 
 def test_one_domain_serves_both_occurrences_of_a_self_join() -> None:

@@ -45,7 +45,8 @@ class Edit:
     """One change: its words and what it does to a draft.
 
     ``domain`` is the declared domain that does the same as a bound, ``replaces`` names what two edits must
-    not both do, and ``added`` are the texts of Spark SQL in the words.
+    not both do, and ``added`` are the texts of Spark SQL in the words. ``unknown``: it lists values that are
+    placeholders.
     """
 
     change: Change
@@ -54,6 +55,7 @@ class Edit:
     replaces: tuple[object, ...]
     domain: tuple[Relation, str, Domain] | None = None
     added: tuple[str, ...] = ()
+    unknown: bool = False
 
 
 def edits(draft: Draft, hints: Hints, reasons: tuple[Reason, ...]) -> list[Edit]:
@@ -133,6 +135,7 @@ def _condition(
         ("bound", hints.member, attribute),
         (hints.query.occurrence(attribute.occurrence).relation, attribute.column, domain),
         added=(text,),
+        unknown=change is Change.LIST and origin is Origin.PLACEHOLDER,
     )
 
 

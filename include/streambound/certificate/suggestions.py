@@ -25,6 +25,8 @@ from streambound.query.statement import Statement
 SUGGESTIONS = 3
 # Decisions that a query's suggestions may take: one takes a millisecond or two, more with many columns.
 DECISIONS, LEAST_DECISIONS, PAIRS_DECIDED = 48, 12, 1_600
+# A number of different values, where nobody knows it.
+MANY = 1_000
 # How many drafts with one edit are taken further, the most promising first; none with two.
 BEAMS = (3, 0)
 # Decisions for what needs more than two edits, how many edits anyone would read, and which of the edits for a
@@ -72,6 +74,9 @@ class Suggestion:
         size: what it costs.
         catalog: what to declare where domains do the same: with it the query is bounded *as it stands*.
         declared: what it costs then.
+        cardinality: what to declare where the number of values does the same, of columns whose values the
+            edits list and nobody knows.
+        counted: what it costs then.
         made: the edits.
         whole: the user's text with them; None if they do not fit in.
         written: the query's own statement in that text.
@@ -82,6 +87,8 @@ class Suggestion:
     size: Size
     catalog: dict[str, Any] | None = None
     declared: Size | None = None
+    cardinality: dict[str, Any] | None = None
+    counted: Size | None = None
     made: tuple[Edit, ...] = ()
     whole: str | None = None
     written: str | None = None
@@ -96,6 +103,8 @@ class Suggestion:
         body.update({key: text for key, text in further.items() if text is not None})
         if self.catalog is not None and self.declared is not None:
             body |= {"catalog": self.catalog, "catalog_units": self.declared.units}
+        if self.cardinality is not None and self.counted is not None:
+            body |= {"cardinality": self.cardinality, "cardinality_units": self.counted.units}
         return body
 
 
@@ -229,10 +238,21 @@ class _Search:
         domains = _domains(state.made)
         if domains is None:
             return suggestion
-        decided = self._stages(self._sql, _declared(self._catalog, domains))
+        if (declared := self._size_with(domains)) is not None:
+            suggestion = replace(suggestion, catalog=_snippet(domains), declared=declared)
+        if all(edit.unknown for edit in state.made):
+            numbers = {relation: dict.fromkeys(columns, MANY) for relation, columns in domains.items()}
+            if (counted := self._size_with(numbers)) is not None:
+                snippet = {relation.name: {"cardinality": made} for relation, made in numbers.items()}
+                suggestion = replace(suggestion, cardinality=snippet, counted=counted)
+        return suggestion
+
+    def _size_with(self, declared: Mapping[Relation, Mapping[str, Domain | int]]) -> Size | None:
+        """What the query costs as it stands where this is declared; None if it is not bounded then."""
+        decided = self._stages(self._sql, _declared(self._catalog, declared))
         if decided is None or not decided.verdict.bounded or not decided.serves:
-            return suggestion
-        return replace(suggestion, catalog=_snippet(domains), declared=decided.size())
+            return None
+        return decided.size()
 
 
 def _obstructed(state: _State) -> tuple[int, int]:
@@ -280,12 +300,18 @@ def _domains(made: Iterable[Edit]) -> Domains | None:
     return domains
 
 
-def _declared(catalog: Catalog, domains: Domains) -> Catalog:
-    return replace(catalog, relations=tuple(_with(r, domains.get(r, {})) for r in catalog.relations))
+def _declared(catalog: Catalog, declared: Mapping[Relation, Mapping[str, Domain | int]]) -> Catalog:
+    return replace(catalog, relations=tuple(_with(r, declared.get(r, {})) for r in catalog.relations))
 
 
-def _with(relation: Relation, domains: Mapping[str, Domain]) -> Relation:
-    columns = (replace(c, domain=domains.get(c.name, c.domain)) for c in relation.columns)
+def _with(relation: Relation, declared: Mapping[str, Domain | int]) -> Relation:
+    """A relation with the domain, or the number of different values, of some columns."""
+    columns = []
+    for column in relation.columns:
+        said = declared.get(column.name)
+        if isinstance(said, Domain):
+            column = replace(column, domain=said)
+        columns.append(replace(column, cardinality=said) if isinstance(said, int) else column)
     return replace(relation, columns=tuple(columns))
 
 

@@ -15,7 +15,7 @@ from streambound.compiler import Planned
 from streambound.compiler.report import Report
 from streambound.errors import Location, QueryError, StreamboundError, UnsupportedError
 from streambound.report.code_pages import address
-from streambound.report.suggestions import cost_text, declared_text
+from streambound.report.suggestions import cost_text, declaring_lines
 from streambound.report.verdicts import plan_text, verdict_text
 
 _BACKTICKS = re.compile("`+")
@@ -104,11 +104,7 @@ def _findings(report: Report) -> Iterator[tuple[str, str, Location | None]]:
             lines = [reason.message]
             lines += [f"branch: {reason.branch}"] * bool(reason.branch)
             if number == 0:
-                lines += [
-                    f"or declare {declared_text(suggestion.catalog)}: {cost_text(suggestion.declared)}"
-                    for suggestion in report.suggestions
-                    if suggestion.catalog is not None and suggestion.declared is not None
-                ]
+                lines += [line for made in report.suggestions for line in declaring_lines(made)]
             yield reason.code, "\n".join(lines), reason.location
 
 

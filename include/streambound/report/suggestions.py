@@ -25,12 +25,20 @@ def suggestion_lines(suggestions: Sequence[Suggestion], whole: bool) -> Iterator
         yield "  bounded after any one of these changes (each was decided again):"
     for number, suggestion in enumerate(suggestions, start=1):
         yield f"    {number}. {suggestion.change}: {cost_text(suggestion.size)}"
-        if suggestion.catalog is not None and suggestion.declared is not None:
-            yield f"       or declare {declared_text(suggestion.catalog)}: {cost_text(suggestion.declared)}"
+        yield from (f"       {line}" for line in declaring_lines(suggestion))
         if whole:
             yield from (
                 f"         {line}".rstrip() for line in _statement(suggestion.written or suggestion.sql)
             )
+
+
+def declaring_lines(suggestion: Suggestion) -> Iterator[str]:
+    """What to declare in place of a change, and what the query costs then."""
+    if suggestion.catalog is not None and suggestion.declared is not None:
+        yield f"or declare {declared_text(suggestion.catalog)}: {cost_text(suggestion.declared)}"
+    if suggestion.cardinality is not None and suggestion.counted is not None:
+        said = declared_text(suggestion.cardinality)
+        yield f"or declare how many there are, {said} (placeholder): {cost_text(suggestion.counted)}"
 
 
 def cost_text(size: Size) -> str:

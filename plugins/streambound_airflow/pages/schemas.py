@@ -118,6 +118,10 @@ class SuggestionBody(BaseModel):
     change: str = ""
     catalog: dict[str, Any] | None = Field(default=None, description="Declarations that do the same.")
     catalog_units: Units = None
+    cardinality: dict[str, Any] | None = Field(
+        default=None, description="The same where only the number of values is known."
+    )
+    cardinality_units: Units = None
 
 
 class CauseBody(BaseModel):
