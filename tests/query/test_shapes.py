@@ -365,6 +365,19 @@ CASES = [
         " MEASURES B.n AS m PATTERN (A B) DEFINE A AS A.n > 1)",
         "unknown",
     ),
+    # What it measures need not be shown: a row of it is a match.
+    (
+        "flink",
+        "SELECT usr FROM clicks MATCH_RECOGNIZE (PARTITION BY usr ORDER BY ts MEASURES B.n AS m"
+        " PATTERN (A B) DEFINE A AS A.n > 1)",
+        "unbounded",
+    ),
+    (
+        "flink",
+        "SELECT 1 AS x FROM (SELECT * FROM clicks WHERE page = 'a') MATCH_RECOGNIZE (PARTITION BY page"
+        " ORDER BY ts MEASURES B.n AS m PATTERN (A B) DEFINE A AS A.n > 1)",
+        "unknown",
+    ),
 ]
 
 
@@ -373,6 +386,17 @@ def test_the_verdict_of_a_shape(dialect: str, sql: str, verdict: str) -> None:
     report = check(sql, CATALOG, suggest=False, dialect=dialect)
     assert report.error is None, report.error
     assert report.verdict == verdict, report.reasons
+
+
+@pytest.mark.parametrize("sql", ["SELECT usr FROM {}", "SELECT usr, COUNT(*) AS n FROM {} GROUP BY usr"])
+def test_a_pattern_has_no_plan_yet_and_says_so(sql: str) -> None:
+    pattern = (
+        "(SELECT * FROM clicks WHERE usr IN ('a', 'b')) MATCH_RECOGNIZE (PARTITION BY usr ORDER BY ts"
+        " MEASURES B.n AS m PATTERN (A B) WITHIN INTERVAL '5' MINUTE DEFINE A AS A.n > 1)"
+    )
+    report = check(sql.format(pattern), CATALOG, suggest=False, dialect="flink")
+    assert (report.verdict, report.units) == ("bounded", None)
+    assert report.unplanned == "MATCH_RECOGNIZE is decided, and cannot be evaluated yet"
 
 
 SCRIPTS = [

@@ -61,8 +61,10 @@ class _Frames(Operated):
             kept = tuple(dict.fromkeys(p for s in self.then.shown if s.plain or not shown for p in s.outputs))
             yield Question(of_rows(self.statement, self.selections, INTEGERS, kept), "", shown)
         plain = {number for s in self.then.shown for number in (s.values if s.plain else s.distinguishable)}
-        for number in sorted({number for s in self.then.shown for number in s.values}):
-            yield from self._of(self.then.functions[number], number in plain)
+        # Shown or not, a pattern says which rows there are.
+        patterns = {n for n, over in enumerate(self.then.functions) if over.name == PATTERN}
+        for number in sorted(patterns.union(*(s.values for s in self.then.shown))):
+            yield from self._of(self.then.functions[number], number in plain | patterns)
 
     def _of(self, over: Over, plain: bool) -> Iterator[Question]:
         reason = f"OVER of {over.name}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from streambound.query.expressions.patterns import NAME as PATTERN
 from streambound.query.formula import AllOf, AnyOf, all_of, atoms_of, conjuncts
 from streambound.query.model import (
     Attribute,
@@ -15,7 +16,7 @@ from streambound.query.model import (
     Membership,
     Relation,
 )
-from streambound.query.operators import Grouping
+from streambound.query.operators import Framing, Grouping
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import Selection, Statement
 
@@ -30,6 +31,8 @@ def used(statement: Statement) -> Iterator[tuple[Relation, tuple[Column, ...]]]:
 
 def not_computed(statement: Statement) -> tuple[str, str] | None:
     """The first expression of a statement whose values cannot be computed, and why if that is known."""
+    if _has_pattern(statement):
+        return PATTERN, ""
     for block in statement.blocks:
         for shown in (s for selection in block.selections for s in selection.shown):
             if not shown.plain and shown.formula is None:
@@ -45,6 +48,13 @@ def not_computed(statement: Statement) -> tuple[str, str] | None:
             if column.of and column.formula is None:
                 return column.name, column.uncomputed
     return None
+
+
+def _has_pattern(statement: Statement) -> bool:
+    framings = (block.then for block in statement.blocks if isinstance(block.then, Framing))
+    return any(over.name == PATTERN for then in framings for over in then.functions) or any(
+        relation.fed is not None and _has_pattern(relation.fed) for relation in statement.fed
+    )
 
 
 def derives(statement: Statement) -> bool:
