@@ -5,6 +5,46 @@ from __future__ import annotations
 import pytest
 from tests.boundedness.statement_cases import said
 
+from streambound.compiler.report import check
+from streambound.query.catalog import catalog_from_mapping
+
+WORDS = {
+    "columns": {"K": "string", "L": "string", "B": "int", "ts": "timestamp"},
+    "timestamp": "ts",
+    "domains": {"L": {"values": ["a", "b", "c"]}},
+}
+
+
+@pytest.mark.parametrize(
+    ("key", "where", "verdict"),
+    [
+        ("L", "TRUE", "bounded"),
+        ("K", "TRUE", "unbounded"),
+        ("K", "K IN ('x', 'y')", "bounded"),
+        ("K", "K = 'x'", "bounded"),
+        ("K", "K = L", "bounded"),
+        ("K", "K BETWEEN 'a' AND 'b'", "unbounded"),
+        ("K", "K IN ('x', 'y') OR B > 3", "unbounded"),
+        ("K", "K IN ('x', 'y') OR B > 3 AND K = 'z'", "bounded"),
+    ],
+)
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT {0}, MAX(n) AS m FROM (SELECT {0}, COUNT(*) AS n FROM S WHERE {1} GROUP BY {0},"
+        " window(ts, '1 hour')) GROUP BY {0}",
+        "SELECT {0}, COUNT(*) AS n FROM (SELECT {0}, MAX(B) OVER (PARTITION BY {0} ORDER BY ts) AS most FROM S"
+        " WHERE {1}) WHERE most > 1 GROUP BY {0}",
+    ],
+)
+def test_the_listed_values_of_a_text_are_those_of_what_a_sub_query_shows(
+    sql: str, key: str, where: str, verdict: str
+) -> None:
+    catalog = catalog_from_mapping({"S": WORDS})
+    report = check(sql.format(key, where), catalog, suggest=False)
+    # Whether what uses a sub-query that is not bounded needs all of it is open.
+    assert report.verdict == verdict or (verdict, report.verdict) == ("unbounded", "unknown"), report.reasons
+
 
 @pytest.mark.parametrize(
     ("sql", "verdict", "final"),

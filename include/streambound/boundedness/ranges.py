@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from streambound.constraints.cases import cases
 from streambound.constraints.system import system
@@ -22,6 +22,7 @@ from streambound.query.model import (
     Constant,
     Domain,
     Filter,
+    Membership,
     Occurrence,
     Op,
     Output,
@@ -29,6 +30,15 @@ from streambound.query.model import (
     Relation,
 )
 from streambound.query.statement import Block, Selection, Statement
+
+
+@dataclass(frozen=True)
+class _Values:
+    """What a column of a sub-query may be: None is no bound, and no list."""
+
+    low: Value | None = None
+    high: Value | None = None
+    listed: frozenset[Value] | None = None
 
 
 def with_ranges(statement: Statement) -> Statement:
@@ -107,15 +117,20 @@ def _ranged(column: Column, number: int, made: Statement) -> Column:
     bounds = [bound for block in made.blocks for bound in _of_block(block, number)]
     if not bounds:
         return column
-    lows = [low for low, _ in bounds if low is not None]
-    highs = [high for _, high in bounds if high is not None]
+    lists = [bound.listed for bound in bounds if bound.listed is not None]
+    listed = frozenset[Value]().union(*lists)
+    if listed and len(lists) == len(bounds) and not column.type.discrete:
+        # Between two of these are endlessly many others.
+        return replace(column, domain=Domain(values=tuple(sorted(listed))))
+    lows = [bound.low for bound in bounds if bound.low is not None]
+    highs = [bound.high for bound in bounds if bound.high is not None]
     low = min(lows) if len(lows) == len(bounds) else None
     high = max(highs) if len(highs) == len(bounds) else None
     return column if low is None and high is None else replace(column, domain=Domain(low, high))
 
 
-def _of_block(block: Block, number: int) -> Iterator[tuple[Value | None, Value | None]]:
-    """The least and the greatest value of a column of a block in each case; None where there is none."""
+def _of_block(block: Block, number: int) -> Iterator[_Values]:
+    """The values of a column of a block in each case."""
     position: int | None = number
     if block.then is not None:
         shown = block.then.shown[number]
@@ -123,17 +138,17 @@ def _of_block(block: Block, number: int) -> Iterator[tuple[Value | None, Value |
     for selection in block.selections:
         term = None if position is None else selection.base.select[position].term
         if term is None:
-            yield None, None
+            yield _Values()
         elif not isinstance(term, Attribute):
             if term.value is not None:
-                yield term.value, term.value
+                yield _Values(term.value, term.value, frozenset((term.value,)))
         elif selection.base.is_time(term) or selection.base.select[position or 0].moved:
-            yield None, None
+            yield _Values()
         else:
             yield from _of_attribute(replace(selection, guards=(), as_of=()), term)
 
 
-def _of_attribute(selection: Selection, term: Attribute) -> Iterator[tuple[Value | None, Value | None]]:
+def _of_attribute(selection: Selection, term: Attribute) -> Iterator[_Values]:
     for case in cases(selection):
         for query in case.parts:
             facts = system(replace(query, select=(*query.select, Output("", term))))
@@ -142,4 +157,17 @@ def _of_attribute(selection: Selection, term: Attribute) -> Iterator[tuple[Value
             ends = (facts.closure.lower(term), facts.closure.upper(term))
             family = facts.space.family(term)
             low, high = (None if end is None else facts.space.value(family, end[0]) for end in ends)
-            yield low, high
+            alike = [a for a in facts.query.mentioned if a == term or facts.closure.equates(term, a)]
+            listed = [values for a in alike if (values := _listed(query, a)) is not None]
+            if low is not None and low == high:
+                listed.append(frozenset((low,)))
+            yield _Values(low, high, min(listed, key=len, default=None))
+
+
+def _listed(query: Query, attribute: Attribute) -> frozenset[Value] | None:
+    """The values that IN, or the catalog, lists of an attribute."""
+    for atom in query.where:
+        if isinstance(atom, Membership) and atom.attribute == attribute:
+            return frozenset(v.value for v in atom.values if v.value is not None)
+    domain = query.column(attribute).domain
+    return None if domain is None or domain.values is None else frozenset(domain.values)
