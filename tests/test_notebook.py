@@ -117,6 +117,28 @@ def test_an_answer_is_what_its_changes_add_up_to() -> None:
     assert joined.answer.to_pylist() == [{"A": 12, "count": 1}]
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT MAX(n) AS m FROM (SELECT A, COUNT(*) AS n FROM S WHERE A BETWEEN 12 AND 14 GROUP BY A)",
+        "SELECT k, COUNT(*) AS c FROM (SELECT k, LAG(A) OVER (PARTITION BY k ORDER BY t) AS l FROM S"
+        " WHERE k IN ('x', 'y')) WHERE l > 1 GROUP BY k",
+    ],
+)
+def test_frames_are_read_in_sub_queries_too(sql: str) -> None:
+    frame = pd.concat([S.assign(k="x"), S.assign(k="z", t=S["t"] + pd.Timedelta(days=9))])
+    found = streambound.run(sql, {"S": frame}, {"S": TIMES["S"]}).answer.to_pylist()
+    rows = duckdb.sql(sql.replace("FROM S", "FROM frame")).fetchall()
+    assert rows and sorted(tuple(row.values())[:-1] for row in found) == sorted(rows)
+    assert streambound.evaluate(sql, _catalog(frame), {"S": frame})["answers"]
+
+
+def _catalog(frame: pd.DataFrame) -> Any:
+    kinds = {"int64": "int", "datetime64[ns]": "timestamp"}
+    columns = {name: kinds.get(str(kind), "string") for name, kind in frame.dtypes.items()}
+    return streambound.catalog({"S": {"columns": columns, **TIMES["S"]}})
+
+
 def test_what_stands_in_queries_and_rows_is_text() -> None:
     names = pd.DataFrame({"k": [HOSTILE, None]})
     found = shown(streambound.run(f"SELECT k FROM S WHERE k = '{HOSTILE}'", {"S": names}))

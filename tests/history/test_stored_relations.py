@@ -137,6 +137,15 @@ def tables(folder: Path, rows: int) -> None:
     pq.write_table(pa.table({"C": [n % 6 for n in numbers]}), folder / "T.parquet")
 
 
+def test_sub_queries_read_their_tables(tmp_path: Path) -> None:
+    tables(tmp_path, 12)
+    sql = "SELECT MAX(n) AS m FROM (SELECT A, COUNT(*) AS n FROM S WHERE A BETWEEN 0 AND 1 GROUP BY A)"
+    found = Counter[Any]()
+    for new in StoredEvaluation(stored("q", sql, catalog_from_mapping(TWO), tmp_path)).run():
+        found.update(new)
+    assert {row: count for row, count in found.items() if count} == {(3,): 1}
+
+
 def test_memory_does_not_grow_with_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At most a batch of rows is in memory, and the state is the same for 20 times the rows."""
     monkeypatch.setattr(module, "BATCH_ROWS", 1_000)

@@ -13,7 +13,7 @@ from streambound.errors import DataError, PlatformError, meant
 from streambound.evaluation.events import in_time
 from streambound.query.catalog import Catalog
 from streambound.query.column_types import shown
-from streambound.query.model import Relation
+from streambound.query.model import Relation, RelationKind
 from streambound.query.statement import Statement
 
 if TYPE_CHECKING:
@@ -67,7 +67,8 @@ def rows_of(given: Any, catalog: Catalog) -> dict[str, Rows]:
 
 
 def _only(query: Statement) -> Relation:
-    names = sorted({o.relation.name for o in query.arriving})
+    arriving = _arriving(query)
+    names = sorted(relation.name for relation in arriving)
     if len(names) != 1:
         wanted = ", ".join(f'"{name}": ...' for name in names)
         raise DataError(
@@ -75,13 +76,18 @@ def _only(query: Statement) -> Relation:
             accepted=ACCEPTED,
             fix=f"give {{{wanted}}}, or a column stream",
         )
-    return next(o.relation for o in query.arriving)
+    return arriving[0]
+
+
+def _arriving(query: Statement) -> list[Relation]:
+    """The streams whose rows a query reads, itself or in sub-queries."""
+    return [relation for relation in query.scanned if relation.kind is not RelationKind.STATIC]
 
 
 def _merged(query: Statement, given: Mapping[str, Rows], catalog: Catalog) -> Rows:
     _refuse_unknown(given, catalog)
     merged: Rows = [{**row, "stream": name} for name, rows in given.items() for row in rows]
-    read = {o.relation.name: o.relation for o in query.arriving if o.relation.name in given}
+    read = {relation.name: relation for relation in _arriving(query) if relation.name in given}
     arriving: Rows = [row for row in merged if row["stream"] in read]
     timeless = [name for name, relation in read.items() if relation.timestamp is None]
     if timeless and len(read) > 1:

@@ -24,7 +24,7 @@ from streambound.history.evaluations.statement import StatementEvaluation, tree_
 from streambound.plan.tables.statement import not_evaluated, planned_parts
 from streambound.plan.trees.flow_planner import flow
 from streambound.query.catalog import Catalog
-from streambound.query.model import Relation
+from streambound.query.model import Relation, RelationKind
 from streambound.query.statement import Statement
 from streambound.state.row_join import Row
 from streambound.storage.files import footers, parquet_file
@@ -175,7 +175,8 @@ class StoredEvaluation:
             UnitsExceeded: the state passed the plan's units.
         """
         statement = self.query.statement
-        relations = {o.relation.name: _as_read(statement, o.relation) for o in statement.arriving}
+        arriving = (r for r in statement.scanned if r.kind is not RelationKind.STATIC)
+        relations = {relation.name: _as_read(statement, relation) for relation in arriving}
         if self.evaluation.initial:
             yield self.evaluation.initial
         with opened() as engine:
