@@ -42,7 +42,7 @@ RUN python -m venv .venv \
     && sed -n '/^uv==/,/[^\]$/p' requirements.lock | .venv/bin/python -m pip install --no-cache-dir -q -r /dev/stdin \
     && .venv/bin/uv pip sync -q --no-cache --compile-bytecode requirements-production.lock
 
-COPY --chown=streambound pyproject.toml README.md LICENSE ./
+COPY --chown=streambound pyproject.toml README.md LICENSE CHANGELOG.md ./
 COPY --chown=streambound docs/codes ./docs/codes
 COPY --chown=streambound include ./include
 RUN .venv/bin/uv pip install -q --no-cache --no-deps --editable . && mkdir -p airflow

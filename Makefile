@@ -106,7 +106,7 @@ fuzz: setup
 api-fuzz: setup
 	$(PY) -m pytest -q tests/dags/test_pages_api.py -m "heavy or not heavy" -k random
 
-# kill -9 at sixty random moments, each followed by a retry; then nights of a real Airflow, two of them killed,
+# kill -9 at a hundred moments, each followed by a retry; then nights of a real Airflow, two of them killed,
 # and one of the caches' benchmark with everything, submitted: about 25 minutes.
 crash: setup
 	$(PY) -m pytest tests/crash tests/e2e/test_nights.py tests/dags/test_caches.py -m "heavy or not heavy" -rP

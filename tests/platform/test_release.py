@@ -106,7 +106,7 @@ def said(environment: Path, folder: Path, *arguments: str) -> subprocess.Complet
 def test_the_wheel_is_the_same_bytes_from_another_folder_at_another_time(wheel: Path, tmp_path: Path) -> None:
     copied = tmp_path / "elsewhere"
     copied.mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md"):
         (copied / name).write_bytes((ROOT / name).read_bytes())
     shutil.copytree(ROOT / "docs" / "codes", copied / "docs" / "codes")
     library = copied / "include" / "streambound"
@@ -128,12 +128,13 @@ def test_the_wheel_says_what_it_is(wheel: Path) -> None:
         (about,) = (name for name in names if name.endswith(".dist-info/METADATA"))
         told = Parser().parsestr(content.read(about).decode())
         licence = content.read(about.replace("METADATA", "licenses/LICENSE")).decode()
+        changes = content.read("streambound/CHANGELOG.md")
     assert told["License-Expression"] == "Apache-2.0" and "Apache License" in licence
     assert told["Author"] == "streambound contributors" and told["Version"] == PROJECT["version"]
     assert {line.split(",")[0] for line in told.get_all("Project-URL") or ()} == set(PROJECT["urls"])
     assert {"run", "spark", "airflow", "lsp", "all"} <= set(told.get_all("Provides-Extra") or ())
     assert told.get_all("Classifier") == PROJECT["classifiers"]
-    assert "streambound/py.typed" in names
+    assert "streambound/py.typed" in names and changes == (ROOT / "CHANGELOG.md").read_bytes()
     pages = {path.name for path in (ROOT / "docs" / "codes").glob("*.md")}
     assert {f"streambound/report/code_pages/{page}" for page in pages} <= names
     assert {name.split("/")[0] for name in names} == {
