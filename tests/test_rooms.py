@@ -123,7 +123,7 @@ ALLOWED: dict[str, list[str] | str] = {
     "simulator.policies": ["approximate", "simulator"],
     "simulator.experiments": ["approximate", "spark", "simulator", "simulator.policies"],
     "imports": ["query", "storage"],
-    "notebook": ["query", "compiler", "evaluation", "tasks", "imports", "report"],
+    "notebook": ["query", "plan", "compiler", "evaluation", "tasks", "imports", "report"],
     "api": ["query", "boundedness", "evaluation", "certificate", "compiler", "simulator", "notebook"],
     "examination": ["query", "compiler", "approximate", "report", "engines"],
     "editor": [],

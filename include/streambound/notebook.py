@@ -19,9 +19,9 @@ from streambound.errors import CatalogError, DataError
 from streambound.evaluation.events import Answer, answers, batches, encode_static
 from streambound.evaluation.flow import statement_pass
 from streambound.evaluation.frames import arrow_table, events_of, rows_of
+from streambound.plan.tables.statement import not_evaluated
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.model import RelationKind
-from streambound.synopsis.statement import not_evaluated
 
 if TYPE_CHECKING:
     import pandas as pd

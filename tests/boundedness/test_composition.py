@@ -33,8 +33,8 @@ WORDS = {
     [
         "SELECT {0}, MAX(n) AS m FROM (SELECT {0}, COUNT(*) AS n FROM S WHERE {1} GROUP BY {0},"
         " window(ts, '1 hour')) GROUP BY {0}",
-        "SELECT {0}, COUNT(*) AS n FROM (SELECT {0}, MAX(B) OVER (PARTITION BY {0} ORDER BY ts) AS most FROM S"
-        " WHERE {1}) WHERE most > 1 GROUP BY {0}",
+        "SELECT {0}, COUNT(*) AS n FROM (SELECT {0}, MAX(B) OVER (PARTITION BY {0} ORDER BY ts) AS most"
+        " FROM S WHERE {1}) WHERE most > 1 GROUP BY {0}",
     ],
 )
 def test_the_listed_values_of_a_text_are_those_of_what_a_sub_query_shows(
