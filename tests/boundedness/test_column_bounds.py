@@ -54,6 +54,13 @@ def test_each_column_has_its_reason(sql: str, said: list[str]) -> None:
     assert all(words in message for words in said), message
 
 
+def test_what_follows_from_a_sub_query_was_not_declared() -> None:
+    inner = "SELECT K, LAG(A) OVER (ORDER BY ts) AS a FROM S"
+    sql = f"SELECT x.K, COUNT(*) FROM ({inner}) x WHERE x.a > 1 GROUP BY x.K"
+    (reason,) = decide(read(sql, CATALOG, "q").statement).verdict.reasons
+    assert reason.message.startswith("x.K lies between 1 and 9;"), reason.message
+
+
 def test_no_reason_names_what_the_query_was_reduced_to() -> None:
     verdict = decide(read("SELECT K, MAX(A), MIN(A) FROM S GROUP BY K", CATALOG, "q").statement).verdict
     assert all("known" not in reason.message for reason in verdict.reasons)

@@ -71,7 +71,9 @@ def _values(time: TimeOrder, attribute: Attribute) -> str:
     assert upper is not None and lower is not None
     if upper[0] == lower[0]:
         return f"{attribute} is always {_value_text(time, attribute, upper[0])}"
-    domain = domain_of(facts.query, attribute)
+    relation = facts.query.occurrence(attribute.occurrence).relation
+    # What is known of a sub-query's columns follows from it, and nobody declared it.
+    domain = domain_of(facts.query, attribute) if relation.fed is None else None
     if facts.query.column(attribute).type.family is Family.BOOLEAN:
         return f"{attribute} is true or false"
     if facts.space.enumerated(attribute):
