@@ -9,8 +9,9 @@ from streambound.compiler.report import check
 from streambound.query.catalog import catalog_from_mapping
 
 WORDS = {
-    "columns": {"K": "string", "L": "string", "B": "int", "ts": "timestamp"},
+    "columns": {"K": "string", "L": "string", "M": "int", "B": "int", "ts": "timestamp"},
     "timestamp": "ts",
+    "cardinality": {"M": 5},
     "domains": {"L": {"values": ["a", "b", "c"]}},
 }
 
@@ -26,6 +27,9 @@ WORDS = {
         ("K", "K BETWEEN 'a' AND 'b'", "unbounded"),
         ("K", "K IN ('x', 'y') OR B > 3", "unbounded"),
         ("K", "K IN ('x', 'y') OR B > 3 AND K = 'z'", "bounded"),
+        ("K", "K = 'x' OR K IS NULL", "bounded"),
+        ("B", "B BETWEEN 1 AND 3 OR B IS NULL", "bounded"),
+        ("M", "TRUE", "bounded"),
     ],
 )
 @pytest.mark.parametrize(
@@ -37,7 +41,7 @@ WORDS = {
         " FROM S WHERE {1}) WHERE most > 1 GROUP BY {0}",
     ],
 )
-def test_the_listed_values_of_a_text_are_those_of_what_a_sub_query_shows(
+def test_what_is_known_of_a_column_is_known_of_what_a_sub_query_shows(
     sql: str, key: str, where: str, verdict: str
 ) -> None:
     catalog = catalog_from_mapping({"S": WORDS})

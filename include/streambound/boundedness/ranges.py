@@ -39,6 +39,9 @@ class _Values:
     low: Value | None = None
     high: Value | None = None
     listed: frozenset[Value] | None = None
+    # Whose they are, and how many different ones it has as the catalog declares.
+    source: tuple[str, str] | None = None
+    number: int | None = None
 
 
 def with_ranges(statement: Statement) -> Statement:
@@ -117,6 +120,9 @@ def _ranged(column: Column, number: int, made: Statement) -> Column:
     bounds = [bound for block in made.blocks for bound in _of_block(block, number)]
     if not bounds:
         return column
+    numbers = {bound.source: bound.number for bound in bounds}
+    if None not in numbers and None not in numbers.values():
+        column = replace(column, cardinality=sum(number for number in numbers.values() if number is not None))
     lists = [bound.listed for bound in bounds if bound.listed is not None]
     listed = frozenset[Value]().union(*lists)
     if listed and len(lists) == len(bounds) and not column.type.discrete:
@@ -152,7 +158,7 @@ def _of_attribute(selection: Selection, term: Attribute) -> Iterator[_Values]:
     for case in cases(selection):
         for query in case.parts:
             facts = system(replace(query, select=(*query.select, Output("", term))))
-            if facts.closure is None:
+            if facts.closure is None or term in query.nulls:
                 continue
             ends = (facts.closure.lower(term), facts.closure.upper(term))
             family = facts.space.family(term)
@@ -161,7 +167,9 @@ def _of_attribute(selection: Selection, term: Attribute) -> Iterator[_Values]:
             listed = [values for a in alike if (values := _listed(query, a)) is not None]
             if low is not None and low == high:
                 listed.append(frozenset((low,)))
-            yield _Values(low, high, min(listed, key=len, default=None))
+            relation, declared = query.occurrence(term.occurrence).relation, query.column(term)
+            source = (relation.name, term.column)
+            yield _Values(low, high, min(listed, key=len, default=None), source, declared.cardinality)
 
 
 def _listed(query: Query, attribute: Attribute) -> frozenset[Value] | None:
