@@ -137,8 +137,8 @@ def _nights(
     pieces = [piece for name in cases for piece in _pieces(name, cases[name], models[name], wanted)]
     for name, night in before.items():
         if night is not None and not any(fit.drifted for fit in drifted[name]):
-            choices = {size: night.selected_policy(size) for size in wanted.sizes}
-            pieces += [_before(name, size, c, models[name]) for size, c in choices.items()]
+            policies = {size: night.selected_policy(size) for size in wanted.sizes}
+            pieces += [_before(name, size, c, models[name]) for size, c in policies.items()]
     progress(f"{len(pieces):,} simulations of {emit.counted(len(cases), 'query')}")
     done = simulate(cases, pieces, wanted.sizes)
     nights = {}

@@ -53,7 +53,7 @@ class Slices:
 
     def merge(self, new: Table) -> PartialMatches:
         """Take in a table of tuples without timestamps; returns what stands for those that tell anything."""
-        self.matches()
+        self.partial_matches()
         table = self.tables.setdefault((), Table(self.synopsis.cells, self.ring))
         table.merge(new)
         return PartialMatches(
@@ -77,7 +77,7 @@ class Slices:
             for stamp, (_, _, margin) in zip(ages, self.synopsis.ages, strict=True)
         )
 
-    def matches(self) -> PartialMatches:
+    def partial_matches(self) -> PartialMatches:
         """What stands for all partial matches; only entries that changed are made anew."""
         for ages, table in self.tables.items():
             named = zip(self.synopsis.ages, ages, strict=True)
@@ -270,7 +270,7 @@ class EngineState:
 
     def kept(self, split: Split) -> list[Source]:
         """What is kept of the parts of a match that are not new."""
-        return [(streams, self.tables[streams].matches()) for streams in split.kept]
+        return [(streams, self.tables[streams].partial_matches()) for streams in split.kept]
 
     @property
     def stored_units(self) -> int:

@@ -145,10 +145,13 @@ class SegmentEvaluation(PlanEvaluation):
         if segment.first is None or segment.until is None:
             return
         self._follow(partition, segment.first, segment.until)
-        by_match = {id(match.match): match for matches in apart.values() for match in matches}
+        by_match = {
+            id(match.match): match for completed_matches in apart.values() for match in completed_matches
+        }
         inside = _standing(segment)
         inside |= {
-            streams: PartialMatches(match.match for match in matches) for streams, matches in apart.items()
+            streams: PartialMatches(match.match for match in completed_matches)
+            for streams, completed_matches in apart.items()
         }
         before = self._before()
         rows: dict[Row, list[tuple[Completed, int]]] = {}
@@ -173,7 +176,7 @@ class SegmentEvaluation(PlanEvaluation):
                 for streams, slices in self.engine.state.tables.items()
                 for table in [slices.tables.get((None,) * len(slices.synopsis.ages)) or slices.empty()]
             }
-        return {streams: slices.matches() for streams, slices in self.engine.state.tables.items()}
+        return {streams: slices.partial_matches() for streams, slices in self.engine.state.tables.items()}
 
     def _follow(self, partition: str, first: tuple[int, str], until: int) -> None:
         moment, alias = first

@@ -629,8 +629,8 @@ class _Inputs:
             return of(selection)
         value = selection.base.select[last].term
         tables = {o.alias for o in changing(outside)}
-        others = (*selection.base.select[:last], *(a for atom in selection.atoms for a in atom.attributes))
-        if not isinstance(value, Attribute) or value.occurrence in tables or value in others:
+        remaining = (*selection.base.select[:last], *(a for atom in selection.atoms for a in atom.attributes))
+        if not isinstance(value, Attribute) or value.occurrence in tables or value in remaining:
             raise PlanError(f"no plan was made of {aggregate.text}", subject=self.statement.name)
 
         def beside(asked: Selection) -> Node:
