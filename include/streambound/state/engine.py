@@ -57,7 +57,7 @@ class Slices:
         table = self.tables.setdefault((), Table(self.synopsis.cells, self.ring))
         table.merge(new)
         return PartialMatches(
-            match for bucket in table.changed for match in self._standing(new, bucket, (), {})
+            match for bucket in table.changed for match in self._representatives(new, bucket, (), {})
         )
 
     def age(self, now: int) -> None:
@@ -83,11 +83,11 @@ class Slices:
             named = zip(self.synopsis.ages, ages, strict=True)
             stamps = {alias: stamp for (alias, _, _), stamp in named if stamp is not None}
             for bucket in table.changed:
-                self.representatives.put((ages, bucket), self._standing(table, bucket, ages, stamps))
+                self.representatives.put((ages, bucket), self._representatives(table, bucket, ages, stamps))
             table.changed.clear()
         return self.representatives
 
-    def _standing(
+    def _representatives(
         self, table: Table, bucket: Bucket, ages: Ages, stamps: Mapping[str, int]
     ) -> list[PartialMatch]:
         """What stands for the entries of a bucket of a table."""

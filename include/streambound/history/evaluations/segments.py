@@ -65,7 +65,7 @@ class SegmentEvaluation(PlanEvaluation):
 
         buffered = self._waiting_rows()
         # Of the matches with tuples that are held, those of tuples held before are no new answers.
-        answered = self._completed(_standing(self._segment_of(buffered)))
+        answered = self._completed(_representatives(self._segment_of(buffered)))
         came = {alias: [*rows, *segment.head.get(alias, ())] for alias, rows in buffered.items()}
         before, waits = _split(came, enters)
         after, late = _split(segment.tail, enters)
@@ -74,7 +74,7 @@ class SegmentEvaluation(PlanEvaluation):
             _add(answers, self._enter(until, part))
         waiting = {alias: [*rows, *late.get(alias, ())] for alias, rows in waits.items()}
         self._hold(waiting)
-        _add(answers, self._completed(_standing(self._segment_of(waiting))))
+        _add(answers, self._completed(_representatives(self._segment_of(waiting))))
         for row, count in answered.items():
             answers[row] -= count
         state.now = until
@@ -126,7 +126,7 @@ class SegmentEvaluation(PlanEvaluation):
 
     def _enter(self, until: int, segment: TimeSegment) -> dict[Row, int]:
         """Let the tuples of a segment enter the tables; returns the matches that they complete."""
-        inside = _standing(segment)
+        inside = _representatives(segment)
         answers = self._completed(inside)
         self._add(until, self._before(), inside)
         return answers
@@ -148,7 +148,7 @@ class SegmentEvaluation(PlanEvaluation):
         by_match = {
             id(match.match): match for completed_matches in apart.values() for match in completed_matches
         }
-        inside = _standing(segment)
+        inside = _representatives(segment)
         inside |= {
             streams: PartialMatches(match.match for match in completed_matches)
             for streams, completed_matches in apart.items()
@@ -212,7 +212,7 @@ def _split(
     return some, {alias: [row for row in mine if not chosen(alias, row)] for alias, mine in rows.items()}
 
 
-def _standing(segment: TimeSegment) -> dict[Streams, PartialMatches]:
+def _representatives(segment: TimeSegment) -> dict[Streams, PartialMatches]:
     return {streams: representatives(table, table.buckets) for streams, table in segment.tables.items()}
 
 
