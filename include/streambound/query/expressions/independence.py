@@ -16,7 +16,7 @@ from streambound.query.model import (
     Membership,
     Relation,
 )
-from streambound.query.operators import WindowCalls, Grouping
+from streambound.query.operators import Grouping, WindowCalls
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import Selection, Statement
 
