@@ -108,8 +108,8 @@ def benchmark_caches() -> None:
             return caches.record(results(), context["run_id"], names)
 
     @task(inlets=[HISTORIES[0]], outlets=[CACHE_CHOICES])
-    def announce(found: dict[str, Any], **context: Any) -> None:
-        assets.announce(context, CACHE_CHOICES, found)
+    def announce(summary: dict[str, Any], **context: Any) -> None:
+        assets.announce(context, CACHE_CHOICES, summary)
 
     @task
     def check(**context: Any) -> dict[str, str]:

@@ -118,17 +118,17 @@ def evaluate_history() -> None:
             return recording.record(results(), context["run_id"], chosen)
 
     @task(inlets=READS, outlets=[ANSWERS])
-    def announce(found: dict[str, Any], **context: Any) -> None:
-        assets.announce(context, ANSWERS, found)
+    def announce(summary: dict[str, Any], **context: Any) -> None:
+        assets.announce(context, ANSWERS, summary)
 
     @task(trigger_rule=TriggerRule.ALL_DONE, **alerts.callbacks())
-    def all_answered(found: dict[str, Any] | None, **context: Any) -> None:
+    def all_answered(summary: dict[str, Any] | None, **context: Any) -> None:
         from streambound_airflow import recording
         from streambound_airflow.database import results
         from streambound_airflow.failures import reported
 
         with reported():
-            recording.conclude(results(), context["run_id"], found)
+            recording.conclude(results(), context["run_id"], summary)
 
     streams = choose()
     quality = StreamQualityOperator.partial(

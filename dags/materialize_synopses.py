@@ -121,10 +121,10 @@ def materialize_synopses() -> None:
 
         context["query"] = query
         with reported():
-            found = synopses.synopsis(context["run_id"], query)
+            synopsis = synopses.synopsis(context["run_id"], query)
         context["outlet_events"][SYNOPSES].add_partitions(query)
-        context["outlet_events"][SYNOPSES].extra = found
-        return found
+        context["outlet_events"][SYNOPSES].extra = synopsis
+        return synopsis
 
     @task(trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS)
     def publishing(**context: Any) -> dict[str, Any]:

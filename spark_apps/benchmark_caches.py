@@ -47,18 +47,18 @@ def _listed(text: str) -> list[str]:
 
 def parser() -> argparse.ArgumentParser:
     """The arguments; catalog and queries come from the registry (STREAMBOUND_REGISTRY)."""
-    found = argparse.ArgumentParser(prog="benchmark_caches", description=__doc__.split("\n\n")[0])
-    found.add_argument("--queries", default="all", metavar="A,B", help="names of registered queries, or all")
-    found.add_argument("--streams", default="all", metavar="A,B", help="only queries over these streams")
-    found.add_argument("--sizes", default=",".join(map(str, SIZES)), metavar="K,...", help="tuples cached")
-    found.add_argument("--policies", default="all", metavar="A,B", help="policies that take part")
-    found.add_argument("--days", type=int, default=DAYS, help="partitions of history to look at")
-    found.add_argument("--held-out", type=int, default=HELD_OUT, help="of these, the last that are held out")
-    found.add_argument("--runs", type=int, default=RUNS, help="runs of policies that draw lots")
-    found.add_argument("--to", dest="last", metavar="PARTITION", help="last partition, as 2013-12-31")
-    found.add_argument("--summary", type=Path, metavar="FILE", help="write what was found, as JSON")
-    found.add_argument("--run-id", default="", metavar="ID", help="the run that the summary names")
-    return found
+    parser = argparse.ArgumentParser(prog="benchmark_caches", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--queries", default="all", metavar="A,B", help="names of registered queries, or all")
+    parser.add_argument("--streams", default="all", metavar="A,B", help="only queries over these streams")
+    parser.add_argument("--sizes", default=",".join(map(str, SIZES)), metavar="K,...", help="tuples cached")
+    parser.add_argument("--policies", default="all", metavar="A,B", help="policies that take part")
+    parser.add_argument("--days", type=int, default=DAYS, help="partitions of history to look at")
+    parser.add_argument("--held-out", type=int, default=HELD_OUT, help="of these, the last that are held out")
+    parser.add_argument("--runs", type=int, default=RUNS, help="runs of policies that draw lots")
+    parser.add_argument("--to", dest="last", metavar="PARTITION", help="last partition, as 2013-12-31")
+    parser.add_argument("--summary", type=Path, metavar="FILE", help="write what was found, as JSON")
+    parser.add_argument("--run-id", default="", metavar="ID", help="the run that the summary names")
+    return parser
 
 
 if __name__ == "__main__":

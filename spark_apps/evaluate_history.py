@@ -42,18 +42,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The arguments; catalog and queries come from the registry (STREAMBOUND_REGISTRY)."""
-    found = argparse.ArgumentParser(prog="evaluate_history", description=__doc__.split("\n\n")[0])
-    found.add_argument("--queries", default="all", metavar="A,B", help="names of registered queries, or all")
-    found.add_argument("--from", dest="first", metavar="PARTITION", help="first partition, as 2013-01-01")
-    found.add_argument("--to", dest="last", metavar="PARTITION", help="last partition, included")
-    found.add_argument("--exclude", type=Path, metavar="FILE", help="JSON: {stream: {partition: reason}}")
-    found.add_argument("--output", type=Path, metavar="DIR", help="folder of the answers")
-    found.add_argument("--summary", type=Path, metavar="FILE", help="write what was done, as JSON")
-    found.add_argument("--run-id", default="", metavar="ID", help="the run that the summary names")
-    found.add_argument("--recompute", action="store_true", help="evaluate all, whatever is checkpointed")
-    found.add_argument("--checkpoints-only", action="store_true", help="leave published answers as they are")
-    found.add_argument("--shard", metavar="K/N", help="the K-th of N parts of the queries: N drivers")
-    return found
+    parser = argparse.ArgumentParser(prog="evaluate_history", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--queries", default="all", metavar="A,B", help="names of registered queries, or all")
+    parser.add_argument("--from", dest="first", metavar="PARTITION", help="first partition, as 2013-01-01")
+    parser.add_argument("--to", dest="last", metavar="PARTITION", help="last partition, included")
+    parser.add_argument("--exclude", type=Path, metavar="FILE", help="JSON: {stream: {partition: reason}}")
+    parser.add_argument("--output", type=Path, metavar="DIR", help="folder of the answers")
+    parser.add_argument("--summary", type=Path, metavar="FILE", help="write what was done, as JSON")
+    parser.add_argument("--run-id", default="", metavar="ID", help="the run that the summary names")
+    parser.add_argument("--recompute", action="store_true", help="evaluate all, whatever is checkpointed")
+    parser.add_argument("--checkpoints-only", action="store_true", help="leave published answers as they are")
+    parser.add_argument("--shard", metavar="K/N", help="the K-th of N parts of the queries: N drivers")
+    return parser
 
 
 if __name__ == "__main__":

@@ -56,12 +56,12 @@ class FindingsNotifier(BaseNotifier):
         from streambound_airflow.delivery import send
 
         run = context["dag_run"]
-        found = findings(results(self.database_conn_id), run.run_id, run.dag_id)
-        if not found:
+        unredacted = findings(results(self.database_conn_id), run.run_id, run.dag_id)
+        if not unredacted:
             log.info("no findings")
             return
         # Airflow knows its secrets, wherever a message may have picked one up.
-        safe = [_redacted(one, redact) for one in found]
+        safe = [_redacted(finding, redact) for finding in unredacted]
         send(notice(safe, run.dag_id, run.run_id, run_address(run.dag_id, run.run_id), page_of), self.to)
 
 

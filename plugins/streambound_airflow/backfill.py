@@ -39,12 +39,12 @@ def never_back(form: Mapping[str, Any], asked: str | None, queries: Iterable[str
         form: as ``form_of`` gives it.
         asked: what the form itself says of ``to``.
     """
-    found = dict(form)
+    fields = dict(form)
     last = max((day for name in queries if (day := _published(name))), default=None)
     if not asked and form["to"] and last is not None and last > form["to"]:
         log.info("answers up to %s are published: evaluated up to there", last)
-        found["to"] = last
-    return found
+        fields["to"] = last
+    return fields
 
 
 def _published(query: str) -> str | None:

@@ -47,7 +47,7 @@ def choose(params: Mapping[str, Any]) -> list[str]:
             accepted=", ".join(catalog.names),
             fix=meant(unknown[0], catalog.names),
         )
-    found: dict[str, list[str]] = {}
+    chosen_by_query: dict[str, list[str]] = {}
     for name in chosen_queries(params["queries"]):
         query = registry.query(name)
         try:
@@ -57,15 +57,15 @@ def choose(params: Mapping[str, Any]) -> list[str]:
             reads = {o.relation.name for o in plan.query.streams}
             if streams and not streams & reads:
                 raise PlanError(f"it reads {' and '.join(sorted(reads))}", subject=name)
-            found[name] = sorted(reads)
+            chosen_by_query[name] = sorted(reads)
         except StreamboundError as error:
             if params["queries"]:
                 raise error.about(name) from None
             log.info("left out: %s", error.about(name).one_line())
-    if found:
-        require_days(found, catalog, None, params["to"])
-    log.info("benchmarked: %s", ", ".join(found) or "none")
-    return list(found)
+    if chosen_by_query:
+        require_days(chosen_by_query, catalog, None, params["to"])
+    log.info("benchmarked: %s", ", ".join(chosen_by_query) or "none")
+    return list(chosen_by_query)
 
 
 def _policies(params: Mapping[str, Any]) -> Sequence[str]:
@@ -101,13 +101,15 @@ def record(store: Results, run_id: str, queries: Sequence[str]) -> dict[str, Any
     """
     summary = summary_of(run_id)
     nights = [night for night in summary["nights"] if night["query"] in queries]
-    benchmarks = [one for night in nights for one in benchmarks_of(run_id, night)]
-    estimates = [one for night in nights for one in estimates_of(run_id, night)]
+    benchmarks = [benchmark for night in nights for benchmark in benchmarks_of(run_id, night)]
+    estimates = [estimate for night in nights for estimate in estimates_of(run_id, night)]
     store.record_cache_benchmarks(run_id, benchmarks, JOB)
     store.record_cache_estimates(run_id, estimates, JOB)
-    failures = {one["query"]: str(one["error"]) for one in summary["failed"]}
-    told = {night["query"] for night in nights} | set(failures)
-    failures |= {name: "the Spark application does not mention it" for name in queries if name not in told}
+    failures = {failure["query"]: str(failure["error"]) for failure in summary["failed"]}
+    mentioned = {night["query"] for night in nights} | set(failures)
+    failures |= {
+        name: "the Spark application does not mention it" for name in queries if name not in mentioned
+    }
     for night in nights:
         _tell(night)
     for name, why in sorted(failures.items()):
@@ -129,21 +131,21 @@ def summary_of(run_id: str) -> dict[str, Any]:
     """
     path = summary_path(JOB, run_id)
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        summary: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise DataError(
             "the Spark application left no summary", subject=str(path), fix="see the log of task benchmark"
         ) from None
-    return found
+    return summary
 
 
 def benchmarks_of(run_id: str, night: Mapping[str, Any]) -> list[CacheBenchmark]:
     """The records of one query's benchmark: one a contender and size, and one a choice that stands."""
     from streambound.results import CacheBenchmark
 
-    def made(size: Mapping[str, Any], contender: str, **found: Any) -> CacheBenchmark:
-        share = found["kept"] / night["possible"] if night["possible"] else None
-        why = size["why"] if found["chosen"] else None
+    def made(size: Mapping[str, Any], contender: str, **contents: Any) -> CacheBenchmark:
+        fraction = contents["kept"] / night["possible"] if night["possible"] else None
+        why = size["why"] if contents["chosen"] else None
         return CacheBenchmark(
             run_id=run_id,
             query=night["query"],
@@ -152,24 +154,24 @@ def benchmarks_of(run_id: str, night: Mapping[str, Any]) -> list[CacheBenchmark]
             night=night["days"][-1],
             possible=night["possible"],
             optimum=size["optimum"],
-            share=share,
+            share=fraction,
             why=why,
             drifted=night["drifted"],
             job=JOB,
-            **found,
+            **contents,
         )
 
     records = []
     for size in night["sizes"]:
-        for one in size["judged"]:
-            found = {name: one[name] for name in ("policy", "alpha", "kept")}
-            mine = {name: one[name] for name in ("policy", "alpha")}
-            records.append(made(size, _contender(**mine), **found, chosen=mine == size["chosen"]))
+        for judged in size["judged"]:
+            figures = {name: judged[name] for name in ("policy", "alpha", "kept")}
+            mine = {name: judged[name] for name in ("policy", "alpha")}
+            records.append(made(size, _contender(**mine), **figures, chosen=mine == size["chosen"]))
         if size["chosen"] is None:
             policy, alpha = size["choice"]["policy"], size["choice"]["alpha"]
             alpha = None if alpha is None else alpha / size["size"]
-            found = {"policy": policy, "alpha": alpha, "kept": size["kept"], "chosen": True}
-            records.append(made(size, f"earlier {_contender(policy, alpha)}", **found))
+            figures = {"policy": policy, "alpha": alpha, "kept": size["kept"], "chosen": True}
+            records.append(made(size, f"earlier {_contender(policy, alpha)}", **figures))
     return records
 
 
@@ -207,8 +209,8 @@ def _tell(night: Mapping[str, Any]) -> None:
         at, policy = f"{name}, k = {size['size']}", size["choice"]["policy"]
         log.info("%s: %s keeps %s (optimum %s): %s", at, policy, kept, optimum, size["why"])
         estimate = Accuracy.of_json(size["estimate"])
-        told = log.info if estimate.holds else log.warning
-        told("%s: over the held-out days alone a pass %s", at, estimate.sentence())
+        write = log.info if estimate.holds else log.warning
+        write("%s: over the held-out days alone a pass %s", at, estimate.sentence())
     for fit in map(Fit.of_json, night["drifts"]):
         if fit.drifted:
             log.warning("%s: its streams have drifted, and models are learned anew: %s", name, fit.sentence())
@@ -226,11 +228,11 @@ def check(store: Results, run_id: str, params: Mapping[str, Any]) -> dict[str, s
     broken = {}
     tried = (params["sizes"], _policies(params))
     benchmarks, estimates = store.cache_benchmarks(run_id, JOB), store.cache_estimates(run_id, JOB)
-    for found in check_cache_benchmarks(benchmarks, estimates, *tried, run_id, JOB):
-        found.record(store)
-        if not found.success:
-            broken[found.query] = "; ".join(found.reasons)
-            log.error("%s: %s", found.query, broken[found.query])
+    for finding in check_cache_benchmarks(benchmarks, estimates, *tried, run_id, JOB):
+        finding.record(store)
+        if not finding.success:
+            broken[finding.query] = "; ".join(finding.reasons)
+            log.error("%s: %s", finding.query, broken[finding.query])
     return broken
 
 
@@ -260,5 +262,5 @@ def conclude(
         lost = sorted(set(failures).difference(made))
         what = {"failed": lost, "made, but broke a promise": made}
         named = [f"{how}: {', '.join(queries)}" for how, queries in what.items() if queries]
-        told = "\n".join(f"  {query}: {why}" for query, why in sorted(failures.items()))
-        raise DataError(f"{'; '.join(named)}; the choices of the others are made\n{told}")
+        lines = "\n".join(f"  {query}: {why}" for query, why in sorted(failures.items()))
+        raise DataError(f"{'; '.join(named)}; the choices of the others are made\n{lines}")

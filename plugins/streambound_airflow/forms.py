@@ -44,8 +44,8 @@ def stream_names() -> list[str]:
 
     try:
         text = registry_of(settings.registry()).catalog_file.read_text(encoding="utf-8")
-        found = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))["streams"]  # noqa: S506
-        return sorted(str(name) for name, about in found.items() if about.get("kind", "stream") == "stream")
+        streams = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))["streams"]  # noqa: S506
+        return sorted(str(name) for name, about in streams.items() if about.get("kind", "stream") == "stream")
     except (StreamboundError, OSError, ValueError, yaml.YAMLError, KeyError, TypeError, AttributeError):
         return []
 

@@ -114,12 +114,12 @@ def of_check(sql: str, report: Report, catalog: Catalog, database: URL) -> Opera
     """A check reads what the query is about, and writes a verdict."""
     body = report.to_json()
     names = ("query", "verdict", "criterion", "units", "units_formula", "error")
-    found = {name: body.get(name) for name in names}
-    found["unitsFormula"] = found.pop("units_formula")
+    facts = {name: body.get(name) for name in names}
+    facts["unitsFormula"] = facts.pop("units_formula")
     reasons = [
-        {key: one.get(key) for key in ("code", "message", "where")} for one in body.get("reasons") or ()
+        {key: reason.get(key) for key in ("code", "message", "where")} for reason in body.get("reasons") or ()
     ]
-    facet = VerdictRunFacet(**found, reasons=reasons)
+    facet = VerdictRunFacet(**facts, reasons=reasons)
     return OperatorLineage(
         inputs=histories(relations_of(sql, catalog, report.query, report.dialect or "spark")),
         outputs=[table(database, "verdicts")],
@@ -201,11 +201,14 @@ def of_benchmark(nights: Iterable[Mapping[str, Any]], registry: Registry) -> Ope
     for night in nights:
         query = str(night["query"])
         said = registry.query(query)
-        read |= {one.name: one for one in relations_of(said.sql, registry.catalog, query, said.dialect)}
+        read |= {
+            relation.name: relation
+            for relation in relations_of(said.sql, registry.catalog, query, said.dialect)
+        }
         choices = [
-            {"size": one["size"], "policy": one["choice"]["policy"], "kept": one["kept"]}
-            | {"optimum": one["optimum"], "possible": night["possible"]}
-            for one in night["sizes"]
+            {"size": size["size"], "policy": size["choice"]["policy"], "kept": size["kept"]}
+            | {"optimum": size["optimum"], "possible": night["possible"]}
+            for size in night["sizes"]
         ]
         facet = ChoicesDatasetFacet(night=str(night["days"][-1]), drifted=night["drifted"], choices=choices)
         located_at = located(str(settings.caches_root() / f"{query}.json"))
@@ -218,23 +221,23 @@ def relations_of(sql: str, catalog: Catalog, name: str, dialect: str | None = No
     from streambound.query.parse import statement
 
     try:
-        found = {relation.name: relation for relation in statement(sql, catalog, name, dialect).scanned}
+        scanned = {relation.name: relation for relation in statement(sql, catalog, name, dialect).scanned}
     except StreamboundError:
         return []
-    return [found[key] for key in sorted(found)]
+    return [scanned[key] for key in sorted(scanned)]
 
 
 def _known_relations(names: Sequence[str], catalog: Catalog) -> list[Relation]:
-    found = (catalog.find(name) for name in names)
-    return [relation for relation in found if relation is not None]
+    relations = (catalog.find(name) for name in names)
+    return [relation for relation in relations if relation is not None]
 
 
 def histories(relations: Iterable[Relation]) -> list[InputDataset]:
     """The histories of relations, with their columns; those that declare none are left out."""
     return [
-        InputDataset(*_placed(one.history), facets={"schema": _schema(one)})
-        for one in relations
-        if one.history is not None
+        InputDataset(*_placed(relation.history), facets={"schema": _schema(relation)})
+        for relation in relations
+        if relation.history is not None
     ]
 
 

@@ -39,7 +39,7 @@ def evaluated(answer: Answer, late: Sequence[Mapping[str, Any]], cached: CacheAn
         "seconds": answer.seconds,
         "partitions": answer.partitions,
         "missing_partitions": len(answer.missing_partitions),
-        "late_rows": sum(_rows(Path(one["kept"])) for one in late),
+        "late_rows": sum(_rows(Path(entry["kept"])) for entry in late),
         "share": None if cached is None else cached.estimated_share,
     }
     for name, value in values.items():
@@ -47,17 +47,17 @@ def evaluated(answer: Answer, late: Sequence[Mapping[str, Any]], cached: CacheAn
             _send(name, answer.query, value)
 
 
-def checked(found: Iterable[VerdictRecord], earlier: Iterable[VerdictRecord]) -> None:
+def checked(verdicts: Iterable[VerdictRecord], earlier: Iterable[VerdictRecord]) -> None:
     """Sends the verdicts of a run, and which of them turned.
 
     Args:
         earlier: of each query and criterion the newest verdict before, of those that decided.
     """
-    before = {(one.query, one.criterion): one.verdict for one in earlier}
-    for one in found:
-        turned = before.get((one.query, one.criterion), one.verdict) != one.verdict
-        _send("bounded", one.query, one.verdict == "bounded")
-        _send("verdict_changed", one.query, turned)
+    before = {(record.query, record.criterion): record.verdict for record in earlier}
+    for record in verdicts:
+        turned = before.get((record.query, record.criterion), record.verdict) != record.verdict
+        _send("bounded", record.query, record.verdict == "bounded")
+        _send("verdict_changed", record.query, turned)
 
 
 def _send(name: str, query: str, value: float) -> None:

@@ -95,10 +95,10 @@ class BoundedMemoryCheckOperator(BaseOperator):
             level = logging.INFO if report.verdict == "bounded" else logging.WARNING
             for line in verdict_text(report, sql).splitlines():
                 self.log.log(level, "%s", line)
-        told = [report.to_json() for _, report in checked]
-        found = told[0] if len(told) == 1 else told
-        self._judge(context, [report for _, report in checked], strict, found)
-        return found
+        bodies = [report.to_json() for _, report in checked]
+        returned = bodies[0] if len(bodies) == 1 else bodies
+        self._judge(context, [report for _, report in checked], strict, returned)
+        return returned
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage[Any, Any] | None:
         """What the query reads, and the verdict; called by Airflow's OpenLineage provider alone."""
@@ -123,15 +123,15 @@ class BoundedMemoryCheckOperator(BaseOperator):
             return "", invalid(query.name, self.criterion, query.error)
         return query.sql, check(query.sql, catalog, query.name, self.criterion, dialect=query.dialect)
 
-    def _judge(self, context: Context, reports: Sequence[Report], strict: bool, found: Any) -> None:
+    def _judge(self, context: Context, reports: Sequence[Report], strict: bool, returned: Any) -> None:
         from streambound_airflow.validation import failing
 
-        codes = failing(strict)
-        failed = [report for report in reports if report.outcome in codes]
+        failing_outcomes = failing(strict)
+        failed = [report for report in reports if report.outcome in failing_outcomes]
         if not failed:
             return
         # A failed task returns nothing, and the verdict is wanted all the same.
-        context["ti"].xcom_push(key="return_value", value=found)
+        context["ti"].xcom_push(key="return_value", value=returned)
         raise AirflowFailException("\n".join(map(_failure, failed))) from None
 
 
@@ -256,8 +256,8 @@ def switched_on(value: bool | str) -> bool:
     Raises:
         AirflowFailException: any other text.
     """
-    known = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False, "": False}
-    found = known.get(str(value).strip().lower())
-    if found is None:
+    booleans = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False, "": False}
+    value_of_word = booleans.get(str(value).strip().lower())
+    if value_of_word is None:
         raise AirflowFailException(f"{value!r} is neither true nor false")
-    return found
+    return value_of_word

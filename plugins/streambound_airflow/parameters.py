@@ -19,24 +19,24 @@ def asked(context: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         DataError: one that the DAG does not know.
     """
-    params, known = context["params"], context["dag"].params
-    refuse_unknown(params, known)
-    return {name: params[name] for name in params if name in known}
+    params, declared = context["params"], context["dag"].params
+    refuse_unknown(params, declared)
+    return {name: params[name] for name in params if name in declared}
 
 
-def refuse_unknown(given: Collection[str], known: Collection[str]) -> None:
+def refuse_unknown(given: Collection[str], declared: Collection[str]) -> None:
     """Refuses names of parameters that there are not.
 
     Raises:
         DataError: naming the nearest that there is.
     """
-    unknown = [name for name in given if name not in known and name not in AIRFLOWS]
+    unknown = [name for name in given if name not in declared and name not in AIRFLOWS]
     if not unknown:
         return
-    nearest = {name: alike(name, known, LIKENESS) for name in unknown}
-    fixes = [f"write {found[0]} instead of {name}" for name, found in nearest.items() if found]
+    nearest = {name: alike(name, declared, LIKENESS) for name in unknown}
+    fixes = [f"write {names[0]} instead of {name}" for name, names in nearest.items() if names]
     raise DataError(
         f"there is no parameter {' and no parameter '.join(unknown)}",
-        accepted=", ".join(known) or "none",
+        accepted=", ".join(declared) or "none",
         fix="; ".join(fixes) or "leave it out",
     )

@@ -57,8 +57,10 @@ def require_days(
     outside = {name: _outside(catalog.find(name), chosen) for name in streams}
     if not all(any(outside[name] for name in names) for names in reads.values()):
         return
-    told = sorted({text for text in outside.values() if text})
-    raise DataError(f"there is nothing to read {chosen}", accepted="; ".join(told), fix="choose other days")
+    reasons = sorted({text for text in outside.values() if text})
+    raise DataError(
+        f"there is nothing to read {chosen}", accepted="; ".join(reasons), fix="choose other days"
+    )
 
 
 def _outside(relation: Relation | None, chosen: PartitionRange) -> str | None:

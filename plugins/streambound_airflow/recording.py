@@ -115,7 +115,9 @@ def _cache_answer(run_id: str, body: Mapping[str, Any]) -> CacheAnswer:
 
 
 def _missing(body: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(f"{one['stream']} {one['partition']}" for one in body["missing_partitions"])
+    return tuple(
+        f"{partition['stream']} {partition['partition']}" for partition in body["missing_partitions"]
+    )
 
 
 def _answer_set(body: Mapping[str, Any]) -> AnswerSet:
@@ -173,5 +175,5 @@ def conclude(store: Results, run_id: str, recorded: Mapping[str, Any] | None) ->
     if failures is None:
         raise DataError("the run ended before its answers were recorded", fix="see the tasks that failed")
     if failures:
-        told = "\n".join(f"  {query}: {why}" for query, why in sorted(failures.items()))
-        raise DataError(f"failed: {', '.join(sorted(failures))}; the others are recorded\n{told}")
+        lines = "\n".join(f"  {query}: {why}" for query, why in sorted(failures.items()))
+        raise DataError(f"failed: {', '.join(sorted(failures))}; the others are recorded\n{lines}")

@@ -144,8 +144,8 @@ def keep_out(
     Raises:
         DataError: no query has anything to read.
     """
-    found = {str(body["stream"]): body for body in checked}
-    failed = _failed(store, job, run_id, found)
+    by_stream = {str(body["stream"]): body for body in checked}
+    failed = _failed(store, job, run_id, by_stream)
     for stream, reasons in failed.items():
         word = "evaluated all the same" if include_failed else "kept out"
         for partition, why in reasons.items():
@@ -154,7 +154,7 @@ def keep_out(
     dropped = {
         query: "; ".join(unusable)
         for query, relations in reads.items()
-        if (unusable := [text for name in relations if (text := _unusable(name, found, excluded))])
+        if (unusable := [text for name in relations if (text := _unusable(name, by_stream, excluded))])
     }
     for query, why in dropped.items():
         log.error("%s is not evaluated: %s", query, why)
@@ -183,11 +183,11 @@ def _failed(store: Results, job: str, run_id: str, streams: Iterable[str]) -> di
 
 
 def _unusable(
-    stream: str, found: Mapping[str, Mapping[str, Any]], excluded: Mapping[str, Mapping[str, str]]
+    stream: str, checked: Mapping[str, Mapping[str, Any]], excluded: Mapping[str, Mapping[str, str]]
 ) -> str | None:
-    if stream not in found:
+    if stream not in checked:
         return f"stream {stream} could not be checked"
-    partitions = int(found[stream]["partitions"])
+    partitions = int(checked[stream]["partitions"])
     if partitions == 0:
         return f"stream {stream} has no partition in the chosen days"
     if len(excluded.get(stream, ())) >= partitions:

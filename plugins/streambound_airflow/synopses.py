@@ -25,8 +25,8 @@ def unchecked(store: Results, wanted: Sequence[str] | None) -> list[str]:
     Raises:
         CatalogError, QueryError: the registry cannot be read, or has no query of a chosen name.
     """
-    known = {verdict.query for verdict in store.latest_verdicts()}
-    return [name for name in chosen_queries(wanted) if name not in known]
+    decided = {verdict.query for verdict in store.latest_verdicts()}
+    return [name for name in chosen_queries(wanted) if name not in decided]
 
 
 def synopsis(run_id: str, query: str) -> dict[str, Any]:
@@ -57,8 +57,8 @@ def synopsis(run_id: str, query: str) -> dict[str, Any]:
         *(f"{number:,}" for number in (row.rows, body["rows_read"], row.units, row.peak_units)),
         row.digest,
     )
-    for one in table.late:
-        log.warning("%s: %s, partition %s %s", query, one.stream, one.partition, one.reason)
+    for partition in table.late:
+        log.warning("%s: %s, partition %s %s", query, partition.stream, partition.partition, partition.reason)
     return {
         "boundary": newest,
         "checkpoints": len(table.rows),
@@ -87,8 +87,8 @@ def conclude(store: Results, run_id: str, chosen: Mapping[str, Any] | None) -> N
         raise
     record_end(store, run_id, JOB, succeeded=not failures, engine="spark")
     if failures:
-        told = "\n".join(f"  {query}: {why}" for query, why in sorted(failures.items()))
-        raise DataError(f"failed: {', '.join(sorted(failures))}; the others are up to date\n{told}")
+        lines = "\n".join(f"  {query}: {why}" for query, why in sorted(failures.items()))
+        raise DataError(f"failed: {', '.join(sorted(failures))}; the others are up to date\n{lines}")
 
 
 def _failures(run_id: str, chosen: Mapping[str, Any] | None) -> dict[str, str]:

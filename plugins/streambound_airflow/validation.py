@@ -55,15 +55,15 @@ def conclude(store: Results, run_id: str, queries: Sequence[str], strict: bool) 
     """
     from streambound_airflow import metrics
 
-    found = {verdict.query: verdict for verdict in store.verdicts(run_id, JOB)}
-    metrics.checked(found.values(), store.earlier_verdicts(run_id, JOB))
+    verdicts = {verdict.query: verdict for verdict in store.verdicts(run_id, JOB)}
+    metrics.checked(verdicts.values(), store.earlier_verdicts(run_id, JOB))
     for name in queries:
-        verdict = found.get(name)
+        verdict = verdicts.get(name)
         units = "" if verdict is None or verdict.units is None else f", {verdict.units:,} units"
         log.info("%s: %s%s", name, verdict.verdict if verdict else "unchecked", units)
-    outcomes = {found[name].outcome if name in found else "unchecked" for name in queries}
+    outcomes = {verdicts[name].outcome if name in verdicts else "unchecked" for name in queries}
     record_end(store, run_id, JOB, succeeded=not outcomes & {*failing(strict), "unchecked"})
-    return dict(Counter(found[name].verdict if name in found else "unchecked" for name in queries))
+    return dict(Counter(verdicts[name].verdict if name in verdicts else "unchecked" for name in queries))
 
 
 def failing(strict: bool) -> frozenset[str]:

@@ -26,13 +26,17 @@ def trend(steps: int, slope: float, seed: int = 1) -> Integers:
 
 def test_shares_are_those_of_the_past_and_sum_to_one() -> None:
     model = learn(["[1]"] * 6 + ["[2]"] * 3, 0.5)
-    assert model.moving is None and model.shares["[1]"] == 6.5 / 10.5 and model.shares["[2]"] == 3.5 / 10.5
-    assert sum(model.shares.values()) + model.rest == pytest.approx(1)
+    assert (
+        model.moving is None
+        and model.frequencies["[1]"] == 6.5 / 10.5
+        and model.frequencies["[2]"] == 3.5 / 10.5
+    )
+    assert sum(model.frequencies.values()) + model.rest == pytest.approx(1)
 
 
 def test_a_model_does_not_grow_with_the_number_of_keys() -> None:
     model = learn([f"[{n}]" for n in range(3 * MOST_KEYS)], 0.5)
-    assert len(model.shares) == MOST_KEYS
+    assert len(model.frequencies) == MOST_KEYS
 
 
 def test_few_keys_drawn_alike_are_told_by_their_shares() -> None:

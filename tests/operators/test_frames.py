@@ -21,7 +21,7 @@ from streambound.operators.rows.operator import Row
 from streambound.plan.flow import Times
 from streambound.plan.frame_reach import ascending, looks, settles
 from streambound.query.column_types import NAN, parse_type
-from streambound.query.operators import Aggregate, AggregateKind, Frame, Framing, Over, Shown
+from streambound.query.operators import Aggregate, AggregateKind, Frame, Over, Shown, WindowCalls
 
 INT, DOUBLE, TEXT = map(parse_type, ("int", "double", "string"))
 # A time, a key, another one, a number and a word.
@@ -86,19 +86,19 @@ def overs(draw: st.DrawFn, timed: bool) -> Over:
     )
 
 
-def framing(functions: Sequence[Over]) -> Framing:
+def framing(functions: Sequence[Over]) -> WindowCalls:
     kinds = Functions(functions, TYPES, TIME).types
     shown = [Shown(f"o{n}", kind, (n,)) for n, kind in enumerate(TYPES)]
     shown += [Shown(f"v{n}", kind, (), (n,)) for n, kind in enumerate(kinds)]
-    return Framing(tuple(functions), tuple(shown))
+    return WindowCalls(tuple(functions), tuple(shown))
 
 
-def timed_framings(most: int) -> st.SearchStrategy[Framing]:
+def timed_framings(most: int) -> st.SearchStrategy[WindowCalls]:
     found = st.lists(overs(True), min_size=1, max_size=most).map(framing)
     return found.filter(lambda then: settles(then, Times({TIME: (0, 0)})))
 
 
-def defined(then: Framing, bag: Mapping[Row, int]) -> Counter[Row]:
+def defined(then: WindowCalls, bag: Mapping[Row, int]) -> Counter[Row]:
     every = [Defined(row, row[TIME]) for row, count in bag.items() for _ in range(count)]
     return Counter(row.values for row in with_functions(then, every, TYPES))
 
@@ -130,7 +130,7 @@ def batches(came: Iterable[tuple[Row, int]], delay: int, cuts: Sequence[int]) ->
     return found
 
 
-def check_timed(then: Framing, came: list[tuple[Row, int]], delay: int, cuts: set[int]) -> None:
+def check_timed(then: WindowCalls, came: list[tuple[Row, int]], delay: int, cuts: set[int]) -> None:
     times = Times({TIME: (0, 0)}, delay)
     whole, parts = TimedFrames(then, TYPES, times, TIME), TimedFrames(then, TYPES, times, TIME)
     total, seen = Counter[Row](), Counter[Row]()
@@ -148,14 +148,14 @@ came = st.lists(st.tuples(rows, st.integers(1, 2)), max_size=10)
 
 @given(then=timed_framings(1), came=came, delay=st.integers(0, 2), cuts=st.sets(st.integers(0, 9)))
 def test_a_function_ordered_by_time(
-    then: Framing, came: list[tuple[Row, int]], delay: int, cuts: set[int]
+    then: WindowCalls, came: list[tuple[Row, int]], delay: int, cuts: set[int]
 ) -> None:
     check_timed(then, came, delay, cuts)
 
 
 @given(then=timed_framings(3), came=came, delay=st.integers(0, 2), cuts=st.sets(st.integers(0, 9)))
 def test_several_functions_ordered_by_time(
-    then: Framing, came: list[tuple[Row, int]], delay: int, cuts: set[int]
+    then: WindowCalls, came: list[tuple[Row, int]], delay: int, cuts: set[int]
 ) -> None:
     lanes = {(one.partition, one.order) for one in then.functions}
     ahead = [looks(ascending(one), TYPES.__getitem__)[0] for one in then.functions]
@@ -168,7 +168,7 @@ def test_several_functions_ordered_by_time(
     came=st.lists(st.tuples(rows, st.integers(1, 2), st.integers(0, 2)), max_size=8),
     cut=st.integers(0, 8),
 )
-def test_rows_that_change(then: Framing, came: list[tuple[Row, int, int]], cut: int) -> None:
+def test_rows_that_change(then: WindowCalls, came: list[tuple[Row, int, int]], cut: int) -> None:
     gone = [(row, -min(count, back)) for row, count, back in came]
     steps = [
         [(r, n) for r, n, _ in came[:cut]],

@@ -8,7 +8,7 @@ import pytest
 
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.model import Column
-from streambound.query.operators import Framing, Grouping
+from streambound.query.operators import Grouping, WindowCalls
 from streambound.query.parse import read
 from streambound.query.statement import Block
 
@@ -128,7 +128,7 @@ def test_window_functions_say_what_they_read_and_how_far_away() -> None:
     over = "OVER (PARTITION BY a ORDER BY ts)"
     calls = ["LAG(b, 2)", "LEAD(b)", "NTH_VALUE(b, 3)", "FIRST_VALUE(b)", "LAG(b, 1, 0)", "ROW_NUMBER()"]
     found = block(f"SELECT {', '.join(f'{c} {over} AS c{n}' for n, c in enumerate(calls))} FROM s")
-    assert isinstance(found.then, Framing)
+    assert isinstance(found.then, WindowCalls)
     select = [str(o.term) for o in found.selections[0].base.select]
     said = [(o.name, [select[n] for n in o.arguments], o.offset) for o in found.then.functions]
     assert said == [

@@ -12,7 +12,7 @@ import pytest
 from streambound.cli import main
 from streambound.simulator.contract import Memory
 from streambound.simulator.experiments.allocation import share_of_first
-from streambound.simulator.experiments.cells import Counted, cells, shares
+from streambound.simulator.experiments.cells import Counted, cells, relative_results
 from streambound.simulator.experiments.joined import counted_run, draw, policies_of
 from streambound.simulator.experiments.knowledge import knowing
 from streambound.simulator.experiments.pictures import same_runs
@@ -108,7 +108,7 @@ def test_shares_are_of_the_optimum_in_the_same_run() -> None:
         *numbers("walk", "heeb", 10, 50.0, 2.0, 0.0),
         *numbers("walk", "heeb", 11, 50.0),
     ]
-    assert shares(found, "opt-offline") == [
+    assert relative_results(found, "opt-offline") == [
         *numbers("walk", "opt-offline", 10, 1.0, 1.0),
         *numbers("walk", "heeb", 10, 0.5, 0.2),
     ]

@@ -80,7 +80,7 @@ def test_answers_are_part_of_the_definitions_and_those_of_one_pass(
     exact = expected(case_of(query), parts, {})
     assert all(rows <= exact[part] for part, rows in found.items()), query.sql
     assert answer.verdict == decide(query).verdict.outcome.value and answer.memory is not None
-    engine = MemoryPass(replace(plan, choice=memory["q"].selected_policy or SelectedPolicy()))
+    engine = MemoryPass(replace(plan, selected_policy=memory["q"].selected_policy or SelectedPolicy()))
     for batch in batches(query, [row for part in parts for row in part]):
         engine.process(batch)
     assert answer.memory["results"] == engine.results == sum(found.values(), Counter()).total()

@@ -20,7 +20,7 @@ from streambound.plan.tables.facts import facts_of
 from streambound.plan.tables.table_planner import stream_synopsis
 from streambound.query.clock import CLOCK
 from streambound.query.model import Attribute, Join, Op, Query, RelationKind
-from streambound.query.operators import Framing, Grouping, Operator, Ranking
+from streambound.query.operators import Grouping, Operator, Ranking, WindowCalls
 from streambound.query.statement import Statement
 
 # Of a cached tuple beside its columns: its moment, when it came, when and how often it joined.
@@ -29,7 +29,7 @@ BESIDE = 4
 _OPERATORS: dict[type[Operator], str] = {
     Grouping: "aggregates or GROUP BY",
     Ranking: "a rank, or ORDER BY with LIMIT",
-    Framing: "window functions (OVER)",
+    WindowCalls: "window functions (OVER)",
 }
 
 ACCEPTED = (

@@ -60,7 +60,7 @@ class MemoryPass:
         self.cached: list[Tuple] = []
         self.now: int | None = None
         self.arrived = self.results = self.peak = 0
-        models = plan.choice.models
+        models = plan.selected_policy.models
         self.centres = [0.0, 0.0] if models is None else [model.centre for model in models]
         self.sample = KeySample(plan.join, plan.sampled)
         self._carried = [{a: at for at, a in enumerate(s.carried)} for s in plan.streams]
@@ -164,7 +164,7 @@ class MemoryPass:
         keys = list(map(self.key, rows))
         given = self._given(rows, keys)
         expected = self._expected(list(dict.fromkeys(keys)))
-        worth = POLICIES[self.plan.choice.policy].worth
+        worth = POLICIES[self.plan.selected_policy.policy].worth
         played = play(given, worth, self.plan.size, expected, self.arrived)
         self.centres = expected.centre.tolist()
         self.peak = max(self.peak, played.peak)
@@ -195,7 +195,7 @@ class MemoryPass:
         )
 
     def _expected(self, keys: list[tuple[Any, ...]]) -> Expected:
-        selected_policy, count = self.plan.choice, max(len(keys), 1)
+        selected_policy, count = self.plan.selected_policy, max(len(keys), 1)
         chance = np.zeros((2, count))
         moving = np.zeros(2, np.bool_)
         drift, gain = np.zeros(2), np.zeros(2)
@@ -203,7 +203,7 @@ class MemoryPass:
         if selected_policy.models is not None:
             texts = [key_text(key) for key in keys]
             for side, model in enumerate(selected_policy.models):
-                chance[side, : len(keys)] = [model.rate * model.shares.get(t, model.rest) for t in texts]
+                chance[side, : len(keys)] = [model.rate * model.frequencies.get(t, model.rest) for t in texts]
                 if model.moving is not None:
                     step = model.step()
                     moving[side], drift[side], gain[side] = True, step.drift, step.gain
@@ -268,7 +268,7 @@ def numbers_of(keys: Iterable[tuple[Any, ...]]) -> Integers | None:
 
 
 def _benefits(plan: MemoryPlan) -> list[tuple[int, Floats]]:
-    selected_policy = plan.choice
+    selected_policy = plan.selected_policy
     if selected_policy.models is None or not POLICIES[selected_policy.policy].facts.benefit:
         return [(0, np.zeros(0)), (0, np.zeros(0))]
     alpha = selected_policy.alpha or float(plan.size)

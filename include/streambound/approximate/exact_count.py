@@ -20,7 +20,7 @@ def exact_results(plan: MemoryPlan, rows: Sequence[Tuple]) -> int:
     """
     if not rows:
         return 0
-    engine = MemoryPass(replace(plan, size=len(rows), choice=SelectedPolicy("fifo")))
+    engine = MemoryPass(replace(plan, size=len(rows), selected_policy=SelectedPolicy("fifo")))
     if plan.join.rest:
         return len(engine.joined(list(rows)).left)
     return _counted(engine.arrivals(list(rows)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import log
 from typing import Any
 
@@ -41,16 +41,16 @@ class KeyModel:
     Args:
         rate: the share of all steps that bring a tuple of this stream.
         tuples: how many were learned from.
-        shares: of its tuples, by key.
+        frequencies: of its tuples, by key.
         rest: the share of any one key that is not among them.
-        moving: a trend or a walk as ``models.file`` writes it; None where shares explain the keys as well.
+        moving: a trend or a walk as ``models.file`` writes it; None where frequencies explain the keys too.
         centre: where it was after the last tuple.
         held_out: the mean log probability of a held-out tuple; None if there were none.
     """
 
     rate: float
     tuples: int
-    shares: Mapping[str, float]
+    frequencies: Mapping[str, float] = field(metadata={"written": "shares"})
     rest: float
     moving: Mapping[str, Any] | None = None
     centre: float = 0.0
@@ -58,19 +58,20 @@ class KeyModel:
 
     def to_json(self) -> dict[str, Any]:
         """As a JSON object."""
-        return dict(vars(self), shares=dict(self.shares))
+        body = {**vars(self), "frequencies": dict(self.frequencies)}
+        return {"shares" if name == "frequencies" else name: value for name, value in body.items()}
 
     @classmethod
     def of_json(cls, body: Mapping[str, Any]) -> KeyModel:
         """The model in an object that ``to_json`` made."""
-        return cls(**body)
+        return cls(**{"frequencies" if name == "shares" else name: value for name, value in body.items()})
 
     def likelihood(self, keys: Sequence[str], numbers: Integers | None = None) -> float | None:
         """The mean log probability of tuples that follow those learned from; None if there are none."""
         if not len(keys):
             return None
         if self.moving is None or numbers is None:
-            return sum(log(self.shares.get(key, self.rest)) for key in keys) / len(keys)
+            return sum(log(self.frequencies.get(key, self.rest)) for key in keys) / len(keys)
         return float(np.mean(np.log(_probabilities(self.step(), self.centre, numbers))))
 
     def followed(self, numbers: Integers | None) -> KeyModel:

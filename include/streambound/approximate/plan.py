@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from streambound.approximate.equijoin import Equijoin, equijoin, synopses, width
@@ -18,7 +18,7 @@ SAMPLED = 1_000
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """How an equijoin is evaluated: ``size`` tuples of both streams together, kept by ``choice``.
+    """How an equijoin is evaluated: ``size`` tuples of both streams together, kept by ``selected_policy``.
 
     ``streams`` say which tuples count at all and which of their columns are kept.
     """
@@ -26,7 +26,7 @@ class MemoryPlan:
     join: Equijoin
     streams: tuple[StreamSynopsis, StreamSynopsis]
     size: int
-    choice: SelectedPolicy
+    selected_policy: SelectedPolicy = field(metadata={"written": "choice"})
     sampled: int = SAMPLED
     timed: ClassVar[bool] = True
     stateless: ClassVar[bool] = False

@@ -21,7 +21,7 @@ from streambound.boundedness.joins.guards import judged
 from streambound.boundedness.unfolding import flattened, unfolded, without_partners
 from streambound.query.formula import ALWAYS, AnyOf, all_of, conjunction, conjuncts
 from streambound.query.model import Attribute, Filter, Join, NullTest, Op, Query, Relation, RelationKind
-from streambound.query.operators import AggregateKind, Framing, Grouping, Ranking
+from streambound.query.operators import AggregateKind, Grouping, Ranking, WindowCalls
 from streambound.query.parse.blocks.derived_tables import HIDDEN
 from streambound.query.statement import Selection, Statement
 
@@ -97,7 +97,7 @@ def _narrowed(statement: Statement, relation: Relation) -> Statement | None:
     if made is None or len(made.blocks) != 1 or statement.blocks[0].then is not None:
         return None
     filters, block = _filters(statement, relation, made), made.blocks[0]
-    if filters is None or isinstance(block.then, Grouping | Framing):
+    if filters is None or isinstance(block.then, Grouping | WindowCalls):
         return None
     if statement.blocks[0].ring.remembers:
         return None
@@ -295,7 +295,12 @@ def _shown_by_the_last(statement: Statement, relation: Relation) -> bool:
     if made is None or len(made.blocks) != 1 or len(statement.selections) != 1:
         return False
     then, outer = made.blocks[0].then, statement.selections[0]
-    if not isinstance(then, Framing) or statement.blocks[0].then is not None or outer.guards or outer.as_of:
+    if (
+        not isinstance(then, WindowCalls)
+        or statement.blocks[0].then is not None
+        or outer.guards
+        or outer.as_of
+    ):
         return False
     if [o.relation.name for o in outer.base.occurrences] != [relation.name]:
         return False

@@ -12,7 +12,7 @@ from streambound.constraints.cases import cases
 from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
 from streambound.query.model import Attribute, RelationKind
-from streambound.query.operators import Aggregate, AggregateKind, Framing, Grouping
+from streambound.query.operators import Aggregate, AggregateKind, Grouping, WindowCalls
 from streambound.query.statement import Block, Guard, Selection, Statement
 
 _EXTREMA = (AggregateKind.LEAST, AggregateKind.GREATEST)
@@ -46,7 +46,7 @@ def _open(block: Block) -> Iterator[Reason]:
                 yield Reason("open-question", message, (), guard.location)
     if isinstance(block.then, Grouping):
         asked = [a for a in block.then.aggregates if any(_computed(s, a) for s in block.selections)]
-    elif isinstance(block.then, Framing):
+    elif isinstance(block.then, WindowCalls):
         asked = []
         for over in block.then.functions:
             if any(_joins(s) for s in block.selections):

@@ -33,7 +33,7 @@ from streambound.query.clock import CLOCK
 from streambound.query.column_types import NULL, Family
 from streambound.query.formula import atoms_of, conjuncts
 from streambound.query.model import Attribute, Join, NullTest, Relation, RelationKind
-from streambound.query.operators import Framing, Grouping, Ranking
+from streambound.query.operators import Grouping, Ranking, WindowCalls
 from streambound.query.parse.blocks.derived_tables import mixed, untimed
 from streambound.query.statement import Block, Selection, Statement
 
@@ -268,7 +268,7 @@ def _by_operator(statement: Statement) -> Verdict:
         return grouped(statement, block.selections, block.then, judged)
     if isinstance(block.then, Ranking):
         return ranked(statement, block.selections, block.then, judged)
-    if isinstance(block.then, Framing):
+    if isinstance(block.then, WindowCalls):
         return over_window_functions(statement, block.selections, block.then, judged)
     verdict = judged(statement)
     return replace(verdict, final=final_of(statement, verdict))

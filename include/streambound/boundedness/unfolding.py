@@ -32,7 +32,7 @@ from streambound.query.model import (
     Relation,
     Term,
 )
-from streambound.query.operators import Aggregate, AggregateKind, Framing, Grouping, Ranking, Shown
+from streambound.query.operators import Aggregate, AggregateKind, Grouping, Ranking, Shown, WindowCalls
 from streambound.query.renaming import renamed, renamed_formula
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import Block, Selection, Statement
@@ -116,7 +116,7 @@ def unfolded(statement: Statement, relation: Relation) -> Statement | None:
     (selection,) = block.selections
     if block.then is None:
         terms = _outputs(selection)
-    elif isinstance(block.then, Framing) or not _counts_alone(block.then):
+    elif isinstance(block.then, WindowCalls) or not _counts_alone(block.then):
         return None
     else:
         terms = [_shown(selection, block.then, shown) for shown in block.then.shown]
@@ -199,7 +199,7 @@ def _vital(block: Block, exact: bool) -> frozenset[int] | None:
         return frozenset((*range(then.keys), *read))
     if isinstance(then, Ranking):
         return frozenset((*then.partition, *(p for p, _ in then.order)))
-    if isinstance(then, Framing):
+    if isinstance(then, WindowCalls):
         orders = (p for f in then.functions for p, _ in f.order)
         return frozenset((*(p for f in then.functions for p in f.partition), *orders))
     return frozenset()

@@ -164,13 +164,13 @@ class Draft:
             )
 
         def change(select: exp.Select) -> None:
-            place = _partners(select, lower)
-            assert place is not None
-            owner = place if isinstance(place, exp.Join) else place.args.get("where")
+            target = _partners(select, lower)
+            assert target is not None
+            owner = target if isinstance(target, exp.Join) else target.args.get("where")
             if owner is None:
-                place.set("where", exp.Where(this=added.copy()))
+                target.set("where", exp.Where(this=added.copy()))
                 return
-            key = "on" if isinstance(place, exp.Join) else "this"
+            key = "on" if isinstance(target, exp.Join) else "this"
             owner.set(key, _both(owner.args[key], added))
 
         return self._edited(change, write, member)

@@ -37,7 +37,7 @@ from streambound.errors import DataError, UnsupportedError
 from streambound.evaluation.events import timed
 from streambound.query.formula import Formula
 from streambound.query.model import Attribute, Join, Op, Output, Query, Relation, RelationKind
-from streambound.query.operators import Framing, Grouping, Ranking, Test, Tests
+from streambound.query.operators import Grouping, Ranking, Test, Tests, WindowCalls
 from streambound.query.ring import BOOLEANS, INTEGERS
 from streambound.query.statement import Selection, Statement
 
@@ -325,7 +325,7 @@ def _orders(statement: Statement) -> Iterator[frozenset[tuple[str, str]]]:
         positions: set[int] = set()
         if isinstance(block.then, Ranking):
             positions = {p for p, _ in block.then.order}
-        elif isinstance(block.then, Framing):
+        elif isinstance(block.then, WindowCalls):
             positions = {p for over in block.then.functions for p, _ in over.order}
             aggregates = (over.aggregate for over in block.then.functions)
             positions.update(

@@ -31,7 +31,7 @@ MANY = 1_000
 BEAMS = (3, 0)
 # Decisions for what needs more than two edits, how many edits anyone would read, and which of the edits for a
 # reason is taken then.
-WALK, EDITS = 24, 12
+FURTHER_DECISIONS, EDITS = 24, 12
 FIRST = (
     *(Change.INTERVAL, Change.LIST, Change.BOUND, Change.PROJECTION),
     *(Change.WINDOW, Change.KEY, Change.DISTINCT),
@@ -188,7 +188,7 @@ class _Search:
 
     def _walked(self, state: _State) -> list[_State]:
         """Where pairs do not suffice: an edit for each reason at once, as often as there are reasons."""
-        self._left, start = WALK, state
+        self._left, start = FURTHER_DECISIONS, state
         while state.size is None:
             made, draft = state.made, state.draft
             for reason in state.reasons:

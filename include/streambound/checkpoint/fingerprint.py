@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
 from typing import Any
@@ -20,7 +20,7 @@ from streambound.plan.conditions import Flag, Pair
 from streambound.plan.flow import Applied, Guarded, Irredundant, Sought
 from streambound.query.column_types import NotANumber, Type
 from streambound.query.model import Filter, Join, Query, Relation, RelationKind
-from streambound.query.operators import AggregateKind, Shown
+from streambound.query.operators import AggregateKind, Shown, WindowCalls
 from streambound.state.serial import plain
 
 # To be raised when the same plan comes to mean another state or segment, or other answers.
@@ -29,8 +29,9 @@ VERSION = 6
 # history is evaluated. How far windows are apart stands in the formula of their column; how far outputs are
 # moved, in the tree.
 _LEFT_OUT = ("text", "offset_text", "observed", "cardinality", "within", "slide", "cumulative", "moved")
-# Classes and fields under the names that they had in the first checkpoints.
-_CLASSES: dict[type, str] = {AggregateKind: "Kind", RelationKind: "Kind"}
+# Classes and fields under the names that they had in the first checkpoints; of rooms above this one
+# fields have theirs in their metadata, as "written".
+_CLASSES: dict[type, str] = {AggregateKind: "Kind", RelationKind: "Kind", WindowCalls: "Framing"}
 _WRITTEN = {
     (Guarded, "static"): "known",
     (Sought, "static"): "known",
@@ -96,7 +97,7 @@ def described(thing: Any) -> Any:
         return [_class_name(thing), thing.name]
     if is_dataclass(thing):
         body = {
-            _WRITTEN.get((type(thing), f.name), f.name): described(getattr(thing, f.name))
+            _written(thing, f): described(getattr(thing, f.name))
             for f in fields(thing)
             if f.compare and f.name not in _LEFT_OUT
         }
@@ -109,6 +110,11 @@ def described(thing: Any) -> Any:
         return [described(item) for item in thing]
     assert thing is None or isinstance(thing, (str, int, float, Fraction, NotANumber)), type(thing)
     return plain(thing)
+
+
+def _written(thing: object, field: Field[Any]) -> str:
+    name: str = field.metadata.get("written", field.name)
+    return _WRITTEN.get((type(thing), name), name)
 
 
 def _class_name(thing: object) -> str:

@@ -20,8 +20,8 @@ def _code(options: argparse.Namespace) -> int:
     if options.code is not None:
         print(described(options.code), end="")
         return 0
-    codes = every()
-    width = max(map(len, codes))
-    for code in codes:
+    reason_codes = every()
+    width = max(map(len, reason_codes))
+    for code in reason_codes:
         print(f"{code:{width}}  {meaning(code)}")
     return 0

@@ -137,11 +137,11 @@ def _run_corpus(path: Path, engine: str, mode: str | None) -> int:
     from streambound.query.parse.corpus import queries_of, read_corpus
 
     lines = chain.from_iterable(map(queries_of, read_corpus(path)))
-    codes = [0]
+    exit_codes = [0]
     for document, code in _corpus_answers(lines, engine, mode):
         print(json.dumps(document, ensure_ascii=False), flush=True)
-        codes.append(code)
-    return max(codes)
+        exit_codes.append(code)
+    return max(exit_codes)
 
 
 def _corpus_answers(

@@ -50,14 +50,14 @@ def _witness(options: argparse.Namespace) -> int:
         "--query": options.chosen is not None,
     }
     refuse_ignored(given, "the queries and the streams are in its lines")
-    codes = [0]
+    exit_codes = [0]
     for query in _corpus_lines(options.corpus):
         try:
-            codes.append(_replayed(query, options))
+            exit_codes.append(_replayed(query, options))
         except StreamboundError as error:
             _print({"query": query[0], "error": error.about(query[0]).one_line()})
-            codes.append(error.exit_code)
-    return max(codes)
+            exit_codes.append(error.exit_code)
+    return max(exit_codes)
 
 
 def _registered(options: argparse.Namespace) -> Given:

@@ -158,10 +158,10 @@ def _leaves(selection: Selection, whole: bool, apart: bool = False) -> Iterator[
     facts = within(selection.base, atoms_of(selection.formula))
     # A match that is in two parts of a bag would count twice.
     apart = apart or (whole and not selection.base.ring.idempotent)
-    pending, steps = [_Leaf(selection, (), selection.formula, facts, whole, apart)], 0
+    pending, work = [_Leaf(selection, (), selection.formula, facts, whole, apart)], 0
     while pending:
-        steps += 1
-        if steps > STEP_LIMIT:
+        work += 1
+        if work > STEP_LIMIT:
             raise SearchLimit
         leaf = _propagated(pending.pop())
         if leaf.rest == NOWHERE or not leaf.possible:

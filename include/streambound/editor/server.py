@@ -228,8 +228,8 @@ def actions(editor: Editor, params: types.CodeActionParams) -> list[types.CodeAc
     for shown in decided.queries:
         if not any(_meet(shown.location(mark["span"]), asked) for mark in shown.marked["marks"]):
             continue
-        codes = {mark["code"] for mark in shown.marked["marks"]}
-        mended = [d for d in params.context.diagnostics if d.source == SOURCE and d.code in codes]
+        reason_codes = {mark["code"] for mark in shown.marked["marks"]}
+        mended = [d for d in params.context.diagnostics if d.source == SOURCE and d.code in reason_codes]
         for fix in shown.marked["fixes"]:
             if (edits := _edits(decided, shown.text, fix["sql"], positions)) is not None:
                 edit = _edit(editor, uri, decided.version, edits)

@@ -30,7 +30,7 @@ from streambound.query.model import (
     RelationKind,
     Term,
 )
-from streambound.query.operators import AggregateKind, Framing, Grouping, Over, Ranking
+from streambound.query.operators import AggregateKind, Grouping, Over, Ranking, WindowCalls
 from streambound.query.statement import AsOf, Block, Guard, Selection, Statement
 
 _LOOKED_UP = re.compile(r"[^\s]+\s+(?:AS\s+\w+\s+)?FOR\s+SYSTEM_TIME\s+AS\s+OF\b", re.IGNORECASE)
@@ -767,7 +767,7 @@ def _by_time(query: Query, order: Sequence[tuple[int, bool]]) -> bool:
 
 
 def _over(
-    then: Framing, selections: Sequence[_Selection], used: Sequence[int], facts: frozenset[Fact]
+    then: WindowCalls, selections: Sequence[_Selection], used: Sequence[int], facts: frozenset[Fact]
 ) -> Operator:
     base = selections[0].base
     functions = then.functions

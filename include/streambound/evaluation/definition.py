@@ -44,7 +44,7 @@ from streambound.query.model import (
     RelationKind,
     Term,
 )
-from streambound.query.operators import Framing, Grouping
+from streambound.query.operators import Grouping, WindowCalls
 from streambound.query.statement import AsOf, Block, Guard, Selection, Statement
 
 Combination: TypeAlias = Mapping[str, Encoded]
@@ -78,7 +78,7 @@ def done(block: Block, rows: Sequence[Row]) -> Iterable[Row]:
         return rows
     if isinstance(then, Grouping):
         return groups(then, rows, types)
-    return with_functions(then, rows, types) if isinstance(then, Framing) else ranked(then, rows, types)
+    return with_functions(then, rows, types) if isinstance(then, WindowCalls) else ranked(then, rows, types)
 
 
 def _latest_first(row: Row) -> tuple[bool, int]:
@@ -107,7 +107,7 @@ def matched(
         (guard, [tuples(o, relations, read, answer) for o in guard.base.occurrences])
         for guard in selection.guards
     ]
-    matches = []
+    matched_rows = []
     for combination in product(*(tuples(o, relations, read, answer) for o in joined)):
         first = dict(zip((o.alias for o in joined), combination, strict=True))
         for match in _with_versions(first, selection.as_of, versions):
@@ -115,12 +115,12 @@ def matched(
                 _passes(guard, among, match) for guard, among in guards
             ):
                 values = tuple(_shown(output, match) for output in query.select)
-                matches.append((match, values, _moment(selection, match)))
-    rows = [values for _, values, _ in matches]
+                matched_rows.append((match, values, _moment(selection, match)))
+    rows = [values for _, values, _ in matched_rows]
     if selection.shown:
         pairs = [(values, ()) for values in rows]
         rows = shown(selection.shown, [kind for _, kind in query.outputs], [], pairs)
-    for (match, _, moment), values in zip(matches, rows, strict=True):
+    for (match, _, moment), values in zip(matched_rows, rows, strict=True):
         yield match, Row(values, moment)
 
 

@@ -15,15 +15,15 @@ from streambound.errors import UnsupportedError
 from streambound.evaluation.definition_groups import Aggregated, aggregated, value_type
 from streambound.evaluation.definition_rows import HOLDS, Row, over_values, row_key, shown
 from streambound.query.column_types import Family, Type
-from streambound.query.operators import Framing, Over, Ranking
+from streambound.query.operators import Over, Ranking, WindowCalls
 from streambound.query.scope import BOOLEAN, INTEGER
 
 Order: TypeAlias = Sequence[tuple[int, bool]]
 _DAY = 86_400_000_000
 _RANKS = ("ROW_NUMBER", "RANK", "DENSE_RANK", "NTILE", "PERCENT_RANK", "CUME_DIST")
 # What tells a row by its place, and the names of it that pass over no row.
-_PLACES = ("LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE", "NTH_VALUE")
-_OF_PLACES = (*_PLACES, "FIRST", "LAST")
+_BY_POSITION = ("LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE", "NTH_VALUE")
+_OF_POSITIONS = (*_BY_POSITION, "FIRST", "LAST")
 
 
 def ranked(then: Ranking, rows: Sequence[Row], types: Sequence[Type]) -> Iterator[Row]:
@@ -40,7 +40,7 @@ def ranked(then: Ranking, rows: Sequence[Row], types: Sequence[Type]) -> Iterato
 
 
 def with_keys(
-    then: Ranking | Framing, rows: Sequence[Row], types: Sequence[Type]
+    then: Ranking | WindowCalls, rows: Sequence[Row], types: Sequence[Type]
 ) -> tuple[Any, list[Row], list[Type]]:
     """Rows with what they are partitioned by, where that is computed of them, after their values."""
     if not then.by:
@@ -55,12 +55,14 @@ def is_kept(then: Ranking, rank: int) -> bool:
     return rank > then.above and bool(HOLDS[then.op](rank, then.limit))
 
 
-def with_functions(then: Framing, rows: Sequence[Row], types: Sequence[Type]) -> Iterator[Row]:
+def with_functions(then: WindowCalls, rows: Sequence[Row], types: Sequence[Type]) -> Iterator[Row]:
     """Each row with what the functions say of those around it; of a rank perhaps only some."""
     return (row for row in with_functions_each(then, rows, types) if row is not None)
 
 
-def with_functions_each(then: Framing, rows: Sequence[Row], types: Sequence[Type]) -> Iterator[Row | None]:
+def with_functions_each(
+    then: WindowCalls, rows: Sequence[Row], types: Sequence[Type]
+) -> Iterator[Row | None]:
     """For each row what is shown of it; None of one that is left out."""
     then, rows, types = with_keys(then, rows, types)
     then, rows, types = _with_read(then, rows, types)
@@ -82,14 +84,14 @@ def with_functions_each(then: Framing, rows: Sequence[Row], types: Sequence[Type
 
 
 def _with_read(
-    then: Framing, rows: Sequence[Row], types: Sequence[Type]
-) -> tuple[Framing, Sequence[Row], Sequence[Type]]:
+    then: WindowCalls, rows: Sequence[Row], types: Sequence[Type]
+) -> tuple[WindowCalls, Sequence[Row], Sequence[Type]]:
     """Rows with what is computed for functions that tell a row by its place, after their values."""
     functions, kinds, added = list[Over](), list(types), list[list[Any]]()
     pairs = [(row.values, ()) for row in rows]
     for over in then.functions:
         aggregate = over.aggregate
-        if over.name in _PLACES and aggregate is not None and aggregate.formula is not None:
+        if over.name in _BY_POSITION and aggregate is not None and aggregate.formula is not None:
             kind = aggregate.computed or INTEGER
             added.append(over_values(aggregate.formula, types, (), kind, pairs))
             position = len(kinds)
@@ -106,7 +108,7 @@ def _with_read(
 
 def _aggregated(over: Over, types: Sequence[Type]) -> Aggregated | None:
     """What a function computes of the rows of its frame; None of one that tells a row by its place."""
-    if over.name in _PLACES and (over.aggregate is None or over.aggregate.function in _OF_PLACES):
+    if over.name in _BY_POSITION and (over.aggregate is None or over.aggregate.function in _OF_POSITIONS):
         return None
     if over.name in _RANKS:
         return None

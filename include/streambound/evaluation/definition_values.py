@@ -94,10 +94,10 @@ def _encoded(value: Any, kind: Type) -> Value | None:
 def _kind_of(kind: Type) -> Kind:
     if kind.family is Family.NUMBER:
         return float if kind.resolution is None else len(str(kind.resolution.denominator)) - 1
-    others: dict[Family, Kind] = {
+    types: dict[Family, Kind] = {
         **{Family.BOOLEAN: bool, Family.DATE: dt.date, Family.TIMESTAMP: dt.datetime},
     }
-    return others.get(kind.family, str)
+    return types.get(kind.family, str)
 
 
 def _number(kind: Kind) -> bool:
@@ -426,10 +426,10 @@ def _at_path(node: exp.Expr, of: Of, fractions: bool = False) -> Term:
     """What lies at a path of a JSON text, as a text; of numbers with a fraction only where they are cast."""
     if isinstance(node, exp.Anonymous):
         source, path = node.expressions
-        steps = [a or b or int(c) for a, b, c in _JSON_STEP.findall(path.name)]
+        path_keys = [a or b or int(c) for a, b, c in _JSON_STEP.findall(path.name)]
     else:
         source = node.this
-        steps = [step.this for step in node.expression.expressions[1:]]
+        path_keys = [part.this for part in node.expression.expressions[1:]]
     structures = not isinstance(node, exp.Anonymous)
 
     def lying(text: str) -> str | None:
@@ -437,11 +437,11 @@ def _at_path(node: exp.Expr, of: Of, fractions: bool = False) -> Term:
             value = json.loads(text, parse_constant=scalar.no_json, object_pairs_hook=scalar.first_of_each)
         except ValueError:
             return None
-        for step in steps:
-            if isinstance(step, str):
-                value = value.get(step) if isinstance(value, dict) else None
+        for key in path_keys:
+            if isinstance(key, str):
+                value = value.get(key) if isinstance(value, dict) else None
             else:
-                value = value[step] if isinstance(value, list) and step < len(value) else None
+                value = value[key] if isinstance(value, list) and key < len(value) else None
         if isinstance(value, (dict, list)):
             if structures:
                 raise ValueError("an object or array, which engines write differently")

@@ -66,7 +66,7 @@ from streambound.query.model import (
     RelationKind,
     Term,
 )
-from streambound.query.operators import Frame, Framing, Grouping, Over, Ranking
+from streambound.query.operators import Frame, Grouping, Over, Ranking, WindowCalls
 from streambound.query.statement import Block, Guard, Selection, Statement
 from streambound.query.windows import END
 
@@ -145,8 +145,8 @@ def _block(block: Block, seen: Relations, now: int) -> Flagged:
         for part in partitions(every, then.partition):
             flagged += _ranks(block, then, part, now, sure, types)
         return flagged
-    places = _settled_functions(block, then, every, now, sure)
-    pairs = zip(with_functions_each(then, every, types), places, strict=True)
+    settled_each = _settled_functions(block, then, every, now, sure)
+    pairs = zip(with_functions_each(then, every, types), settled_each, strict=True)
     return [(row, settled) for row, settled in pairs if row is not None]
 
 
@@ -174,12 +174,12 @@ def _selection(selection: Selection, seen: Relations, now: int) -> Flagged:
             for guard in selection.guards
         )
 
-    matches = [
+    matched_rows = [
         (match, row, tuple(map(_own, match.values()))) for match, row in matched(selection, seen, _all)
     ]
-    number, equal = Counter(key for _, _, key in matches), Counter[Any]()
+    number, equal = Counter(key for _, _, key in matched_rows), Counter[Any]()
     flagged = []
-    for match, row, key in matches:
+    for match, row, key in matched_rows:
         equal[key] += 1
         fraction = prod(fractions[_own(match[alias])] for alias, fractions in settled.items())
         flagged.append((row, equal[key] <= number[key] * fraction and sure(match)))
@@ -364,11 +364,11 @@ def _around(fixed: Sequence[Any], column: Column, count: int, offsets: int) -> l
     if column.type.family is Family.STRING:
         texts = ["", *fixed]
         return sorted({text + "\0" * n for text in texts for n in range(count + 1)})
-    steps = {n for k in range(-count, count + 1) for n in (k, k - offsets, k + offsets)}
+    offsets_around = {n for k in range(-count, count + 1) for n in (k, k - offsets, k + offsets)}
     whole = {
         value + step
         for value in fixed
-        for step in steps
+        for step in offsets_around
         if not isinstance(value, float) or math.isfinite(value)
     }
     if column.type.resolution is None and column.type.family is Family.NUMBER:
@@ -585,7 +585,7 @@ def _ranks(
 
 
 def _settled_functions(
-    block: Block, then: Framing, rows: Sequence[Row], now: int, sure: Mapping[int, bool]
+    block: Block, then: WindowCalls, rows: Sequence[Row], now: int, sure: Mapping[int, bool]
 ) -> list[bool]:
     """Of each row whether what window functions say of it is settled."""
     fixed = {id(row): True for row in rows}

@@ -102,7 +102,9 @@ class OnePass:
         """Whether a row (encoded) is an answer to what has arrived; for DISTINCT queries."""
         if self.plan.empty or self.plan.remembered is not None:
             return row in self.answered
-        kept: list[Source] = [(streams, slices.matches()) for streams, slices in self.state.tables.items()]
+        kept: list[Source] = [
+            (streams, slices.partial_matches()) for streams, slices in self.state.tables.items()
+        ]
         return self.state.join.exists(self.query, [*self.static, *kept], row)
 
     def run(self, batches: Iterable[Batch]) -> Iterator[list[Answer]]:

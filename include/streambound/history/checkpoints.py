@@ -234,10 +234,10 @@ class Checkpoints:
         """Put in what is checkpointed of streams that were not read, or whose change comes too late."""
         before = states.tables_of(self._blob(row.partition, "segment"))
         for stream in streams:
-            need, old = self.actions[stream, row.partition], row.inputs.get(stream)
-            if need is Action.READ or old is None:
+            action, old = self.actions[stream, row.partition], row.inputs.get(stream)
+            if action is Action.READ or old is None:
                 continue
-            if need is Action.COMPARE:
+            if action is Action.COMPARE:
                 if not changed(self.plan, stream, (old, before), (inputs[stream], tables)):
                     continue
                 self._quarantine(stream, row.partition)

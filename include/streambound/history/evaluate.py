@@ -245,25 +245,25 @@ def _evaluate(
     cut = list(rounds(waiting, size, SUMMARIES))
     in_rounds = len(cut) > 1
 
-    def summarised(steps: Iterable[PartitionWork], ended: Event) -> list[Summary]:
-        tasks = tasks_of(steps)
+    def summarised(partitions: Iterable[PartitionWork], ended: Event) -> list[Summary]:
+        tasks = tasks_of(partitions)
         # Of a round a part is no number that anyone asked for: it is told when it is taken in.
         follow = silent if in_rounds else progress
         return executor.summaries(tasks, scans, follow, memory_mb, in_rounds=in_rounds, ended=ended)
 
     with closing(ahead(cut, summarised)) as prepared:
-        for steps, summaries in prepared:
+        for partitions, summaries in prepared:
             with uncollected():
-                _take_round(folds, steps, summaries, damaged)
+                _take_round(folds, partitions, summaries, damaged)
             summaries.clear()
             # A commit costs a query as much as some partitions: rounds made small by many queries share one.
-            taken += (here := len(tasks_of(steps)))
+            taken += (here := len(tasks_of(partitions)))
             pending = sum(fold.checkpoints.pending_bytes for fold in folds.values())
             if taken + here > size or pending > ALL_PENDING_BYTES:
                 taken = 0
                 for fold in (fold for name, fold in folds.items() if name not in damaged):
                     fold.commit()
-            read += sum(len(task.streams) for task in tasks_of(steps))
+            read += sum(len(task.streams) for task in tasks_of(partitions))
             progress(ReadSoFar(read, total))
             for fold in folds.values():
                 if (reached := fold.reached()) is not None:
@@ -274,23 +274,26 @@ def _evaluate(
 
 
 def _take_round(
-    folds: Mapping[str, Fold], steps: Iterable[PartitionWork], summaries: Iterable[Summary], damaged: set[str]
+    folds: Mapping[str, Fold],
+    partitions: Iterable[PartitionWork],
+    summaries: Iterable[Summary],
+    damaged: set[str],
 ) -> None:
     at: dict[tuple[str, str, str], list[Summary]] = {}
     for summary in summaries:
         at.setdefault((summary.stream, summary.partition, summary.query), []).append(summary)
-    for step in steps:
-        for query in step.queries:
+    for work in partitions:
+        for query in work.queries:
             mine = (
                 stream_partition.stream
-                for task in step.tasks
+                for task in work.tasks
                 for stream_partition in task.each
                 if query in stream_partition.queries
             )
-            groups = (at.get((stream, step.partition, query), ()) for stream in mine)
+            groups = (at.get((stream, work.partition, query), ()) for stream in mine)
             try:
                 if query not in damaged:
-                    folds[query].take(step.partition, chain.from_iterable(groups))
+                    folds[query].take(work.partition, chain.from_iterable(groups))
             except Damaged:
                 damaged.add(query)
 

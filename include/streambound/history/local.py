@@ -214,8 +214,8 @@ class _Pool:
     def end(self) -> str:
         """How a worker ended of itself, in words; the others are ended because of it."""
         self.executor.shutdown()
-        codes = [process.exitcode for process in self.processes]
-        code = next((code for code in codes if code not in (None, 0, -signal.SIGTERM)), -signal.SIGTERM)
+        exit_codes = [process.exitcode for process in self.processes]
+        code = next((code for code in exit_codes if code not in (None, 0, -signal.SIGTERM)), -signal.SIGTERM)
         assert code is not None
         return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
 

@@ -245,7 +245,7 @@ def cache_plan(decided: Decided, size: int) -> MemoryPlan:
 
 def _in_memory(decided: Decided, memory: Memory) -> StatementPlan:
     plan = cache_plan(decided, memory.size)
-    return memory_statement_plan(replace(plan, choice=memory.choice_of(plan)), decided.statement)
+    return memory_statement_plan(replace(plan, selected_policy=memory.policy_for(plan)), decided.statement)
 
 
 def refuse_timeless(plan: StatementPlan) -> None:

@@ -184,9 +184,9 @@ def _bytes(file: str) -> int:
     return 0
 
 
-def tasks_of(steps: Iterable[PartitionWork]) -> list[Task]:
+def tasks_of(partitions: Iterable[PartitionWork]) -> list[Task]:
     """All that has to be read."""
-    return [task for step in steps for task in step.tasks]
+    return [task for step in partitions for task in step.tasks]
 
 
 def round_size(tasks: int, size: int, most: int, cores: int) -> int:
@@ -206,17 +206,17 @@ def round_size(tasks: int, size: int, most: int, cores: int) -> int:
 
 def rounds(waiting: Iterable[PartitionWork], most: int, summaries: int) -> Iterator[list[PartitionWork]]:
     """The steps, in groups of at most about so many tasks, and summaries."""
-    steps: list[PartitionWork] = []
+    partitions: list[PartitionWork] = []
     tasks = made = 0
     for step in waiting:
         own = sum(len(stream_partition.queries) for task in step.tasks for stream_partition in task.each)
-        if steps and (tasks + len(step.tasks) > most or made + own > summaries):
-            yield steps
-            steps, tasks, made = [], 0, 0
-        steps.append(step)
+        if partitions and (tasks + len(step.tasks) > most or made + own > summaries):
+            yield partitions
+            partitions, tasks, made = [], 0, 0
+        partitions.append(step)
         tasks, made = tasks + len(step.tasks), made + own
-    if steps:
-        yield steps
+    if partitions:
+        yield partitions
 
 
 def ahead(

@@ -24,7 +24,7 @@ from streambound.live.answers import EPOCH
 from streambound.tasks import emit
 
 DELTA = "delta"
-_PLACE = "streambound place"
+_POSITION = "streambound place"
 
 
 @dataclass(frozen=True)
@@ -93,12 +93,12 @@ def newest(answers: pa.Table, key: Sequence[str], marker: str | None = None) -> 
 
 def _last_of(answers: pa.Table, columns: Sequence[str]) -> pa.Table:
     """Of rows that are equal in some columns the last, with the number of all."""
-    placed = answers.append_column(_PLACE, pa.array(range(answers.num_rows), pa.int64()))
-    last = placed.group_by(list(columns)).aggregate([(_PLACE, "max"), (emit.COUNT, "sum")])
-    last = last.sort_by(f"{_PLACE}_max")
+    placed = answers.append_column(_POSITION, pa.array(range(answers.num_rows), pa.int64()))
+    last = placed.group_by(list(columns)).aggregate([(_POSITION, "max"), (emit.COUNT, "sum")])
+    last = last.sort_by(f"{_POSITION}_max")
     at = answers.schema.get_field_index(emit.COUNT)
     counts = last[f"{emit.COUNT}_sum"].cast(emit.COUNTS)
-    return answers.take(last[f"{_PLACE}_max"]).set_column(at, answers.schema.field(at), counts)
+    return answers.take(last[f"{_POSITION}_max"]).set_column(at, answers.schema.field(at), counts)
 
 
 class DeltaSink:

@@ -128,10 +128,10 @@ def time_splits(facts: System) -> Iterator[Split]:
     named = {None, *stamps}
     disjunctions = tuple(c for c in facts.disjunctions if {c[0].high, c[0].low} <= named)
     pending: list[tuple[Closure, int, tuple[Difference, ...]]] = [(facts.closure.among(stamps), 0, ())]
-    seen, steps = set[object](), 0
+    seen, work = set[object](), 0
     while pending:
-        steps += 1
-        if steps > SPLIT_LIMIT:
+        work += 1
+        if work > SPLIT_LIMIT:
             raise BranchLimit
         closure, depth, made = pending.pop()
         if depth < len(atoms):

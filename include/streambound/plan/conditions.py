@@ -326,12 +326,12 @@ class Outlook:
     def _clipped(self, number: int, value: Any, seen: int | None) -> Any:
         if value is None or type(value) is tuple:
             return value
-        standing = {self._stands(pair, value, seen) for pair in self._of_column[number]}
-        if standing == {BELOW} or standing == {ABOVE}:
-            return standing.pop()
+        sides = {self._stands(pair, value, seen) for pair in self._of_column[number]}
+        if sides == {BELOW} or sides == {ABOVE}:
+            return sides.pop()
         # What equals nothing that comes, and is asked for nothing else.
         unequal = all(pair.op in (Op.EQ, Op.NE) for pair in self._of_column[number])
-        return ABOVE if unequal and None not in standing else value
+        return ABOVE if unequal and None not in sides else value
 
     def _stands(self, pair: Pair, value: Any, seen: int | None) -> tuple[int] | None:
         """Whether a value is below or above all that come, or as good as that; None if it is neither."""

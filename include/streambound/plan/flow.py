@@ -25,7 +25,7 @@ from streambound.plan.parts import PlannedPart
 from streambound.query.column_types import Type, Value
 from streambound.query.formula import Formula
 from streambound.query.model import Attribute, Filter, Join, Op, Term
-from streambound.query.operators import AggregateKind, Framing, Grouping, Ranking, Shown
+from streambound.query.operators import AggregateKind, Grouping, Ranking, Shown, WindowCalls
 from streambound.query.statement import Statement
 
 Outputs: TypeAlias = tuple[tuple[str, Type], ...]
@@ -334,7 +334,7 @@ class Ranked:
 class WindowFunctions:
     """Rows with what window functions say of those around them: see ``operators.ordering.frames``."""
 
-    then: Framing
+    then: WindowCalls
     # Whether that is settled some time after a row (see ``frame_reach``): else all rows are kept.
     settles: bool
     # Where the time of a row is, for what is first or last.

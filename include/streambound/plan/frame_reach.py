@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from streambound.plan.flow import Times
 from streambound.query.column_types import Family, Type
-from streambound.query.operators import Frame, Framing, Over, Ranking
+from streambound.query.operators import Frame, Over, Ranking, WindowCalls
 
 RANKS = ("ROW_NUMBER", "RANK", "DENSE_RANK")
 PERCENT_RANKS = ("PERCENT_RANK", "CUME_DIST")
@@ -17,7 +17,7 @@ _TURNED = {"LAG": "LEAD", "LEAD": "LAG", "FIRST_VALUE": "LAST_VALUE", "LAST_VALU
 _DAY = 86_400_000_000
 
 
-def settles(then: Framing, times: Times) -> bool:
+def settles(then: WindowCalls, times: Times) -> bool:
     """Whether what functions say of rows with such times is settled: no row that comes later changes it."""
     return all(_settles(over, times) for over in then.functions)
 

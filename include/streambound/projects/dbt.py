@@ -368,10 +368,10 @@ def _materialized(node: Node) -> str:
 
 
 def _chosen(key: str, node: Node, wanted: Sequence[Sequence[str]]) -> bool:
-    return any(all(_matches(key, node, word) for word in words) for words in wanted)
+    return any(all(_is_selected(key, node, word) for word in words) for words in wanted)
 
 
-def _matches(key: str, node: Node, word: str) -> bool:
+def _is_selected(key: str, node: Node, word: str) -> bool:
     if "+" in word or "@" in word or not word:
         raise ProjectError(f"--select has {word or 'nothing before or after a comma'}", accepted=_SELECTED)
     method, colon, rest = word.partition(":")

@@ -176,8 +176,8 @@ def _repeated(columns: Sequence[str]) -> exp.Select:
 def _not_positive(count_column: str) -> exp.Expr:
     # As text, a count of any size and type is judged alike; a NULL is not positive.
     text = exp.cast(_column(count_column), "TEXT")
-    matches = exp.func("REGEXP_MATCHES", text, exp.Literal.string(POSITIVE), dialect="duckdb")
-    return exp.not_(exp.func("COALESCE", matches, exp.false()))
+    positive = exp.func("REGEXP_MATCHES", text, exp.Literal.string(POSITIVE), dialect="duckdb")
+    return exp.not_(exp.func("COALESCE", positive, exp.false()))
 
 
 def _column(name: str) -> exp.Column:

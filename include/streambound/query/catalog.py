@@ -367,7 +367,7 @@ def _relation(name: str, body: Any) -> Relation:
             fix=meant(unknown[0], RELATION_KEYS),
         )
     types, opaque = _types(name, described.get("columns"))
-    kind = _choice(name, "kind", described.get("kind", "stream"), [k.value for k in RelationKind])
+    kind = _accepted_value(name, "kind", described.get("kind", "stream"), [k.value for k in RelationKind])
     timestamp = _timestamp(name, types, described.get("timestamp"), short)
     nullable = set(types) - _not_null(name, types, described.get("not_null")) - {timestamp}
     domains = _domains(name, types, described.get("domains"))
@@ -441,7 +441,7 @@ def _types(name: str, columns: Any) -> tuple[dict[str, Type], tuple[tuple[str, s
     return types, tuple(opaque)
 
 
-def _choice(name: str, key: str, value: Any, accepted: list[str]) -> str:
+def _accepted_value(name: str, key: str, value: Any, accepted: list[str]) -> str:
     if value not in accepted:
         raise CatalogError(
             f"stream {name}: {key} is {shown(value)}",
@@ -452,7 +452,7 @@ def _choice(name: str, key: str, value: Any, accepted: list[str]) -> str:
 
 
 def _granularity(name: str, value: Any) -> str | None:
-    return None if value is None else _choice(name, "granularity", value, list(TICKS))
+    return None if value is None else _accepted_value(name, "granularity", value, list(TICKS))
 
 
 def _timestamp(name: str, types: dict[str, Type], declared: Any, short: bool) -> str | None:

@@ -218,7 +218,7 @@ class Ranking:
 
     ``function`` is ROW_NUMBER, RANK or DENSE_RANK; ``order`` are positions, each with whether it descends,
     none where any rows will do. ``ranked`` says that the rank itself is shown, of finitely many (else see
-    ``Framing``). Ranks up to ``above`` are left out: OFFSET. Where the partition is computed of several
+    ``WindowCalls``). Ranks up to ``above`` are left out: OFFSET. Where the partition is computed of several
     outputs, ``keys`` are its positions instead, those from KEYS on of ``by``.
     """
 
@@ -285,7 +285,7 @@ class Over:
 
     A function without an aggregate reads ``arguments``; LAG and LEAD look ``offset`` rows away. Where the
     partition is computed of several outputs, ``keys`` are its positions instead, those from KEYS on of what
-    ``Framing`` has ``by``.
+    ``WindowCalls`` has ``by``.
     """
 
     name: str
@@ -300,7 +300,7 @@ class Over:
 
 
 @dataclass(frozen=True)
-class Framing:
+class WindowCalls:
     """Each row with what window functions say of the rows around it."""
 
     functions: tuple[Over, ...]
@@ -309,7 +309,7 @@ class Framing:
     having: Having | None = None
     by: tuple[Shown, ...] = ()
 
-    def parted(self, width: int) -> Framing:
+    def parted(self, width: int) -> WindowCalls:
         """The same over rows of so many outputs with what they are partitioned ``by`` after these."""
         functions = (
             replace(function, partition=_parted(function.partition, function.keys, width), keys=())
@@ -322,4 +322,4 @@ def _parted(partition: tuple[int, ...], keys: tuple[int, ...], width: int) -> tu
     return tuple(p if p < KEYS else width + p - KEYS for p in keys or partition)
 
 
-Operator: TypeAlias = Grouping | Ranking | Framing
+Operator: TypeAlias = Grouping | Ranking | WindowCalls

@@ -54,9 +54,11 @@ def described(code: str) -> str:
         QueryError: there is no such code.
         StorageError: the pages were not installed.
     """
-    codes = every()
-    if code not in codes:
-        raise QueryError(f"{code} is no code", accepted=", ".join(codes), fix=meant(code, codes))
+    reason_codes = every()
+    if code not in reason_codes:
+        raise QueryError(
+            f"{code} is no code", accepted=", ".join(reason_codes), fix=meant(code, reason_codes)
+        )
     try:
         return (_INSTALLED / f"{code}.md").read_text(encoding="utf-8")
     except OSError as error:

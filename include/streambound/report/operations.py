@@ -25,7 +25,7 @@ from streambound.plan.flow import (
 )
 from streambound.query.column_types import Family
 from streambound.query.model import Op
-from streambound.query.operators import Aggregate, AggregateKind, Framing, Ranking
+from streambound.query.operators import Aggregate, AggregateKind, Ranking, WindowCalls
 from streambound.query.windows import SESSIONS
 from streambound.report.sizes import units_text
 
@@ -142,7 +142,7 @@ def _parted(node: Applied, partition: tuple[int, ...]) -> tuple[str, ...]:
 
 
 def _of_frames(node: Applied, operation: WindowFunctions) -> tuple[str, tuple[str, ...]]:
-    then: Framing = operation.then
+    then: WindowCalls = operation.then
     below = node.inputs[0]
     titles = list[str]()
     for over in then.functions:

@@ -31,7 +31,7 @@ class What(Enum):
     """What is kept: tables of a stream or of partial matches, tuples as they came, rows answered or made."""
 
     TUPLES = "tuples"
-    MATCHES = "matches"
+    PARTIAL_MATCHES = "matches"
     WINDOW = "window"
     ANSWERED = "answered"
     BUFFERED = "held"
@@ -304,7 +304,7 @@ def _of_matches(plan: Plan, synopsis: TablePlan) -> Kept:
         for alias, number, _ in synopsis.ages
     )
     return Kept(
-        What.MATCHES,
+        What.PARTIAL_MATCHES,
         synopsis.streams,
         f"{what} {', '.join(synopsis.streams)}",
         units_text(synopsis.max_units),

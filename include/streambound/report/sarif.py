@@ -39,10 +39,10 @@ class Checked:
 def sarif(entries: Iterable[Object]) -> Object:
     """The log of one run of ``streambound check``, from the results of all its reports."""
     listed = list(entries)
-    codes = sorted({result["ruleId"] for result in listed})
+    rule_ids = sorted({result["ruleId"] for result in listed})
     for result in listed:
-        result["ruleIndex"] = codes.index(result["ruleId"])
-    driver = {"name": "streambound", "version": version(), "rules": [_rule(code) for code in codes]}
+        result["ruleIndex"] = rule_ids.index(result["ruleId"])
+    driver = {"name": "streambound", "version": version(), "rules": [_rule(code) for code in rule_ids]}
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",

@@ -105,7 +105,7 @@ def _why_none(job: Decided, outcome: str) -> str:
 
 
 def _story_of(job: Decided, reason: str, witness: Witness, judge: Evaluator) -> Story:
-    for numbers, second, suffix in _choices(witness):
+    for numbers, second, suffix in _pairs_of_histories(witness):
         answers = [_answers(job.statement, witness, chosen, suffix, judge) for chosen in (numbers, second)]
         if _counts_by_row(answers[0]) != _counts_by_row(answers[1]):
             histories = tuple(
@@ -133,7 +133,7 @@ def _keys(statement: Statement) -> tuple[int, ...] | None:
     return tuple(sorted(keys.values())) if len(keys) == then.keys else None
 
 
-def _choices(witness: Witness) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], int]]:
+def _pairs_of_histories(witness: Witness) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], int]]:
     """Pairs of histories, those of equal length first, each with a continuation."""
     slots = range(witness.size)
     subsets = [

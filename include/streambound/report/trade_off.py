@@ -141,9 +141,9 @@ def _tick(axes: Axes, by_size: Sequence[SharesAtSize]) -> None:
     chosen = [f"{at_size.of.selected_policy.policy}, {at_size.kept:.1%}" for at_size in by_size]
     gaps = [log(more / less) for less, more in pairwise(sizes)]
     if gaps and min(gaps) < ROOM * sum(gaps):
-        labels = [f"{size:,}: {choice}" for size, choice in zip(sizes, chosen, strict=True)]
+        labels = [f"{size:,}: {policy}" for size, policy in zip(sizes, chosen, strict=True)]
         axes.set_xticks(sizes, labels, rotation=30, ha="right", rotation_mode="anchor")
     else:
         units = [f"{at_size.of.size:,}\n{at_size.of.units:,} units" for at_size in by_size]
-        axes.set_xticks(sizes, [f"{u}\nchosen: {choice}" for u, choice in zip(units, chosen, strict=True)])
+        axes.set_xticks(sizes, [f"{u}\nchosen: {policy}" for u, policy in zip(units, chosen, strict=True)])
     axes.minorticks_off()

@@ -360,13 +360,13 @@ class _OneGroupBy:
         return select.group_by(*(build.column(name, "g") for name in keys)) if keys else select
 
     def _union(self) -> exp.Query:
-        first, *others = (
+        first, *remaining = (
             part.select(*self._arguments(rows, number))
             for rows in self.rows.values()
             for number, part in enumerate(rows.parts)
         )
         union: exp.Query = first
-        for select in others:
+        for select in remaining:
             union = exp.union(union, select, distinct=False)
         return union
 

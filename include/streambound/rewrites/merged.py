@@ -135,9 +135,9 @@ class _OneGroupBy:
 
     def _union(self) -> exp.Query:
         """The tuples of all sides. From then on ``sent`` has all comparisons that hold by where they are."""
-        first, *others = [self._sent(side) for side in self.sides]
+        first, *remaining = [self._sent(side) for side in self.sides]
         union: exp.Query = first
-        for select in others:
+        for select in remaining:
             union = exp.union(union, select, distinct=False)
         return union
 

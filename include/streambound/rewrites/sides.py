@@ -207,16 +207,16 @@ def comparison(
     left, right = (sides[attribute.occurrence] for attribute in join.attributes)
     pair: Pair = (join.left, join.op, join.right)
     back: Pair = (join.right, join.op.mirrored, join.left)
-    choices = [
+    alternatives = [
         NODES[join.op](
             this=_value(build, join.left, mine, table), expression=_value(build, join.right, its, table)
         )
         for mine in left.towards(pair)
         for its in right.towards(back)
     ]
-    if not choices:
+    if not alternatives:
         return []
-    return [choices[0] if len(choices) == 1 else exp.paren(exp.or_(*choices))]
+    return [alternatives[0] if len(alternatives) == 1 else exp.paren(exp.or_(*alternatives))]
 
 
 def _value(build: Clauses, attribute: Attribute, column: ShiftedColumn, table: Mapping[str, str]) -> exp.Expr:

@@ -25,9 +25,9 @@ def floor() -> tuple[Model, Model]:
     return Trend(1, -1, uniform(R_BOUND)), Trend(1, 0, uniform(S_BOUND))
 
 
-def walk() -> tuple[Model, Model]:
+def random_walks() -> tuple[Model, Model]:
     """Two random walks from 0 without drift, steps of variance 1."""
     return RandomWalk(0, normal(1.0)), RandomWalk(0, normal(1.0))
 
 
-CONFIGURATIONS = {"tower": tower, "roof": roof, "floor": floor, "walk": walk}
+CONFIGURATIONS = {"tower": tower, "roof": roof, "floor": floor, "walk": random_walks}

@@ -60,12 +60,12 @@ def _groups(streams: Streams) -> tuple[Integers, Floats]:
 def _events(streams: Streams, kinds: Floats, warmup: int) -> tuple[Integers, Integers, Floats]:
     """Group, step and gain of each event, ascending; arrivals of one step are one event."""
     keys = len(streams.values)
-    codes = kinds[:, 0].astype(np.int64) * keys + kinds[:, 1].astype(np.int64)
+    sort_keys = kinds[:, 0].astype(np.int64) * keys + kinds[:, 1].astype(np.int64)
     groups, times, gains = [], [], []
     step = np.arange(streams.steps)
     for stream, partner in np.argwhere(streams.partners):
         asked = stream * keys + streams.arrivals[partner]
-        low, high = np.searchsorted(codes, asked), np.searchsorted(codes, asked, side="right")
+        low, high = np.searchsorted(sort_keys, asked), np.searchsorted(sort_keys, asked, side="right")
         many = high - low
         first = np.repeat(low, many)
         group = first + np.arange(len(first)) - np.repeat(np.cumsum(many) - many, many)

@@ -131,14 +131,14 @@ def _nights(
     wanted: Wanted,
     progress: Progress,
 ) -> dict[str, Night]:
-    before = {name: _standing(folder, case, progress) for name, case in cases.items()}
+    before = {name: _earlier_night(folder, case, progress) for name, case in cases.items()}
     drifted = {name: drifts(case, before[name]) for name, case in cases.items()}
     models = {name: case.models() for name, case in cases.items()}
     pieces = [piece for name in cases for piece in _pieces(name, cases[name], models[name], wanted)]
     for name, night in before.items():
         if night is not None and not any(fit.drifted for fit in drifted[name]):
-            choices = {size: night.selected_policy(size) for size in wanted.sizes}
-            pieces += [_before(name, size, c, models[name]) for size, c in choices.items()]
+            policies = {size: night.selected_policy(size) for size in wanted.sizes}
+            pieces += [_before(name, size, c, models[name]) for size, c in policies.items()]
     progress(f"{len(pieces):,} simulations of {emit.counted(len(cases), 'query')}")
     done = simulate(cases, pieces, wanted.sizes)
     nights = {}
@@ -193,7 +193,7 @@ def _compared(
     }
 
 
-def _standing(folder: Path, case: Case, progress: Progress) -> Night | None:
+def _earlier_night(folder: Path, case: Case, progress: Progress) -> Night | None:
     """The benchmark of an earlier night, of the same query."""
     name = case.plan.query.name
     try:
@@ -205,9 +205,9 @@ def _standing(folder: Path, case: Case, progress: Progress) -> Night | None:
     return night if same else None
 
 
-def _before(name: str, size: int, standing: SelectedPolicy, models: Models) -> Piece:
+def _before(name: str, size: int, earlier: SelectedPolicy, models: Models) -> Piece:
     """The choice so far, as good as it would be without having seen the held-out days."""
-    return Piece(name, "before", Contender(standing.policy), _fair(standing, models), size, standing)
+    return Piece(name, "before", Contender(earlier.policy), _fair(earlier, models), size, earlier)
 
 
 def _fair(selected_policy: SelectedPolicy, models: Models) -> SelectedPolicy:
@@ -237,9 +237,9 @@ def _of_size(
     trials = [result for piece, result in done if piece.asked == "trial" and piece.size == size]
     before = next(
         (
-            (piece.standing, result)
+            (piece.earlier, result)
             for piece, result in done
-            if piece.asked == "before" and piece.size == size and piece.standing is not None
+            if piece.asked == "before" and piece.size == size and piece.earlier is not None
         ),
         None,
     )

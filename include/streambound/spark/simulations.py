@@ -30,7 +30,7 @@ class Piece:
     contender: Contender | None = None
     selected_policy: SelectedPolicy | None = None
     size: int = 0
-    standing: SelectedPolicy | None = None
+    earlier: SelectedPolicy | None = None
 
 
 # The result of every piece, given the cases by query, the pieces, and the sizes of the cache.

@@ -76,7 +76,7 @@ class _Builder:
                 if at_once(self.plan, split.new):
                     self._split(streams, layouts, split)
             if self.plan.last not in streams:
-                self.kept[streams] = self._standing(streams, layouts)
+                self.kept[streams] = self._representatives(streams, layouts)
         return self.built
 
     def _split(self, streams: Streams, layouts: Sequence[Layout], split: Split) -> None:
@@ -101,7 +101,7 @@ class _Builder:
             return self.built.completions.setdefault(target, len(self.built.completions))
         return self.built.counts.setdefault(target, self.built.symbols + len(self.built.counts))
 
-    def _standing(self, streams: Streams, layouts: Sequence[Layout]) -> PartialMatches:
+    def _representatives(self, streams: Streams, layouts: Sequence[Layout]) -> PartialMatches:
         partial_matches = []
         for (of, (number, key)), position in self.built.counts.items():
             if of == streams:

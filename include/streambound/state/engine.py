@@ -53,11 +53,11 @@ class Slices:
 
     def merge(self, new: Table) -> PartialMatches:
         """Take in a table of tuples without timestamps; returns what stands for those that tell anything."""
-        self.matches()
+        self.partial_matches()
         table = self.tables.setdefault((), Table(self.synopsis.cells, self.ring))
         table.merge(new)
         return PartialMatches(
-            match for bucket in table.changed for match in self._standing(new, bucket, (), {})
+            match for bucket in table.changed for match in self._representatives(new, bucket, (), {})
         )
 
     def age(self, now: int) -> None:
@@ -77,17 +77,17 @@ class Slices:
             for stamp, (_, _, margin) in zip(ages, self.synopsis.ages, strict=True)
         )
 
-    def matches(self) -> PartialMatches:
+    def partial_matches(self) -> PartialMatches:
         """What stands for all partial matches; only entries that changed are made anew."""
         for ages, table in self.tables.items():
             named = zip(self.synopsis.ages, ages, strict=True)
             stamps = {alias: stamp for (alias, _, _), stamp in named if stamp is not None}
             for bucket in table.changed:
-                self.representatives.put((ages, bucket), self._standing(table, bucket, ages, stamps))
+                self.representatives.put((ages, bucket), self._representatives(table, bucket, ages, stamps))
             table.changed.clear()
         return self.representatives
 
-    def _standing(
+    def _representatives(
         self, table: Table, bucket: Bucket, ages: Ages, stamps: Mapping[str, int]
     ) -> list[PartialMatch]:
         """What stands for the entries of a bucket of a table."""
@@ -270,7 +270,7 @@ class EngineState:
 
     def kept(self, split: Split) -> list[Source]:
         """What is kept of the parts of a match that are not new."""
-        return [(streams, self.tables[streams].matches()) for streams in split.kept]
+        return [(streams, self.tables[streams].partial_matches()) for streams in split.kept]
 
     @property
     def stored_units(self) -> int:

@@ -268,24 +268,24 @@ class RowJoin:
         """Every combination that meets the conditions, with its weight; changed for the next."""
         ordered = sorted(sources, key=lambda source: len(source[1]))
         if ordered and ordered[0][1]:
-            steps, bound = [], frozenset[str]()
+            join_steps, bound = [], frozenset[str]()
             for streams, partial_matches in ordered:
-                steps.append(_JoinStep(self.between(streams, bound), partial_matches))
+                join_steps.append(_JoinStep(self.between(streams, bound), partial_matches))
                 bound |= streams
-            yield from self._extend(steps, 0, {}, self.ring.one)
+            yield from self._extend(join_steps, 0, {}, self.ring.one)
 
     def _extend(
-        self, steps: list[_JoinStep], depth: int, owners: Owners, weight: Weight
+        self, join_steps: list[_JoinStep], depth: int, owners: Owners, weight: Weight
     ) -> Iterator[tuple[Owners, Weight]]:
-        if depth == len(steps):
+        if depth == len(join_steps):
             yield owners, weight
             return
-        step = steps[depth]
+        step = join_steps[depth]
         for match in step.candidates(owners):
             # What deeper steps have chosen is not looked at before they choose again.
             for alias in step.conditions.streams:
                 owners[alias] = match
-            yield from self._extend(steps, depth + 1, owners, self.ring.multiply(weight, match.weight))
+            yield from self._extend(join_steps, depth + 1, owners, self.ring.multiply(weight, match.weight))
 
     def rows(self, query: Query, sources: Iterable[Source], rows: dict[Row, Weight]) -> None:
         """Add the answer rows of every combination, with their weights."""

@@ -35,9 +35,9 @@ def dumps(table: Table) -> bytes:
     counts = sorted([f"[{n},{row_text(key)},{_number(count)}]" for (n, key), count in table.counts.items()])
     entries = sorted(
         [
-            f"[{n},{row_text(key)},{row_text(standing)},{row_text(entry)}]"
+            f"[{n},{row_text(key)},{row_text(subkey)},{row_text(entry)}]"
             for (n, key), bucket in table.entries.items()
-            for standing, entry in bucket.items()
+            for subkey, entry in bucket.items()
         ]
     )
     return f'{{"counts":[{",".join(counts)}],"entries":[{",".join(entries)}]}}'.encode()
@@ -58,8 +58,8 @@ def table_of(cells: tuple[Cell, ...], ring: Ring, name: str, document: Any) -> T
     try:
         for number, key, count in document["counts"]:
             table.counts[number, decoded(key)] = value_of(count)
-        for number, key, standing, entry in document["entries"]:
-            table.entries.setdefault((number, decoded(key)), {})[decoded(standing)] = decoded(entry)
+        for number, key, subkey, entry in document["entries"]:
+            table.entries.setdefault((number, decoded(key)), {})[decoded(subkey)] = decoded(entry)
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"a stored table of {name} cannot be read: {error}") from None
     return table

@@ -1,7 +1,7 @@
 """The tables of a plan: how a tuple or a partial match enters them, and how two tables merge.
 
-A table maps (cell, key) to what is kept there: a count, and *entries*: once for each *standing* the *ends*
-(least or greatest values) of some columns, or one real match. The standing has the values of the columns that
+A table maps (cell, key) to what is kept there: a count, and *entries*: once for each *sub-key* the *ends*
+(least or greatest values) of some columns, or one real match. The sub-key has the values of the columns that
 take part in ``<>`` between streams, and of a real match how good it is in each extremum.
 
 Law: ``merge`` is associative and commutative up to which of two equally good entries stands for both, and the
@@ -27,7 +27,7 @@ Tuple = Mapping[str, Any]
 # faithful to all comparisons of a column, it has further values: by comparison, or by (column, NE).
 Values = dict[Any, Any]
 Bucket = tuple[int, tuple[Any, ...]]
-# What is kept under a key, by standing.
+# What is kept under a key, by sub-key.
 Entries = dict[tuple[Any, ...], tuple[Any, ...]]
 
 
@@ -102,7 +102,7 @@ class Layout:
                     return values[pair]
         return values[key.attribute]
 
-    def standing(self, values: Values) -> tuple[Any, ...]:
+    def subkey(self, values: Values) -> tuple[Any, ...]:
         """The values of the ``<>`` columns, then how good a real match is in each extremum."""
         unequal = tuple(values[a] for a, _ in self.cell.unequal)
         if self.cell.whole is None:
@@ -110,7 +110,7 @@ class Layout:
         return (*unequal, *(_combined(e, values) for e in self.cell.extrema))
 
     def entry(self, values: Values) -> tuple[Any, ...]:
-        """What is kept of a single tuple or partial match beside its key and its standing."""
+        """What is kept of a single tuple or partial match beside its key and its sub-key."""
         if self.cell.whole is not None:
             return tuple(values[a] for a in self.cell.whole)
         ends = (_combined(end, values) if isinstance(end, Extremum) else values[end] for end, _ in self.ends)
@@ -130,7 +130,7 @@ class Layout:
         return tuple(key for key in self.cell.keys if key.points is not None)
 
     def together(self, left: tuple[Any, ...], right: tuple[Any, ...]) -> tuple[Any, ...]:
-        """What stands for two entries of one standing."""
+        """What stands for two entries of one sub-key."""
         if self.cell.whole is not None:
             return min(left, right)
         return tuple(
@@ -151,26 +151,26 @@ class Layout:
         slots = [i for i, (_, count) in enumerate(self.cell.unequal) for _ in range(count)]
         kept, good = dict(entries), {s: self._quality(s, entry) for s, entry in entries.items()}
 
-        def better(standing: tuple[Any, ...]) -> int:
-            mine = good[standing]
+        def better(subkey: tuple[Any, ...]) -> int:
+            mine = good[subkey]
             return sum(self._as_good(q, mine) and not self._as_good(mine, q) for q in good.values())
 
         # The worst entries first, so that a chain keeps its best end; then the greatest: of values that
         # differ the least remain, in however many parts they came (tasks keep the least of a part as well).
-        for standing in sorted(sorted(entries, reverse=True), key=better, reverse=True):
-            rest = [s for s in kept if s != standing and self._as_good(good[s], good[standing])]
-            if not _escapes(standing, rest, slots):
-                del kept[standing]
+        for subkey in sorted(sorted(entries, reverse=True), key=better, reverse=True):
+            rest = [s for s in kept if s != subkey and self._as_good(good[s], good[subkey])]
+            if not _escapes(subkey, rest, slots):
+                del kept[subkey]
         return kept
 
-    def _quality(self, standing: tuple[Any, ...], entry: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _quality(self, subkey: tuple[Any, ...], entry: tuple[Any, ...]) -> tuple[Any, ...]:
         """How good an entry is in each extremum.
 
         What other ends are compared with follows from these; of a mixed one only the columns count that
         attain it.
         """
         if self.cell.whole is not None:
-            return standing[len(self.cell.unequal) :]
+            return subkey[len(self.cell.unequal) :]
         quality, rest = [], iter(entry)
         for extremum in self.cell.extrema:
             mine = [next(rest) for _ in (extremum.attributes if extremum.mixed else (extremum,))]
@@ -183,9 +183,7 @@ class Layout:
             for extremum, a, b in zip(self.cell.extrema, left, right, strict=True)
         )
 
-    def representative(
-        self, key: tuple[Any, ...], standing: tuple[Any, ...], entry: tuple[Any, ...]
-    ) -> Values:
+    def representative(self, key: tuple[Any, ...], subkey: tuple[Any, ...], entry: tuple[Any, ...]) -> Values:
         """The values of what stands for an entry; columns not named are ANY.
 
         An extremum gives a column the value that serves its comparisons by order; of those by ``<>`` it has
@@ -198,7 +196,7 @@ class Layout:
             del values[None]
         if self.cell.same:
             values.update((local, values[mate]) for local, mate in self.cell.same)
-        if not entry and not standing:
+        if not entry and not subkey:
             return values
         if self.cell.whole is not None:
             values.update(zip(self.cell.whole, entry, strict=True))
@@ -211,7 +209,7 @@ class Layout:
                 values[end] = value
         for names, value in zip(self._served, entry[len(self.ends) :], strict=True):
             values.update(dict.fromkeys(names, value))
-        values.update(((a, Op.NE), value) for (a, _), value in zip(self.cell.unequal, standing, strict=True))
+        values.update(((a, Op.NE), value) for (a, _), value in zip(self.cell.unequal, subkey, strict=True))
         return values
 
     @cached_property
@@ -267,15 +265,15 @@ class Table:
         for number, layout in enumerate(self.layouts):
             if layout.accepts(values):
                 bucket = (number, layout.bucket(values))
-                self.put(bucket, weight, layout.standing(values), layout.entry(values))
+                self.put(bucket, weight, layout.subkey(values), layout.entry(values))
 
-    def put(self, bucket: Bucket, weight: Weight, standing: tuple[Any, ...], entry: tuple[Any, ...]) -> None:
+    def put(self, bucket: Bucket, weight: Weight, subkey: tuple[Any, ...], entry: tuple[Any, ...]) -> None:
         """Take in what is filed under a key, with its weight."""
         if not self.ring.idempotent:
             self._count(bucket, weight)
         # Under classes by position a value that stands for them is needed as well as the count.
         if entry or self.ring.idempotent:
-            self._file(bucket, {standing: entry})
+            self._file(bucket, {subkey: entry})
 
     def _count(self, bucket: Bucket, weight: Weight) -> None:
         self.ring.put(self.counts, bucket, weight)
@@ -284,8 +282,8 @@ class Table:
     def _file(self, bucket: Bucket, entries: Entries) -> None:
         stored, layout = self.entries.get(bucket, {}), self.layouts[bucket[0]]
         filed = dict(stored)
-        for standing, entry in entries.items():
-            filed[standing] = layout.together(filed[standing], entry) if standing in filed else entry
+        for subkey, entry in entries.items():
+            filed[subkey] = layout.together(filed[subkey], entry) if subkey in filed else entry
         if len(filed) > 1 and filed != stored:
             filed = layout.undominated(filed)
         # What is held already changes nothing: whatever those tuples answer has been answered.
@@ -304,8 +302,8 @@ class Table:
         """(values, weight) of what stands for each entry of a bucket."""
         number, key = bucket
         layout, weight = self.layouts[number], self.counts.get(bucket, self.ring.one)
-        for standing, entry in self.entries.get(bucket, _NOTHING).items():
-            yield layout.representative(key, standing, entry), weight
+        for subkey, entry in self.entries.get(bucket, _NOTHING).items():
+            yield layout.representative(key, subkey, entry), weight
 
     @property
     def stored_units(self) -> int:

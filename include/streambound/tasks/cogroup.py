@@ -200,15 +200,19 @@ class _Tables:
     def __init__(self, session: EmbeddedEngine, shared: SharedScan, batch: Sequence[Task]) -> None:
         self.session, self.shared = session, shared
         by_stream = zip(*(task.stream_partitions for task in batch), strict=True)
-        self.shares = {shares[0].stream: shares for shares in by_stream}
-        self.uses = {stream: len(shared.cogroups_of(own[0])) for stream, own in self.shares.items()}
+        self.stream_partitions = {same[0].stream: same for same in by_stream}
+        self.uses = {
+            stream: len(shared.cogroups_of(own[0])) for stream, own in self.stream_partitions.items()
+        }
         self.done: list[Summary] = []
-        self.failed: dict[str, list[tuple[Reader, StreamboundError]]] = {stream: [] for stream in self.shares}
+        self.failed: dict[str, list[tuple[Reader, StreamboundError]]] = {
+            stream: [] for stream in self.stream_partitions
+        }
         self._partitions: dict[str, ScannedPartitions] = {}
         self._errors: dict[str, StreamboundError] = {}
         self._faults: dict[str, list[Faults]] = {}
         self._open: dict[str, ExitStack] = {}
-        for stream, own in self.shares.items():
+        for stream, own in self.stream_partitions.items():
             relation, columns = shared.scans[stream].relation, shared.columns(own[0])
             try:
                 self._partitions[stream] = [(task, footers(relation, columns, task.files)) for task in own]
@@ -255,18 +259,18 @@ class _Tables:
             raise self._errors[stream]
         if stream in self._faults:
             return
-        scan, share = self.shared.scans[stream], self.shares[stream][0]
+        scan, stream_partition = self.shared.scans[stream], self.stream_partitions[stream][0]
         about = (
             scan.relation,
-            self.shared.columns(share),
+            self.shared.columns(stream_partition),
             self._partitions[stream],
-            self.shared.passes(share),
+            self.shared.passes(stream_partition),
         )
         stack = self._open[stream] = ExitStack()
         try:
             self._faults[stream] = stack.enter_context(scanned(self.session, _stored(stream), *about))
         except StreamboundError as error:
-            self._fail(stream, error.about(named(share)))
+            self._fail(stream, error.about(named(stream_partition)))
             raise
         about_rows = (self._partitions[stream], self._faults[stream])
         done, failed = served(self.session, _stored(stream), scan, *about_rows)

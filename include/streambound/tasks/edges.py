@@ -192,12 +192,12 @@ def _take_answers(
             edges.answers, edges.digest = table, emit.digest(table.to_batches())
 
 
-def answer_rows(query: Query, statement: Statement, matches: pa.Table) -> pa.Table:
+def answer_rows(query: Query, statement: Statement, matched_rows: pa.Table) -> pa.Table:
     """Matches (partition, projected columns, count) as partition and rows of the statement's answer."""
-    batches = matches.combine_chunks().to_batches()
+    batches = matched_rows.combine_chunks().to_batches()
     rows = [emit.projected_batch(query, statement.outputs, batch) for batch in batches]
     table = pa.Table.from_batches(rows, emit.answer_schema(statement.outputs))
-    return table.add_column(0, PART, matches.column(0).cast(pa.int64()))
+    return table.add_column(0, PART, matched_rows.column(0).cast(pa.int64()))
 
 
 _Condition = Callable[[WindowPart, str], exp.Expr]

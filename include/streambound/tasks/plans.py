@@ -84,8 +84,8 @@ class StatementPlan:
     @cached_property
     def waiting(self) -> frozenset[str]:
         """The shares whose tuples are taken in by their timestamps where answers are asked for at each."""
-        steps = ((part, self.in_time or part.plan.timed) for part in self.parts)
-        inputs = ((key, r) for part, timed in steps if timed for key, r in part.inputs.items())
+        timed_parts = ((part, self.in_time or part.plan.timed) for part in self.parts)
+        inputs = ((key, r) for part, timed in timed_parts if timed for key, r in part.inputs.items())
         return frozenset(key for key, relation in inputs if relation.timestamp is not None)
 
     @property

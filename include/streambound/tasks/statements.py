@@ -242,9 +242,9 @@ def extreme_statement(query: Query, synopsis: StreamSynopsis, last: int) -> Task
     columns += [(f"c{i}", column) for i, column in enumerate(rest)]
     select = _selected([*columns, (COUNT, exp.Literal.number(1))])
     select = select.from_(exp.alias_(source.subquery(), TUPLES, table=True, quoted=True))
-    places = [1, *range(3, len(columns) + 1)]
+    positions = [1, *range(3, len(columns) + 1)]
     return TaskStatement(
-        select.group_by(*(exp.Literal.number(position) for position in places)), made.lookups
+        select.group_by(*(exp.Literal.number(position) for position in positions)), made.lookups
     )
 
 

@@ -308,8 +308,8 @@ def _fold(
         key = tuple(map(encoded, row[1:keys]))
         if pattern > keys:
             key = (*key, tuple(map(bool, row[keys:pattern])))
-        standing, entry = tuple(map(encoded, row[pattern:count])), tuple(map(encoded, row[count + 1 :]))
-        tables[row[0]].put((number, key), row[count], standing, entry)
+        subkey, entry = tuple(map(encoded, row[pattern:count])), tuple(map(encoded, row[count + 1 :]))
+        tables[row[0]].put((number, key), row[count], subkey, entry)
 
 
 def _answers(

@@ -50,11 +50,11 @@ def _from_here(request: Request) -> None:
 def _origin(address: str) -> tuple[str, str, int] | None:
     """Scheme, host and port of an address (RFC 6454, section 4); None if it is none of a page's."""
     try:
-        found = urlsplit(address)
-        port = PORTS[found.scheme] if found.port is None else found.port
+        parts = urlsplit(address)
+        port = PORTS[parts.scheme] if parts.port is None else parts.port
     except (ValueError, KeyError):
         return None
-    return (found.scheme, found.hostname, port) if found.hostname else None
+    return (parts.scheme, parts.hostname, port) if parts.hostname else None
 
 
 # For every method that may change or cost something.

@@ -79,11 +79,15 @@ class _Answer:
         """The files of a view in the order of its rows."""
         if view == "answer":
             return [_File(total_path(self.folder), None)]
-        found = {WHOLE: self.folder / FILE_NAME} if (self.folder / FILE_NAME).is_file() else {}
+        paths = {WHOLE: self.folder / FILE_NAME} if (self.folder / FILE_NAME).is_file() else {}
         for name in os.listdir(self.folder):
             if "=" in name:
-                found[name.split("=", 1)[1]] = self.folder / name / FILE_NAME
-        return [_File(found[one], one) for one in reversed(self.about["partitions"]) if one in found]
+                paths[name.split("=", 1)[1]] = self.folder / name / FILE_NAME
+        return [
+            _File(paths[partition], partition)
+            for partition in reversed(self.about["partitions"])
+            if partition in paths
+        ]
 
     def new(self) -> frozenset[str] | None:
         """The partitions that the last evaluation evaluated; None for all of them, from the beginning."""
@@ -99,17 +103,17 @@ def _answer(name: str) -> _Answer | None:
         Refused: no query of that name is known, or it names no folder of answers.
         StorageError: what is there cannot be read.
     """
-    known = row_of_query(name).name
+    registered = row_of_query(name).name
     root = settings.answers_root().resolve()
-    folder = (root / known).resolve()
+    folder = (root / registered).resolve()
     if folder == root or not folder.is_relative_to(root):
-        raise Refused(404, f"{known!r} names no folder of answers", accepted="a name of api/v1/queries")
+        raise Refused(404, f"{registered!r} names no folder of answers", accepted="a name of api/v1/queries")
     try:
         return _Answer(folder, json.loads((folder / SUMMARY).read_text(encoding="utf-8")))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise _unreadable(known, error) from None
+        raise _unreadable(registered, error) from None
 
 
 def _unreadable(name: str, error: Exception) -> StorageError:
@@ -121,7 +125,7 @@ def _unreadable(name: str, error: Exception) -> StorageError:
 
 
 @contextmanager
-def _reading(name: str) -> Iterator[None]:
+def _refuse_unreadable(name: str) -> Iterator[None]:
     """An evaluation may replace files while they are read, and a disk may refuse."""
     try:
         yield
@@ -138,42 +142,46 @@ def page(name: str, view: AnswerView | None, limit: int, offset: int = 0) -> Ans
         Refused: no query of that name is known, or it has no such view.
         StorageError: what is there cannot be read.
     """
-    found = _answer(name)
-    if found is None:
+    answer = _answer(name)
+    if answer is None:
         return AnswerPage(query=name, evaluated=False)
-    chosen, about = _view(name, found, view), found.about
-    with _reading(name):
-        new = found.new()
-        files = found.files(chosen)
+    chosen, about = _view(name, answer, view), answer.about
+    with _refuse_unreadable(name):
+        new = answer.new()
+        files = answer.files(chosen)
         counts = [file.rows for file in files]
         schema = pq.read_schema(files[0].path) if files else pa.schema([])
-        changes = found.files("changes") if new else []
+        changes = answer.files("changes") if new else []
         return AnswerPage(
             query=name,
             evaluated=True,
             view=chosen,
-            views=found.views,
+            views=answer.views,
             total=sum(counts),
-            new=None if new is None else sum(one.rows for one in changes if one.partition in new),
+            new=None if new is None else sum(change.rows for change in changes if change.partition in new),
             answer_rows=None if about["error"] else about["answer_rows"],
             answer_count=None if about["error"] else int(about["answer_count"]),
             rows_before=_rows_before(name, about["digest"]),
             last_partition=about["partitions"][-1] if about["partitions"] else None,
             share=(about["memory"] or {}).get("estimated_share"),
             error=about["error"],
-            columns=[AnswerColumn(name=one.name, type=_sql(one.type)) for one in schema if one.name != COUNT],
+            columns=[
+                AnswerColumn(name=field.name, type=_sql(field.type))
+                for field in schema
+                if field.name != COUNT
+            ],
             rows=list(_some(files, counts, offset, limit, new or frozenset())),
         )
 
 
-def _view(name: str, found: _Answer, view: AnswerView | None) -> AnswerView:
-    if view is not None and view not in found.views:
+def _view(name: str, answer: _Answer, view: AnswerView | None) -> AnswerView:
+    if view is not None and view not in answer.views:
         raise Refused(
             404,
             f"the answer of {name} is not kept as a whole: it is the sum of its changes",
             accepted="view=changes",
         )
-    return view or found.views[0]
+    return view or answer.views[0]
 
 
 def _rows_before(name: str, digest: str | None) -> int | None:
@@ -231,12 +239,12 @@ def download(name: str, kind: Kind, view: AnswerView | None) -> StreamingRespons
         Refused: no query of that name is known, it has no such view, or there is nothing to send.
         StorageError: what is there cannot be read.
     """
-    found = _answer(name)
-    if found is None:
+    answer = _answer(name)
+    if answer is None:
         raise Refused(404, f"{name} has not been evaluated", fix="run the DAG evaluate_history")
-    chosen = _view(name, found, view)
-    with _reading(name):
-        files = found.files(chosen)
+    chosen = _view(name, answer, view)
+    with _refuse_unreadable(name):
+        files = answer.files(chosen)
         if not files:
             raise Refused(404, f"{name} has no answer rows", accepted="a query with answer rows")
         schema = pq.read_schema(files[0].path)

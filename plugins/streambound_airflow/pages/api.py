@@ -38,8 +38,8 @@ from streambound_airflow.parameters import refuse_unknown
 
 def _refuse_unknown_parameters(request: Request) -> None:
     """Refuses what an operation does not know: a filter that is misspelt would list everything."""
-    known = request.scope["route"].dependant.query_params
-    refuse_unknown(list(request.query_params), [one.alias for one in known])
+    declared = request.scope["route"].dependant.query_params
+    refuse_unknown(list(request.query_params), [parameter.alias for parameter in declared])
 
 
 router = APIRouter(
@@ -89,16 +89,16 @@ def get_query(name: Name) -> QueryDetail:
 def list_verdicts(name: Name, limit: Limit = 50, offset: Offset = 0) -> VerdictPage:
     """A query's verdicts under all criteria, the newest first."""
     detail.row_of_query(name)
-    found = store().verdicts_of(name, limit, offset)
-    return VerdictPage(verdicts=[detail.recorded_verdict(one) for one in found])
+    records = store().verdicts_of(name, limit, offset)
+    return VerdictPage(verdicts=[detail.recorded_verdict(record) for record in records])
 
 
 @router.get("/queries/{name}/evaluations", responses=responses(404))
 def list_evaluations(name: Name, limit: Limit = 50, offset: Offset = 0) -> EvaluationPage:
     """A query's evaluations, the newest first."""
     detail.row_of_query(name)
-    found = store().answers_of(name, limit, offset)
-    return EvaluationPage(evaluations=[detail.evaluation(one) for one in found])
+    records = store().answers_of(name, limit, offset)
+    return EvaluationPage(evaluations=[detail.evaluation(record) for record in records])
 
 
 @router.get("/queries/{name}/answers", responses=responses(404))
@@ -112,7 +112,7 @@ def list_answers(name: Name, view: View = None, limit: Limit = 100, offset: Offs
     response_class=StreamingResponse,
     responses={
         **responses(404),
-        200: {"content": {one: {"schema": {"type": "string"}} for one in answers.MEDIA.values()}},
+        200: {"content": {media: {"schema": {"type": "string"}} for media in answers.MEDIA.values()}},
     },
 )
 def download_answers(name: Name, kind: answers.Kind, view: View = None) -> StreamingResponse:
@@ -149,10 +149,10 @@ def start_run(name: Name, dag_id: DagId, user: User) -> StartedRun:
 
     Needs Airflow's right to trigger that DAG. What could only fail is refused.
     """
-    found, now = detail.detail(name), None
-    if dag_id != "validate_queries" and found.sql:
-        now = CheckBody.model_validate(EXAMINERS.examine(found.sql, name, suggest=False))
-    return start(dag_id, found, now, user)
+    recorded, now = detail.detail(name), None
+    if dag_id != "validate_queries" and recorded.sql:
+        now = CheckBody.model_validate(EXAMINERS.examine(recorded.sql, name, suggest=False))
+    return start(dag_id, recorded, now, user)
 
 
 @router.get("/runs")
@@ -170,10 +170,10 @@ def get_run(dag_id: Identifier, run_id: Identifier) -> RunDetail:
 @router.get("/runs/{dag_id}/{run_id}/status", responses=responses(404))
 def get_run_status(dag_id: Identifier, run_id: Identifier, user: User) -> following.FollowedRun:
     """How far a run of one of our DAGs is, as Airflow has it; also of one that has recorded nothing."""
-    found = following.of_run(dag_id, run_id, user)
-    if found is None:
+    runs = following.of_run(dag_id, run_id, user)
+    if runs is None:
         raise Refused(404, "Airflow knows no such run of ours", accepted="a run of api/v1/runs")
-    return found
+    return runs
 
 
 @router.get("/quality")

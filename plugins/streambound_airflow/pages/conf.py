@@ -64,9 +64,9 @@ class KnownParameters:
 def _asked(dag_id: str | None, body: bytes) -> tuple[str, Mapping[str, Any]]:
     """The DAG and the parameters of a request; none of one that is not what Airflow accepts either."""
     try:
-        found = json.loads(body)
-        conf = found.get("conf") if dag_id else found.get("dag_run_conf")
-        return str(dag_id or found.get("dag_id")), conf if isinstance(conf, dict) else {}
+        request = json.loads(body)
+        conf = request.get("conf") if dag_id else request.get("dag_run_conf")
+        return str(dag_id or request.get("dag_id")), conf if isinstance(conf, dict) else {}
     except (ValueError, RecursionError, AttributeError):
         return "", {}
 

@@ -22,14 +22,14 @@ from streambound_airflow.pages.sources import store
 def run_detail(dag_id: str, run_id: str) -> RunDetail:
     """Everything that was recorded under a run of a DAG; also of anybody's that uses our operators."""
     run = store().run(dag_id, run_id)
-    found = _recorded(dag_id, run_id, run)
+    recorded = _recorded(dag_id, run_id, run)
     # An earlier release did not record whose a run's id is: what it cannot be told of any more was ours, if
     # a run of ours has the id.
-    if not (found.verdicts or found.evaluations or found.choices or found.quality) and (
+    if not (recorded.verdicts or recorded.evaluations or recorded.choices or recorded.quality) and (
         run is not None or not store().jobs_of(run_id)
     ):
         return _recorded(dag_id, run_id, run, "")
-    return found
+    return recorded
 
 
 def _recorded(dag_id: str, run_id: str, run: Run | None, job: str | None = None) -> RunDetail:
@@ -39,25 +39,31 @@ def _recorded(dag_id: str, run_id: str, run: Run | None, job: str | None = None)
         dag_id=dag_id,
         run_id=run_id,
         run=None if run is None else run_body(run),
-        verdicts=[recorded_verdict(one) for one in database.verdicts(*which)],
-        evaluations=[evaluation(one) for one in database.answers(*which)],
+        verdicts=[recorded_verdict(record) for record in database.verdicts(*which)],
+        evaluations=[evaluation(record) for record in database.answers(*which)],
         choices=[
-            MadeChoice(query=one.query, size=one.size, contender=one.contender, share=one.share, why=one.why)
-            for one in database.cache_benchmarks(*which)
-            if one.chosen
+            MadeChoice(
+                query=record.query,
+                size=record.size,
+                contender=record.contender,
+                share=record.share,
+                why=record.why,
+            )
+            for record in database.cache_benchmarks(*which)
+            if record.chosen
         ],
-        quality=[outcome(one) for one in database.quality(*which)],
+        quality=[outcome(record) for record in database.quality(*which)],
     )
 
 
 def runs(limit: int, offset: int, job: str | None) -> RunPage:
     """Recorded runs, the newest first."""
-    return RunPage(runs=[run_body(one) for one in store().runs(limit, offset, job)])
+    return RunPage(runs=[run_body(record) for record in store().runs(limit, offset, job)])
 
 
 def quality() -> QualityBody:
     """The newest quality of every subject, by kind and subject."""
-    return QualityBody(outcomes=[outcome(one) for one in store().latest_quality()])
+    return QualityBody(outcomes=[outcome(record) for record in store().latest_quality()])
 
 
 def run_body(run: Run) -> RunBody:
@@ -65,11 +71,11 @@ def run_body(run: Run) -> RunBody:
     return RunBody.model_validate(asdict(run))
 
 
-def outcome(found: QualityOutcome) -> OutcomeBody:
+def outcome(record: QualityOutcome) -> OutcomeBody:
     """A record of the results database as the API tells it; its page if that still lies in the Data Docs."""
-    body = asdict(found)
-    body["docs"] = _below_docs(found.docs)
-    body["failed"] = [dict(one) for one in found.failed]
+    body = asdict(record)
+    body["docs"] = _below_docs(record.docs)
+    body["failed"] = [dict(expectation) for expectation in record.failed]
     return OutcomeBody.model_validate(body)
 
 

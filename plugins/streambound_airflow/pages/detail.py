@@ -30,13 +30,13 @@ def row_of_query(name: str) -> QueryRow:
     Raises:
         Refused: no query of that name is registered or recorded. It is only compared: no file is asked for.
     """
-    found = overview.rows().get(name)
-    if found is None:
+    row = overview.rows().get(name)
+    if row is None:
         shown = name if len(name) <= 60 else f"{name[:60]}..."
         raise Refused(
             404, f"no query is registered or recorded as {shown!r}", accepted="a name of api/v1/queries"
         )
-    return found
+    return row
 
 
 def detail(name: str) -> QueryDetail:
@@ -66,13 +66,13 @@ def turns(name: str) -> list[RecordedVerdict]:
     """The verdicts of a query that differed from the one before under the same criterion (in units or text
     too), the newest first."""
     before: dict[str | None, Any] = {}
-    found = []
+    changes = []
     for record in reversed(store().verdicts_of(name, LOOKED_BACK)):
-        told = record.verdict, record.units, record.units_formula, record.sql
-        if before.get(record.criterion) != told:
-            found.insert(0, recorded_verdict(record))
-        before[record.criterion] = told
-    return found
+        decided = record.verdict, record.units, record.units_formula, record.sql
+        if before.get(record.criterion) != decided:
+            changes.insert(0, recorded_verdict(record))
+        before[record.criterion] = decided
+    return changes
 
 
 def state(name: str, limit: int | None = None, offset: int = 0) -> StateBody:
@@ -92,8 +92,11 @@ def state(name: str, limit: int | None = None, offset: int = 0) -> StateBody:
         query=name,
         bound=row.units,
         total=len(names),
-        checkpoints=[_checkpoint(table.rows[one]) for one in chosen],
-        late=[f"{one.stream}, partition {one.partition} {one.reason}" for one in table.late],
+        checkpoints=[_checkpoint(table.rows[number]) for number in chosen],
+        late=[
+            f"{partition.stream}, partition {partition.partition} {partition.reason}"
+            for partition in table.late
+        ],
         faults=list(table.faults),
     )
 
@@ -112,9 +115,9 @@ def _checkpoint(row: Any) -> CheckpointBody:
 def points(body: StateBody, evaluations: Sequence[Answer]) -> list[tuple[str, int]]:
     """(partition, units) for a chart: of the checkpoints, else the largest state of each evaluation."""
     if body.checkpoints:
-        return [(one.partition, one.units) for one in body.checkpoints]
+        return [(checkpoint.partition, checkpoint.units) for checkpoint in body.checkpoints]
     return [
-        (f"{one.evaluated_at:%Y-%m-%d %H:%M}", one.peak_units)
-        for one in reversed(evaluations)
-        if one.peak_units is not None
+        (f"{record.evaluated_at:%Y-%m-%d %H:%M}", record.peak_units)
+        for record in reversed(evaluations)
+        if record.peak_units is not None
     ]

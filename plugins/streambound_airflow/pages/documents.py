@@ -57,8 +57,8 @@ _BODY, _HEAD = re.compile(r"<body[^>]*>", re.IGNORECASE), re.compile(r"</head\s*
 
 def static(name: str) -> Response:
     """One of our own styles and scripts."""
-    found = inside(STATIC, name)
-    return _file(found, {"Cache-Control": "private, max-age=300"})
+    file = inside(STATIC, name)
+    return _file(file, {"Cache-Control": "private, max-age=300"})
 
 
 def document(path: str, root: str) -> Response:
@@ -68,10 +68,10 @@ def document(path: str, root: str) -> Response:
         path: below their folder.
         root: the relative address of our pages.
     """
-    found = inside(site_folder(), path)
-    if found.suffix != ".html":
-        return _file(found, {"Cache-Control": "private, max-age=300"})
-    text = harmless(found.read_text(encoding="utf-8", errors="replace"), root)
+    file = inside(site_folder(), path)
+    if file.suffix != ".html":
+        return _file(file, {"Cache-Control": "private, max-age=300"})
+    text = harmless(file.read_text(encoding="utf-8", errors="replace"), root)
     return HTMLResponse(text, headers={"Content-Security-Policy": DOCUMENT_POLICY})
 
 
@@ -82,12 +82,12 @@ def has_site() -> bool:
 
 def site(path: str) -> Response:
     """A file of the documentation, which this project makes itself: its pages run their own scripts."""
-    found = inside(settings.site_root(), path)
-    if found.suffix != ".html":
-        return _file(found, {"Cache-Control": "private, max-age=300"})
-    text = found.read_text(encoding="utf-8")
+    file = inside(settings.site_root(), path)
+    if file.suffix != ".html":
+        return _file(file, {"Cache-Control": "private, max-age=300"})
+    text = file.read_text(encoding="utf-8")
     digests = [
-        base64.b64encode(sha256(one.encode()).digest()).decode() for one in _INLINE_SCRIPT.findall(text)
+        base64.b64encode(sha256(script.encode()).digest()).decode() for script in _INLINE_SCRIPT.findall(text)
     ]
     scripts = " ".join(f"'sha256-{digest}'" for digest in digests)
     return HTMLResponse(text, headers={"Content-Security-Policy": MANUAL_POLICY.format(scripts=scripts)})
@@ -109,13 +109,13 @@ def inside(folder: Path, name: str, served: Container[str] = SERVED) -> Path:
         raise refused
     root = folder.resolve()
     try:
-        found = (root / name).resolve()
-        known = found.is_relative_to(root) and found.suffix in served and found.is_file()
+        file = (root / name).resolve()
+        served_here = file.is_relative_to(root) and file.suffix in served and file.is_file()
     except (OSError, ValueError, RuntimeError):
         raise refused from None
-    if not known:
+    if not served_here:
         raise refused
-    return found
+    return file
 
 
 def harmless(text: str, root: str) -> str:

@@ -56,7 +56,7 @@ class Examiners:
         # Why a query could not be decided, and until when that holds.
         self._given_up: OrderedDict[Any, tuple[Problem, float]] = OrderedDict()
         self._lock = threading.Lock()
-        self._places = threading.BoundedSemaphore(WAITING)
+        self._slots = threading.BoundedSemaphore(WAITING)
 
     def examine(
         self,
@@ -81,9 +81,9 @@ class Examiners:
         catalog, dialect = catalog_file(), dialect or dialect_of(name, sql)
         queries = mentioned(sql)
         key = (sql, name, criterion, suggest, engine, dialect, str(catalog), _content(catalog), queries)
-        known = self._cached_answer(key)
-        if known is not None:
-            return known
+        cached = self._cached_answer(key)
+        if cached is not None:
+            return cached
         question = {"sql": sql, "name": name, "criterion": criterion, "catalog": str(catalog)}
         question["dialect"] = dialect
         question["queries"] = list(map(astuple, queries))
@@ -101,8 +101,8 @@ class Examiners:
                 return self._kept[key]
             problem, until = self._given_up.get(self._text(key), (None, 0.0))
         if problem is not None and time.monotonic() < until:
-            told = problem.model_dump()
-            raise Refused(told.pop("status"), told.pop("message"), **told)
+            body = problem.model_dump()
+            raise Refused(body.pop("status"), body.pop("message"), **body)
         return None
 
     def _text(self, key: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -121,21 +121,21 @@ class Examiners:
         first who asks does not wait for that."""
         idle = self._idle()
         try:
-            for one in idle:
-                one.start()
-            for one in idle:
-                one.ask(FIRST, self.seconds)
+            for examiner in idle:
+                examiner.start()
+            for examiner in idle:
+                examiner.ask(FIRST, self.seconds)
         except (OSError, NotDecided, Unanswered) as error:
             log.warning("the processes that decide queries are not ready: %s", error)
         finally:
-            for one in idle:
-                self._free.put(one)
+            for examiner in idle:
+                self._free.put(examiner)
 
     def end(self) -> None:
         """End all processes that are at rest."""
-        for one in self._idle():
-            one.end()
-            self._free.put(one)
+        for examiner in self._idle():
+            examiner.end()
+            self._free.put(examiner)
 
     def _idle(self) -> list[Examiner]:
         idle = []
@@ -146,15 +146,15 @@ class Examiners:
 
     def _asked(self, key: tuple[Any, ...], question: Mapping[str, Any]) -> dict[str, Any]:
         busy = Refused(503, "too many queries are being decided at once", fix="try again")
-        if not self._places.acquire(blocking=False):
+        if not self._slots.acquire(blocking=False):
             raise busy
         try:
             examiner = self._free.get(timeout=PATIENCE)
             try:
                 # Another request may have had the same question meanwhile.
-                known = self._cached_answer(key)
-                if known is not None:
-                    return known
+                cached = self._cached_answer(key)
+                if cached is not None:
+                    return cached
                 answer = _answered(_asked(examiner, question, self.seconds), question)
                 self._keep(self._kept, key, answer)
                 return answer
@@ -168,7 +168,7 @@ class Examiners:
         except queue.Empty:
             raise busy from None
         finally:
-            self._places.release()
+            self._slots.release()
 
 
 def _content(path: Path) -> bytes:
@@ -200,13 +200,13 @@ def _asked(examiner: Examiner, question: Mapping[str, Any], seconds: float) -> d
         raise Refused(503, str(error), fix="try again") from None
 
 
-def _answered(found: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str, Any]:
+def _answered(response: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str, Any]:
     """What a process found.
 
     Raises:
         Refused: the query could not be decided; or by a defect of ours, which is logged.
     """
-    defect, refused = found.get("defect"), found.get("refused")
+    defect, refused = response.get("defect"), response.get("refused")
     if defect is not None:
         text = repr(question["sql"][:LOGGED])
         log.error("deciding %s by %s failed\n%s", text, question["criterion"], defect["traceback"])
@@ -219,7 +219,7 @@ def _answered(found: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str
     if refused is not None:
         status = 503 if refused.get("exit_code", 2) >= 3 else 422
         raise Refused(status, str(refused["message"]), code=str(refused["code"]))
-    answer: dict[str, Any] = found["answer"]
+    answer: dict[str, Any] = response["answer"]
     return answer
 
 

@@ -40,7 +40,7 @@ ENDED = (
 # Runs that ended are looked back over, to find a query's own; and shown for so long.
 LOOKED_BACK, LASTING = 200, dt.timedelta(hours=24)
 # Successful runs that an estimate rests on.
-KNOWN = 5
+RUNS_TO_ESTIMATE = 5
 # Lines of a log that are looked through, and characters of an error that are shown.
 LINES, SHOWN = 5_000, 4_000
 log = logging.getLogger(__name__)
@@ -138,7 +138,7 @@ def _followed(run: DagRun, session: Any, user: Any) -> FollowedRun:
             select(TaskInstance).where(TaskInstance.dag_id == run.dag_id, TaskInstance.run_id == run.run_id)
         )
     )
-    found = FollowedRun(
+    followed = FollowedRun(
         dag_id=run.dag_id,
         run_id=run.run_id,
         state=str(run.state),
@@ -146,35 +146,35 @@ def _followed(run: DagRun, session: Any, user: Any) -> FollowedRun:
         queued_at=run.queued_at,
         started_at=run.start_date,
         ended_at=run.end_date,
-        done=sum(one.state in ENDED for one in tasks),
+        done=sum(task.state in ENDED for task in tasks),
         total=len(tasks),
-        now=sorted({one.task_id for one in tasks if one.state == TaskInstanceState.RUNNING}),
+        now=sorted({task.task_id for task in tasks if task.state == TaskInstanceState.RUNNING}),
     )
     if run.start_date is not None:
-        found.seconds = ((run.end_date or dt.datetime.now(dt.UTC)) - run.start_date).total_seconds()
-    if found.active:
-        found.estimate = _estimate(run, session)
+        followed.seconds = ((run.end_date or dt.datetime.now(dt.UTC)) - run.start_date).total_seconds()
+    if followed.active:
+        followed.estimate = _estimate(run, session)
     if run.state == DagRunState.QUEUED:
         running = select(DagRun.run_id).where(
             DagRun.dag_id == run.dag_id, DagRun.state == DagRunState.RUNNING
         )
-        found.behind = session.scalar(running.limit(1))
+        followed.behind = session.scalar(running.limit(1))
     if run.state == DagRunState.RUNNING and (read := _partitions_read(run)) is not None:
-        found.done, found.total, found.steps = *read, "partitions"
-    found.skipped = _skipped(run, session)
-    found.wrote = _written(run, session)
+        followed.done, followed.total, followed.steps = *read, "partitions"
+    followed.skipped = _skipped(run, session)
+    followed.wrote = _written(run, session)
     if run.state == DagRunState.FAILED and may_read_logs(user, run.dag_id):
-        found.failure = _failure(run, tasks)
-    return found
+        followed.failure = _failure(run, tasks)
+    return followed
 
 
 def _estimate(run: DagRun, session: Any) -> float | None:
     """The median of the last successful runs with the same form, else of any."""
     query = select(DagRun).where(DagRun.dag_id == run.dag_id, DagRun.state == DagRunState.SUCCESS)
     ended = list(session.scalars(query.order_by(DagRun.id.desc()).limit(LOOKED_BACK)))
-    took = [(one.conf, (one.end_date - one.start_date).total_seconds()) for one in ended if one.end_date]
+    took = [(run.conf, (run.end_date - run.start_date).total_seconds()) for run in ended if run.end_date]
     alike = [seconds for conf, seconds in took if conf == run.conf] or [seconds for _, seconds in took]
-    return median(alike[:KNOWN]) if alike else None
+    return median(alike[:RUNS_TO_ESTIMATE]) if alike else None
 
 
 def _partitions_read(run: DagRun) -> tuple[int, int] | None:
@@ -201,25 +201,29 @@ def _written(run: DagRun, session: Any) -> dict[str, str]:
         .where(AssetEvent.source_dag_id == run.dag_id, AssetEvent.source_run_id == run.run_id)
         .order_by(AssetEvent.id)
     )
-    found: dict[str, str] = {}
+    figures: dict[str, str] = {}
     for event in events:
         extra = {key: value for key, value in (event.extra or {}).items() if not key.startswith("from_")}
         if event.partition_key and "boundary" in extra:
-            found[event.partition_key] = f"state up to {extra['boundary']}, {extra['rows_read']:,} rows read"
+            figures[event.partition_key] = (
+                f"state up to {extra['boundary']}, {extra['rows_read']:,} rows read"
+            )
         elif "days" in extra:
-            found["days that are new or have changed"] = f"{len(extra['days']):,}"
+            figures["days that are new or have changed"] = f"{len(extra['days']):,}"
         elif (
             extra and all(isinstance(value, int) for value in extra.values()) and event.partition_key is None
         ):
-            found |= {key: f"{value:,}" for key, value in extra.items()}
-    return found
+            figures |= {key: f"{value:,}" for key, value in extra.items()}
+    return figures
 
 
 def _failure(run: DagRun, tasks: Iterable[TaskInstance]) -> Failure:
-    failed = [one for one in tasks if one.state == TaskInstanceState.FAILED]
+    failed = [task for task in tasks if task.state == TaskInstanceState.FAILED]
     if not failed:
         return Failure(task="", message="no task failed: the run was ended, or took too long")
-    first = min(failed, key=lambda one: (one.end_date or dt.datetime.max.replace(tzinfo=dt.UTC), one.task_id))
+    first = min(
+        failed, key=lambda task: (task.end_date or dt.datetime.max.replace(tzinfo=dt.UTC), task.task_id)
+    )
     name = first.task_id if first.map_index < 0 else f"{first.task_id}[{first.map_index}]"
     said = _error(first)
     if said is None:
@@ -234,14 +238,14 @@ def _error(task: TaskInstance) -> str | None:
     """What the first error in a task's log says; a log may lie anywhere, with a handler of anybody's."""
     try:
         lines, _ = TaskLogReader().read_log_chunks(task, task.try_number, {})
-        told: str | None = None
+        message: str | None = None
         for _, line in zip(range(LINES), lines, strict=False):
             body = line.model_dump()
-            for one in body.get("error_detail") or ():
-                return str(one.get("exc_value"))
-            if told is None and str(body.get("level")) == "error":
-                told = str(body.get("event"))
-        return told
+            for detail in body.get("error_detail") or ():
+                return str(detail.get("exc_value"))
+            if message is None and str(body.get("level")) == "error":
+                message = str(body.get("event"))
+        return message
     except Exception as error:
         log.warning(
             "the log of %s %s, task %s, cannot be read: %s", task.dag_id, task.run_id, task.task_id, error

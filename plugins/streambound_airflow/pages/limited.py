@@ -28,16 +28,16 @@ WANTED = 90
 
 @dataclass(frozen=True)
 class Kept:
-    """One share: ``found`` of ``possible`` results, ``counted`` or estimated, over some days."""
+    """One share: ``results`` of ``possible`` results, ``counted`` or estimated, over some days."""
 
     what: str
     days: str
     size: int
     policy: str
-    found: int
+    results: int
     possible: float | None
     counted: bool
-    share: float | None
+    fraction: float | None
     half: float | None
 
 
@@ -72,39 +72,39 @@ def choices(name: str) -> ChoicesBody:
         drifted=night.drifted,
         choices=[
             ChoiceBody(
-                size=one.size,
-                units=one.units,
-                policy=one.selected_policy.policy,
-                alpha=one.selected_policy.alpha,
-                why=one.why,
-                kept=one.kept,
-                optimum=one.optimum,
-                share=one.kept / night.possible if night.possible else None,
-                error=one.half,
-                optimum_share=one.optimum / night.possible if night.possible else None,
+                size=size.size,
+                units=size.units,
+                policy=size.selected_policy.policy,
+                alpha=size.selected_policy.alpha,
+                why=size.why,
+                kept=size.kept,
+                optimum=size.optimum,
+                share=size.kept / night.possible if night.possible else None,
+                error=size.half,
+                optimum_share=size.optimum / night.possible if night.possible else None,
             )
-            for one in night.sizes
+            for size in night.sizes
         ],
     )
 
 
-def limited(name: str, found: CacheAnswer | None) -> Limited:
+def limited(name: str, record: CacheAnswer | None) -> Limited:
     """What is known of a query in limited memory.
 
     Args:
-        found: the share that its last evaluation recorded.
+        record: the share that its last evaluation recorded.
 
     Raises:
         StorageError: the file of its benchmark is damaged.
     """
-    evaluated = () if found is None else (_evaluated(name, found),)
+    evaluated = () if record is None else (_evaluated(name, record),)
     night = _night(name)
     if night is None or not night.possible:
         return Limited(evaluated)
     answers = tuple(_answer(advice(night, percent / 100)) for percent in range(1, 101))
-    most = max(one.kept for one in kept_by_size(night))
+    most = max(kept.kept for kept in kept_by_size(night))
     wanted = min(WANTED, max(floor(100 * most), 1))
-    size = found.size if found is not None else night.sizes[0].size
+    size = record.size if record is not None else night.sizes[0].size
     return Limited((*evaluated, _benchmarked(night, size)), trade_off_chart(night), answers, wanted)
 
 
@@ -115,19 +115,19 @@ def _night(name: str) -> Night | None:
         raise StorageError(error.message, subject=error.subject, fix=error.fix) from None
 
 
-def _evaluated(name: str, found: CacheAnswer) -> Kept:
-    fraction, half = found.estimated_share, None
-    if fraction is not None and found.estimated_results:
-        half = SURE * fraction * (found.standard_error or 0.0) / found.estimated_results
+def _evaluated(name: str, record: CacheAnswer) -> Kept:
+    fraction, half = record.estimated_share, None
+    if fraction is not None and record.estimated_results:
+        half = SURE * fraction * (record.standard_error or 0.0) / record.estimated_results
     partitions = row_of_query(name).partitions
     return Kept(
         "the last evaluation",
         "all days" if partitions is None else f"all {partitions:,} partitions that it rests on",
-        found.size,
-        found.policy,
-        found.results,
-        found.estimated_results,
-        found.standard_error == 0,
+        record.size,
+        record.policy,
+        record.results,
+        record.estimated_results,
+        record.standard_error == 0,
         fraction,
         half,
     )
@@ -136,9 +136,9 @@ def _evaluated(name: str, found: CacheAnswer) -> Kept:
 def _benchmarked(night: Night, size: int) -> Kept:
     """The share at the size that was tried nearest to the query's own."""
     (at_size,) = (
-        one
-        for one in kept_by_size(night)
-        if one.of.size == min(night.sizes, key=lambda each: (abs(each.size - size), each.size)).size
+        contender
+        for contender in kept_by_size(night)
+        if contender.of.size == min(night.sizes, key=lambda each: (abs(each.size - size), each.size)).size
     )
     first, last = night.days[-night.held_out], night.days[-1]
     days = f"{first} to {last}" if night.held_out > 1 else last
@@ -156,29 +156,29 @@ def _benchmarked(night: Night, size: int) -> Kept:
     )
 
 
-def _answer(found: Advice) -> tuple[str, int | None]:
+def _answer(advice: Advice) -> tuple[str, int | None]:
     """What keeps a share, in a sentence or two, and the size to ask for."""
     optimum = "Not even the best choice of tuples keeps it at these sizes."
-    if found.optimum is not None:
-        optimum = f"The best choice there could be needs {_tuples(found.optimum)}."
-    if found.chosen is None:
-        largest = found.kept_by_size[-1]
+    if advice.optimum is not None:
+        optimum = f"The best choice there could be needs {_tuples(advice.optimum)}."
+    if advice.chosen is None:
+        largest = advice.kept_by_size[-1]
         kept = f"{largest.of.size:,} tuples keep {largest.kept:.1%} under {largest.of.selected_policy.policy}"
         return f"No size that was tried keeps it: {kept}. {optimum}", None
-    (at_size,) = (one for one in found.kept_by_size if one.of.size == found.chosen.size)
+    (at_size,) = (kept for kept in advice.kept_by_size if kept.of.size == advice.chosen.size)
     policy = at_size.of.selected_policy.policy
     kept = f"{_memory(at_size.of.size, at_size.of.units)} keep {at_size.kept:.1%} under {policy}"
-    if found.chosen.estimated is None:
+    if advice.chosen.estimated is None:
         return f"{kept}. {optimum}", at_size.of.size
     width = at_size.of.units // at_size.of.size
-    less = _memory(found.chosen.estimated, found.chosen.estimated * width)
+    less = _memory(advice.chosen.estimated, advice.chosen.estimated * width)
     return f"{kept}; {less} may do, by a line between the sizes that were tried. {optimum}", at_size.of.size
 
 
-def _tuples(found: Reaches) -> str:
-    width = found.units // found.size
-    size = found.estimated if found.estimated is not None else found.size
-    return f"{'about ' if found.estimated is not None else ''}{_memory(size, size * width)}"
+def _tuples(reached: Reaches) -> str:
+    width = reached.units // reached.size
+    size = reached.estimated if reached.estimated is not None else reached.size
+    return f"{'about ' if reached.estimated is not None else ''}{_memory(size, size * width)}"
 
 
 def _memory(size: int, units: int) -> str:

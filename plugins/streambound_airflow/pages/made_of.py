@@ -32,8 +32,8 @@ def read_by() -> dict[str, tuple[str, ...]]:
     files, catalog = registered(stamps()), stamp()
     registry, names = registry_of(settings.registry()), tuple(files)
     return {
-        name: _names(catalog, names, name, one.sql, registry.of_text(name, one.sql).dialect)
-        for name, one in files.items()
+        name: _names(catalog, names, name, file.sql, registry.of_text(name, file.sql).dialect)
+        for name, file in files.items()
     }
 
 
@@ -43,7 +43,9 @@ def _names(
 ) -> tuple[str, ...]:
     try:
         return tuple(
-            one for one in names_read(sql, _with_queries(catalog, queries), name, dialect) if one != name
+            named
+            for named in names_read(sql, _with_queries(catalog, queries), name, dialect)
+            if named != name
         )
     except StreamboundError:
         return ()
@@ -61,16 +63,16 @@ def readers(name: str, reads: Mapping[str, Sequence[str]]) -> dict[str, tuple[st
         reads: what ``read_by`` found.
     """
     relations = _relations()
-    found: dict[str, tuple[str, ...]] = {
+    paths: dict[str, tuple[str, ...]] = {
         query: () for query, read in reads.items() if name in read and name in relations
     }
-    waiting = list(found)
+    waiting = list(paths)
     for query in waiting:
-        for other, read in reads.items():
-            if query in read and query not in relations and other not in found:
-                found[other] = (*found[query], query)
-                waiting.append(other)
-    return found
+        for reader, read in reads.items():
+            if query in read and query not in relations and reader not in paths:
+                paths[reader] = (*paths[query], query)
+                waiting.append(reader)
+    return paths
 
 
 def _relations() -> frozenset[str]:
@@ -90,9 +92,9 @@ def lineage(stream: str | None = None, query: str | None = None) -> LineageBody:
     if query is not None and query not in reads:
         raise Refused(404, "no such query is registered", accepted="a name of api/v1/queries")
     edges = [
-        (f"stream:{one}" if one in relations else f"query:{one}", f"query:{name}")
+        (f"stream:{source}" if source in relations else f"query:{source}", f"query:{name}")
         for name, read in reads.items()
-        for one in read
+        for source in read
     ]
     keys = {f"stream:{name}" for name in relations} | {f"query:{name}" for name in reads}
     if stream is not None:
@@ -111,24 +113,26 @@ def _beyond(start: Iterable[str], edges: Iterable[tuple[str, str]]) -> set[str]:
     after: dict[str, list[str]] = {}
     for source, target in edges:
         after.setdefault(source, []).append(target)
-    found, waiting = set(start), list(start)
+    reached, waiting = set(start), list(start)
     while waiting:
         for target in after.get(waiting.pop(), ()):
-            if target not in found:
-                found.add(target)
+            if target not in reached:
+                reached.add(target)
                 waiting.append(target)
-    return found
+    return reached
 
 
 def _body(keys: set[str], edges: Iterable[tuple[str, str]]) -> LineageBody:
     rows = overview.rows()
-    quality = {one.subject: one.success for one in store().latest_quality() if one.kind == "stream"}
+    quality = {
+        outcome.subject: outcome.success for outcome in store().latest_quality() if outcome.kind == "stream"
+    }
     nodes, made = [], []
     for key in sorted(keys):
         kind, name = key.split(":", 1)
         if kind == "stream":
-            found = quality.get(name)
-            state = "unchecked" if found is None else "ok" if found else "failed"
+            success = quality.get(name)
+            state = "unchecked" if success is None else "ok" if success else "failed"
             nodes.append(NodeBody(key=key, kind="stream", name=name, quality=state))
             continue
         row = rows.get(name)
@@ -148,12 +152,12 @@ def _answer(row: QueryRow) -> NodeBody:
 
 def in_words(body: LineageBody) -> list[tuple[NodeBody, list[NodeBody], NodeBody | None]]:
     """The same as a list: each query with what it reads, and its answer."""
-    known: Mapping[str, NodeBody] = {node.key: node for node in body.nodes}
+    by_key: Mapping[str, NodeBody] = {node.key: node for node in body.nodes}
     return [
         (
             node,
-            [known[edge.source] for edge in body.edges if edge.target == node.key],
-            known.get(f"answer:{node.name}"),
+            [by_key[edge.source] for edge in body.edges if edge.target == node.key],
+            by_key.get(f"answer:{node.name}"),
         )
         for node in body.nodes
         if node.kind == "query"

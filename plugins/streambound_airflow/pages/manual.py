@@ -65,7 +65,7 @@ def listed() -> list[tuple[str, list[tuple[str, str]]]]:
     if not file.is_file():
         return []
     entries = yaml.safe_load(file.read_text(encoding="utf-8"))["nav"]
-    sections = [("", [one]) if isinstance(one, str) else next(iter(one.items())) for one in entries]
+    sections = [("", [entry]) if isinstance(entry, str) else next(iter(entry.items())) for entry in entries]
     return [(name, list(_titled(pages))) for name, pages in sections]
 
 
@@ -77,7 +77,7 @@ def _titled(pages: Iterable[str | dict[str, str]]) -> Iterator[tuple[str, str]]:
             yield path, title or document(path).title
 
 
-def codes() -> list[tuple[str, str]]:
+def meanings() -> list[tuple[str, str]]:
     """(code, meaning) of findings, then of errors."""
     # Errors are told by their docstrings.
     return [(code, meaning(code).replace("``", "")) for code in (*REASON_CODES, *sorted(errors()))]
@@ -85,7 +85,7 @@ def codes() -> list[tuple[str, str]]:
 
 def _declared(code: str) -> Document:
     fix = REASON_CODES[code].fix if code in REASON_CODES else ""
-    parts = [dict(codes())[code], *([f"What to do: {fix}"] if fix else [])]
+    parts = [dict(meanings())[code], *([f"What to do: {fix}"] if fix else [])]
     return Document(code, Markup("").join(Markup("<p>{}</p>").format(part) for part in parts))
 
 
@@ -96,7 +96,7 @@ def _document(file: Path, path: str, changed: int) -> Document:
     made.add_render_rule("code_block", _fence)
     tokens = made.parse(_COMMENT.sub("", file.read_text(encoding="utf-8")))
     title = next(
-        (tokens[at + 1].content for at, one in enumerate(tokens) if one.type == "heading_open"), file.stem
+        (tokens[at + 1].content for at, token in enumerate(tokens) if token.type == "heading_open"), file.stem
     )
     if tokens and tokens[0].type == "heading_open":
         # The page has it already.
@@ -139,7 +139,7 @@ def _is_served(address: str, within: str) -> bool:
 
 
 def _plain(heading: str) -> str:
-    return re.sub(r"\[([^\]]*)\]\([^)]*\)|[`*]", lambda found: found[1] or "", heading)
+    return re.sub(r"\[([^\]]*)\]\([^)]*\)|[`*]", lambda link: link[1] or "", heading)
 
 
 def _fence(self: Any, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:

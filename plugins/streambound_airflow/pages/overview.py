@@ -98,21 +98,21 @@ class Wanted:
 
 def page(wanted: Wanted, limit: int | None = None, offset: int = 0) -> QueryPage:
     """The registered queries that match, problems first."""
-    known = sorted((row for row in rows().values() if row.registered), key=_sort_key)
-    found = [row for row in known if wanted.takes(row)]
-    counts = Counter(row.verdict for row in known)
-    notable = Counter(one for row in known for one in row.notable)
-    qualities = Counter(row.quality for row in known)
+    registered = sorted((row for row in rows().values() if row.registered), key=_sort_key)
+    matching = [row for row in registered if wanted.takes(row)]
+    counts = Counter(row.verdict for row in registered)
+    notable = Counter(fact for row in registered for fact in row.notable)
+    qualities = Counter(row.quality for row in registered)
     end = None if limit is None else offset + limit
     return QueryPage(
-        total=len(found),
-        registered=len(known),
+        total=len(matching),
+        registered=len(registered),
         counts={name: counts[name] for name in VERDICTS},
         notable={name: notable[name] for name in NOTABLE},
-        owners=_counted(row.owner for row in known if row.owner),
-        engines=_counted(row.engine for row in known),
+        owners=_counted(row.owner for row in registered if row.owner),
+        engines=_counted(row.engine for row in registered),
         qualities={name: qualities[name] for name in QUALITIES},
-        queries=found[offset:end],
+        queries=matching[offset:end],
     )
 
 
@@ -144,9 +144,9 @@ def said(row: QueryRow) -> str:
 
 def _read(files: Mapping[str, Registered], database: Results) -> Mapping[str, QueryRow]:
     summaries = {summary.query: summary for summary in database.latest_summary()}
-    cached = {one.query: one for one in database.latest_cache_answers()}
+    cached = {record.query: record for record in database.latest_cache_answers()}
     states = _states(database.recent_answers(CHARTED))
-    earlier = {one.query: one for one in database.latest_verdicts(until=now() - DAY)}
+    earlier = {record.query: record for record in database.latest_verdicts(until=now() - DAY)}
     return {
         name: _row(
             name, files.get(name), summaries.get(name), cached.get(name), states[name], earlier.get(name)
@@ -157,12 +157,12 @@ def _read(files: Mapping[str, Registered], database: Results) -> Mapping[str, Qu
 
 def _states(answers: Iterable[Answer]) -> defaultdict[str, list[StatePoint]]:
     """The largest states of each query's last evaluations, the oldest first."""
-    found = defaultdict[str, list[StatePoint]](list)
+    points = defaultdict[str, list[StatePoint]](list)
     for answer in answers:
         if answer.peak_units is not None:
             point = StatePoint(evaluated_at=answer.evaluated_at, peak_units=answer.peak_units)
-            found[answer.query].insert(0, point)
-    return found
+            points[answer.query].insert(0, point)
+    return points
 
 
 def _row(
@@ -194,7 +194,7 @@ def _row(
         row.cache = CachePart(size=cached.size, policy=cached.policy, share=cached.estimated_share)
     if summary is not None and summary.quality:
         row.quality_note = quality_cell(summary.quality)
-        hold = all(one.success for one in summary.quality)
+        hold = all(outcome.success for outcome in summary.quality)
         row.quality = "failed" if not hold else "partial" if row.cache else "ok"
     if summary is not None and summary.verdict is not None and earlier is not None:
         _compare(row, summary.verdict, earlier)
@@ -216,8 +216,8 @@ def _is(row: QueryRow, name: Notable) -> bool:
 
 
 def _compare(row: QueryRow, verdict: VerdictRecord, earlier: VerdictRecord) -> None:
-    known = ("verdict", "units", "units_formula")
-    if any(getattr(verdict, one) != getattr(earlier, one) for one in known):
+    compared = ("verdict", "units", "units_formula")
+    if any(getattr(verdict, field) != getattr(earlier, field) for field in compared):
         size = size_text(earlier.units, earlier.units_formula, earlier.unplanned)
         row.before = f"bounded, {size}" if earlier.verdict == "bounded" else earlier.verdict
 

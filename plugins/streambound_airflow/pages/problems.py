@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from streambound.errors import StreamboundError
 
-CODES = {
+CODE_OF_STATUS = {
     400: "bad-request",
     401: "not-signed-in",
     403: "forbidden",
@@ -57,13 +57,13 @@ class Refused(HTTPException):
         fix: str | None = None,
     ) -> None:
         super().__init__(status, message)
-        code = code or CODES.get(status, "problem")
+        code = code or CODE_OF_STATUS.get(status, "problem")
         self.problem = Problem(status=status, code=code, message=message, accepted=accepted, fix=fix)
 
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The problems that a route may answer with, for the OpenAPI document."""
-    return {status: {"model": ProblemBody, "description": CODES[status]} for status in statuses}
+    return {status: {"model": ProblemBody, "description": CODE_OF_STATUS[status]} for status in statuses}
 
 
 def problem_of(error: Exception) -> Problem:
@@ -81,12 +81,12 @@ def problem_of(error: Exception) -> Problem:
     if isinstance(error, RequestValidationError):
         return _invalid(error)
     if isinstance(error, StarletteHTTPException):
-        code = CODES.get(error.status_code, "problem")
+        code = CODE_OF_STATUS.get(error.status_code, "problem")
         return Problem(
             status=error.status_code, code=code, message=str(error.detail), accepted=None, fix=None
         )
     if isinstance(error, AirflowException):
-        return Problem(status=503, code=CODES[503], message=str(error), accepted=None, fix=None)
+        return Problem(status=503, code=CODE_OF_STATUS[503], message=str(error), accepted=None, fix=None)
     return Problem(
         status=500,
         code="internal-error",
@@ -99,12 +99,12 @@ def problem_of(error: Exception) -> Problem:
 def _invalid(error: RequestValidationError) -> Problem:
     first = error.errors()[0]
     field = ".".join(str(part) for part in first["loc"])
-    found = repr(first.get("input"))
-    found = found if len(found) <= QUOTED else f"{found[:QUOTED]}..."
+    value = repr(first.get("input"))
+    value = value if len(value) <= QUOTED else f"{value[:QUOTED]}..."
     return Problem(
         status=422,
-        code=CODES[422],
-        message=f"{field}: {first['msg']}; found {found}",
+        code=CODE_OF_STATUS[422],
+        message=f"{field}: {first['msg']}; found {value}",
         accepted="see api/v1/openapi.json",
         fix=None,
     )

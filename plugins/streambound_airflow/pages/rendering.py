@@ -82,7 +82,7 @@ def minute(value: dt.datetime) -> str:
 
 def line(row: QueryRow) -> str:
     """The peaks of a query's last evaluations against its bound."""
-    return sparkline([one.peak_units for one in row.states], row.units)
+    return sparkline([point.peak_units for point in row.states], row.units)
 
 
 def duration(seconds: float) -> str:
@@ -112,14 +112,14 @@ def trusted(value: str | None) -> Markup | None:
 @lru_cache(maxsize=1)
 def environment() -> Environment:
     """The templates; a name that is not given is an error."""
-    found = Environment(
+    environment = Environment(
         loader=FileSystemLoader(FOLDER),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= {
+    environment.filters |= {
         "bytes": bytes_text,
         "cell": cell,
         "duration": duration,
@@ -136,8 +136,13 @@ def environment() -> Environment:
         "trusted": trusted,
         "yaml": declared,
     }
-    found.globals |= {"version": _version(), "terms": TERMS, "codes": declared_codes(), "has_site": has_site}
-    return found
+    environment.globals |= {
+        "version": _version(),
+        "terms": TERMS,
+        "codes": declared_codes(),
+        "has_site": has_site,
+    }
+    return environment
 
 
 def _version() -> str:

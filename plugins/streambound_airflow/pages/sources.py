@@ -34,26 +34,26 @@ class Registered:
 
 def stamps() -> tuple[Stamp, ...]:
     """What is registered now: one stamp a query file, by name. No file is read."""
-    found = []
+    stamped = []
     try:
         with os.scandir(settings.registry() / "queries") as entries:
             for entry in entries:
                 if entry.name.endswith(".sql"):
                     status = entry.stat()
-                    found.append((entry.name, status.st_mtime_ns, status.st_size))
+                    stamped.append((entry.name, status.st_mtime_ns, status.st_size))
     except OSError as error:
         raise QueryError(
             f"the registry cannot be read: {error.strerror}",
             subject=str(settings.registry() / "queries"),
             fix="create the folder, or set STREAMBOUND_REGISTRY",
         ) from None
-    return tuple(sorted(found))
+    return tuple(sorted(stamped))
 
 
-def registered(found: tuple[Stamp, ...]) -> dict[str, Registered]:
+def registered(stamped: tuple[Stamp, ...]) -> dict[str, Registered]:
     """The registered queries by name; a file that has not changed is not read again."""
     folder = str(settings.registry() / "queries")
-    return {stamp[0].removesuffix(".sql"): _read(folder, stamp) for stamp in found}
+    return {stamp[0].removesuffix(".sql"): _read(folder, stamp) for stamp in stamped}
 
 
 @lru_cache(maxsize=4096)
@@ -66,12 +66,12 @@ def _read(folder: str, stamp: Stamp) -> Registered:
 def mentioned(sql: str) -> tuple[NamedQuery, ...]:
     """The registered queries that a text may name; none where the registry cannot be read."""
     try:
-        found = registered(stamps())
+        files = registered(stamps())
     except QueryError:
         return ()
     registry = registry_of(settings.registry())
-    sound = [registry.of_text(one.name, one.sql) for one in found.values() if not one.error]
-    return Mentions(NamedQuery(one.name, one.sql, one.dialect) for one in sound).of(sql)
+    sound = [registry.of_text(file.name, file.sql) for file in files.values() if not file.error]
+    return Mentions(NamedQuery(query.name, query.sql, query.dialect) for query in sound).of(sql)
 
 
 def dialect_of(name: str, sql: str) -> str | None:

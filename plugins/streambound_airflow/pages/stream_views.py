@@ -29,12 +29,12 @@ DRAWN = 150
 def streams_page(request: Request, query: Named = None) -> HTMLResponse:
     """Every stream and table, those that failed first, and what is made of them, or what a query has to do
     with."""
-    found = streams.page()
+    overview = streams.page()
     return render(
         request,
         "streams.html",
-        page=found,
-        charts={row.name: _drawn(row.days, row.name, large=False) for row in found.streams},
+        page=overview,
+        charts={row.name: _drawn(row.days, row.name, large=False) for row in overview.streams},
         query=query,
         **_lineage(request, made_of.lineage(query=query)),
     )
@@ -45,13 +45,13 @@ def stream_page(
     request: Request, name: StreamName, failed: Failed = False, offset: Offset = 0
 ) -> HTMLResponse:
     """A stream: declared beside observed, its partitions, and who reads it."""
-    found = streams.detail(name)
+    detail = streams.detail(name)
     days = streams.checked(name, CHARTED)
     return render(
         request,
         "stream.html",
-        found=found,
-        row=found.summary,
+        found=detail,
+        row=detail.summary,
         chart=_drawn(days, name),
         parts_page=streams.partitions(name, failed, PARTITIONS, offset),
         failed=failed,
@@ -65,19 +65,19 @@ def stream_page(
 @router.get("/quality")
 def quality_page(request: Request) -> HTMLResponse:
     """The quality of the latest runs, what failed first."""
-    found = decided.quality().outcomes
-    return render(request, "quality.html", outcomes=sorted(found, key=lambda one: one.success))
+    outcomes = decided.quality().outcomes
+    return render(request, "quality.html", outcomes=sorted(outcomes, key=lambda outcome: outcome.success))
 
 
 @router.get("/quality/{kind}/{subject}")
 def subject_page(request: Request, kind: Subject, subject: SubjectName, offset: Offset = 0) -> HTMLResponse:
     """What is expected of one subject, what failed, and how that went before."""
-    found = subjects.subject(kind, subject, FAILURES, offset)
+    body = subjects.subject(kind, subject, FAILURES, offset)
     days = streams.checked(subject, CHARTED) if kind == "stream" else []
     return render(
         request,
         "subject.html",
-        found=found,
+        found=body,
         chart=_drawn(days, subject),
         checks=subjects.checks(kind, subject, CHECKS).checks,
         offset=offset,
@@ -94,10 +94,13 @@ def _lineage(request: Request, body: LineageBody) -> dict[str, Any]:
     """The graph drawn, and the same in words."""
     root = root_of(request)
     nodes = [_node(root, node) for node in body.nodes]
-    told = made_of.in_words(body)
-    if not 0 < len(told) <= DRAWN:
-        return {"graph": None, "told": told}
-    return {"graph": lineage_picture(nodes, [(one.source, one.target) for one in body.edges]), "told": told}
+    words = made_of.in_words(body)
+    if not 0 < len(words) <= DRAWN:
+        return {"graph": None, "told": words}
+    return {
+        "graph": lineage_picture(nodes, [(edge.source, edge.target) for edge in body.edges]),
+        "told": words,
+    }
 
 
 def _node(root: str, node: NodeBody) -> Node:

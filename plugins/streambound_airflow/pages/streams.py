@@ -53,7 +53,7 @@ def page(limit: int | None = None, offset: int = 0) -> StreamPage:
     Raises:
         CatalogError: the catalog cannot be read.
     """
-    newest = {one.subject: one for one in store().latest_quality() if one.kind == "stream"}
+    newest = {outcome.subject: outcome for outcome in store().latest_quality() if outcome.kind == "stream"}
     reads = made_of.read_by()
     rows = [_row(relation, newest.get(relation.name), reads) for relation in declared().relations]
     rows.sort(key=lambda row: (row.quality != "failed", row.name.lower(), row.name))
@@ -69,16 +69,16 @@ def relation_of(name: str) -> Relation:
         Refused: there is none.
         CatalogError: the catalog cannot be read.
     """
-    found = {relation.name: relation for relation in declared().relations}
-    if name not in found:
+    relations = {relation.name: relation for relation in declared().relations}
+    if name not in relations:
         shown = name if len(name) <= 60 else f"{name[:60]}..."
         raise Refused(404, f"the catalog has no stream {shown!r}", accepted="a name of api/v1/streams")
-    return found[name]
+    return relations[name]
 
 
 def _newest(name: str) -> QualityOutcome | None:
-    found = store().quality_of("stream", name, 1)
-    return found[0] if found else None
+    outcomes = store().quality_of("stream", name, 1)
+    return outcomes[0] if outcomes else None
 
 
 def _row(relation: Relation, newest: QualityOutcome | None, reads: Mapping[str, Sequence[str]]) -> StreamRow:
@@ -128,23 +128,24 @@ class _Stamp:
 
 @lru_cache(maxsize=64)
 def _seen(database: Results, stamp: _Stamp) -> tuple[Seen, ...]:
-    found: dict[str, Seen] = {}
+    seen: dict[str, Seen] = {}
     ranges: list[tuple[str, str]] = []
     for outcome in _checks(database, stamp.stream):
         metrics = database.partition_metrics(outcome.run_id, stamp.stream, outcome.job)
-        reasons = {one.get("partition"): tuple(one.get("reasons", ())) for one in outcome.failed}
+        reasons = {failure.get("partition"): tuple(failure.get("reasons", ())) for failure in outcome.failed}
         # A check looks at all partitions of its range: what a newer one did not see there is gone.
         older = [
-            Seen(one.partition, one.metrics, reasons.get(one.partition, ()), outcome)
-            for one in metrics
-            if one.partition not in found and not any(low <= one.partition <= high for low, high in ranges)
+            Seen(metric.partition, metric.metrics, reasons.get(metric.partition, ()), outcome)
+            for metric in metrics
+            if metric.partition not in seen
+            and not any(low <= metric.partition <= high for low, high in ranges)
         ]
-        if ranges and not older and len(metrics) >= len(found):
+        if ranges and not older and len(metrics) >= len(seen):
             break
-        found |= {one.name: one for one in older}
+        seen |= {partition.name: partition for partition in older}
         if metrics:
             ranges.append((metrics[0].partition, metrics[-1].partition))
-    return tuple(found[name] for name in sorted(found))
+    return tuple(seen[name] for name in sorted(seen))
 
 
 def _checks(database: Results, stream: str) -> Iterator[QualityOutcome]:
@@ -164,7 +165,7 @@ def detail(name: str) -> StreamDetail:
     relation, newest = relation_of(name), _newest(name)
     parts = () if newest is None else seen(store(), newest)
     reads = made_of.read_by()
-    found = StreamDetail(
+    detail = StreamDetail(
         summary=_row(relation, newest, reads),
         timestamp=relation.timestamp,
         granularity=relation.granularity,
@@ -174,18 +175,18 @@ def detail(name: str) -> StreamDetail:
         readers=_readers(name, reads),
     )
     if relation.history is not None:
-        found.history, found.partition_by = relation.history.path, relation.history.partition_by
+        detail.history, detail.partition_by = relation.history.path, relation.history.partition_by
     outside = _of(parts, "outside_day")
-    found.outside_day = sum(outside) if outside else None
-    found.first = min(_of(parts, "first"), default=None)
-    found.last = max(_of(parts, "last"), default=None)
-    return found
+    detail.outside_day = sum(outside) if outside else None
+    detail.first = min(_of(parts, "first"), default=None)
+    detail.last = max(_of(parts, "last"), default=None)
+    return detail
 
 
 def _of(parts: Iterable[Seen], key: str) -> list[Any]:
     """What was recorded under a key; where the catalog has changed since, what is of the newest kind."""
-    found = [part.metrics[key] for part in parts if part.metrics.get(key) is not None]
-    return [value for value in found if type(value) is type(found[-1])]
+    figures = [part.metrics[key] for part in parts if part.metrics.get(key) is not None]
+    return [value for value in figures if type(value) is type(figures[-1])]
 
 
 def _column(
@@ -221,21 +222,21 @@ def _number(value: Any) -> tuple[bool, Decimal] | None:
     """What recorded numbers are compared by: decimals are texts, and nan is the greatest, as DuckDB has it;
     None of what is none."""
     try:
-        found = Decimal(str(value))
+        number = Decimal(str(value))
     except InvalidOperation:
         return None
-    return found.is_nan(), Decimal(0) if found.is_nan() else found
+    return number.is_nan(), Decimal(0) if number.is_nan() else number
 
 
 def _rates(relation: Relation, parts: Sequence[Seen]) -> list[RateBody]:
-    found = []
+    bounds = []
     if relation.timestamp is not None:
         most = max(_of(parts, "most_rows_at_one_timestamp"), default=None)
         says = f"rows at one {relation.timestamp}"
-        found.append(RateBody(says=says, declared=relation.max_rows_per_timestamp, observed=most))
+        bounds.append(RateBody(says=says, declared=relation.max_rows_per_timestamp, observed=most))
     if relation.rate is not None:
         says = f"rows per {relation.rate.per} (counted where the stream is evaluated)"
-        found.append(RateBody(says=says, declared=relation.rate.rows, observed=None))
+        bounds.append(RateBody(says=says, declared=relation.rate.rows, observed=None))
     most = max(_of(parts, "rows"), default=None)
     if (
         relation.kind is not RelationKind.STATIC
@@ -243,24 +244,28 @@ def _rates(relation: Relation, parts: Sequence[Seen]) -> list[RateBody]:
         and relation.history.partition_by
     ):
         unit = "day" if relation.history.partition_by == "date" else relation.history.partition_by
-        found.append(RateBody(says=f"rows per {unit}", declared=None, observed=most))
-    return found
+        bounds.append(RateBody(says=f"rows per {unit}", declared=None, observed=most))
+    return bounds
 
 
 def _readers(name: str, reads: Mapping[str, Sequence[str]]) -> list[ReaderBody]:
-    known, lead = overview.rows(), f"{name} "
+    rows, lead = overview.rows(), f"{name} "
     missing = {
-        answer.query: [one.removeprefix(lead) for one in answer.missing_partitions if one.startswith(lead)]
+        answer.query: [
+            partition.removeprefix(lead)
+            for partition in answer.missing_partitions
+            if partition.startswith(lead)
+        ]
         for answer in store().latest_answers()
     }
     return [
         ReaderBody(
-            name=one,
-            verdict=known[one].verdict if one in known else "unchecked",
+            name=reader,
+            verdict=rows[reader].verdict if reader in rows else "unchecked",
             through=list(through),
-            missing=missing.get(one, []),
+            missing=missing.get(reader, []),
         )
-        for one, through in made_of.readers(name, reads).items()
+        for reader, through in made_of.readers(name, reads).items()
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streambound.results import QualityOutcome
-from streambound_airflow.pages.decided import outcome as told
+from streambound_airflow.pages.decided import outcome as outcome_body
 from streambound_airflow.pages.problems import Refused
 from streambound_airflow.pages.sources import store
 from streambound_airflow.pages.stream_schemas import (
@@ -22,21 +22,21 @@ def subject(kind: Subject, name: str, limit: int, offset: int = 0) -> SubjectBod
     Raises:
         Refused: it was never checked.
     """
-    found = store().quality_of(kind, name, 1)
-    if not found:
+    outcomes = store().quality_of(kind, name, 1)
+    if not outcomes:
         raise Refused(
             404, "nothing of this name was checked", accepted="a kind and subject of api/v1/quality"
         )
-    newest = found[0]
+    newest = outcomes[0]
     failures = list(newest.failed)[::-1][offset : offset + limit]
     return SubjectBody(
         kind=kind,
         subject=name,
         check=_check(newest),
-        expectations=[ExpectationBody.model_validate(one) for one in newest.expectations],
-        failures=[FailureBody.model_validate(one) for one in failures],
+        expectations=[ExpectationBody.model_validate(expectation) for expectation in newest.expectations],
+        failures=[FailureBody.model_validate(failure) for failure in failures],
         total=len(newest.failed),
-        docs=told(newest).docs,
+        docs=outcome_body(newest).docs,
     )
 
 
@@ -46,20 +46,20 @@ def checks(kind: Subject, name: str, limit: int, offset: int = 0) -> CheckedPage
     Raises:
         Refused: it was never checked.
     """
-    found = store().quality_of(kind, name, limit, offset)
-    if not found and not store().quality_of(kind, name, 1):
+    outcomes = store().quality_of(kind, name, limit, offset)
+    if not outcomes and not store().quality_of(kind, name, 1):
         raise Refused(
             404, "nothing of this name was checked", accepted="a kind and subject of api/v1/quality"
         )
-    return CheckedPage(checks=[_check(one) for one in found])
+    return CheckedPage(checks=[_check(record) for record in outcomes])
 
 
-def _check(one: QualityOutcome) -> CheckedBody:
+def _check(record: QualityOutcome) -> CheckedBody:
     return CheckedBody(
-        run_id=one.run_id,
-        job=one.job,
-        checked_at=one.checked_at,
-        success=one.success,
-        evaluated=one.evaluated,
-        failures=len(one.failed),
+        run_id=record.run_id,
+        job=record.job,
+        checked_at=record.checked_at,
+        success=record.success,
+        evaluated=record.evaluated,
+        failures=len(record.failed),
     )

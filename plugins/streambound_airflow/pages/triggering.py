@@ -39,7 +39,7 @@ class Offer:
     problem: Problem | None
 
 
-def start(dag_id: str, found: QueryDetail, now: CheckBody | None, user: Any) -> StartedRun:
+def start(dag_id: str, detail: QueryDetail, now: CheckBody | None, user: Any) -> StartedRun:
     """The run for this query that is queued or running, or a new one; all else in its form is the default.
 
     It emits no asset: these start runs for all queries.
@@ -50,9 +50,9 @@ def start(dag_id: str, found: QueryDetail, now: CheckBody | None, user: Any) -> 
     Raises:
         Refused: the run could only fail, or Airflow does not know the DAG or refuses the run.
     """
-    if (problem := _obstacle(dag_id, found, now) or _unready(dag_id)) is not None:
+    if (problem := _obstacle(dag_id, detail, now) or _unready(dag_id)) is not None:
         raise Refused(problem.status, problem.message, fix=problem.fix)
-    row = found.summary
+    row = detail.summary
     conf: dict[str, Any] = {"queries": [row.name]}
     conf |= {"publish" if dag_id == "materialize_synopses" else "announce": False}
     try:
@@ -82,18 +82,18 @@ def start(dag_id: str, found: QueryDetail, now: CheckBody | None, user: Any) -> 
         raise Refused(422, "a run was started at this very moment", fix="try again") from None
 
 
-def offered(found: QueryDetail, now: CheckBody | None, user: Any) -> list[Offer]:
+def offered(detail: QueryDetail, now: CheckBody | None, user: Any) -> list[Offer]:
     """The runs that can succeed for a query, where the user has the right to start them."""
     return [
         Offer(dag_id, label, _unready(dag_id))
         for dag_id, label in BUTTONS.items()
-        if _obstacle(dag_id, found, now) is None and may_trigger(user, dag_id)
+        if _obstacle(dag_id, detail, now) is None and may_trigger(user, dag_id)
     ]
 
 
-def _obstacle(dag_id: str, found: QueryDetail, now: CheckBody | None) -> Problem | None:
+def _obstacle(dag_id: str, detail: QueryDetail, now: CheckBody | None) -> Problem | None:
     """Why a run of a DAG for this query could only fail; None if nothing is known against it."""
-    row = found.summary
+    row = detail.summary
     if not row.registered:
         return _problem(f"{row.name} is not registered any more", "add its file to the registry again")
     if dag_id == "validate_queries":
@@ -104,22 +104,22 @@ def _obstacle(dag_id: str, found: QueryDetail, now: CheckBody | None) -> Problem
         return _problem(f"{row.name} is invalid: {now.error}", "correct its file")
     if dag_id == "benchmark_caches":
         return None if now.uncached is None else _problem(f"{row.name}: {now.uncached}", None)
-    return _unchecked(found) or _unevaluated(found, now)
+    return _unchecked(detail) or _unevaluated(detail, now)
 
 
-def _unchecked(found: QueryDetail) -> Problem | None:
+def _unchecked(detail: QueryDetail) -> Problem | None:
     """Evaluations go by the verdict that is recorded, of the text as it is."""
-    if found.verdict is None:
-        return _problem(f"{found.summary.name} is not checked yet", "check it first")
-    if found.verdict.sql != found.sql:
-        return _problem(f"{found.summary.name} has changed since it was checked", "check it first")
+    if detail.verdict is None:
+        return _problem(f"{detail.summary.name} is not checked yet", "check it first")
+    if detail.verdict.sql != detail.sql:
+        return _problem(f"{detail.summary.name} has changed since it was checked", "check it first")
     return None
 
 
-def _unevaluated(found: QueryDetail, now: CheckBody) -> Problem | None:
-    row = found.summary
+def _unevaluated(detail: QueryDetail, now: CheckBody) -> Problem | None:
+    row = detail.summary
     try:
-        size = cache_size(row.name, found.sql)
+        size = cache_size(row.name, detail.sql)
     except QueryError as error:
         return _problem(f"{row.name}: {error.message}", error.fix)
     exact = now.verdict == "bounded" and (size is None or now.uncached is not None)

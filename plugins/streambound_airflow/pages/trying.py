@@ -29,9 +29,10 @@ EXAMPLE = "SELECT DISTINCT d.carrier, d.origin\nFROM departures d\nWHERE d.dep_d
 EXAMPLES = 3
 # The products that say their own name otherwise than the dialects do.
 ENGINES = {
-    one: LANGUAGES["ksql" if one == "ksqldb" else one].title.removesuffix(" SQL") for one in get_args(Engine)
+    engine: LANGUAGES["ksql" if engine == "ksqldb" else engine].title.removesuffix(" SQL")
+    for engine in get_args(Engine)
 }
-DIALECTS = {one: LANGUAGES[one].title for one in get_args(Dialect)}
+DIALECTS = {dialect: LANGUAGES[dialect].title for dialect in get_args(Dialect)}
 
 
 class TryRequest(CheckRequest):
@@ -73,7 +74,7 @@ def try_query(request: Request, asked: TryRequest) -> HTMLResponse:
         body=body,
         shown=body.shown,
         engine=body.engine,
-        marks=json.dumps([_mark(body, one.message, one.span) for one in body.shown.marks]),
+        marks=json.dumps([_mark(body, mark.message, mark.span) for mark in body.shown.marks]),
         file=f"queries/{asked.query or 'my_query'}.sql",
         folder=str(settings.registry()),
         saved=_saved(asked.sql, body.dialect),
@@ -87,7 +88,7 @@ def _mark(body: CheckBody, message: str, span: tuple[int, int]) -> dict[str, Any
 
 def _first(streams: Sequence[RelationWords]) -> str:
     """What is in the editor at first: of another catalog than the flights' the simplest that can be asked."""
-    if not streams or any(one.name == "departures" for one in streams):
+    if not streams or any(stream.name == "departures" for stream in streams):
         return EXAMPLE
     return f"SELECT DISTINCT {streams[0].columns[0].name}\nFROM {streams[0].name}"
 
@@ -95,17 +96,20 @@ def _first(streams: Sequence[RelationWords]) -> str:
 def _examples() -> list[QueryRow]:
     """Some registered queries of each verdict, the shortest texts first."""
     files = registered(stamps())
-    by_size = sorted(files.values(), key=lambda one: (len(one.sql), one.name))
-    rows = [overview.rows()[one.name] for one in by_size if one.sql]
-    found = (islice((row for row in rows if row.verdict == which), EXAMPLES) for which in overview.VERDICTS)
-    return [row for some in found for row in some]
+    by_size = sorted(files.values(), key=lambda file: (len(file.sql), file.name))
+    rows = [overview.rows()[file.name] for file in by_size if file.sql]
+    examples = (
+        islice((row for row in rows if row.verdict == which), EXAMPLES) for which in overview.VERDICTS
+    )
+    return [row for some in examples for row in some]
 
 
 def _completions(streams: Iterable[RelationWords]) -> dict[str, Any]:
     """What the editor offers, as its SQL mode takes it: relations with their columns, and queries."""
     queries = {name: _completion(name, "query", ()) for name in registered(stamps()) if name.isidentifier()}
     return queries | {
-        one.name: _completion(one.name, one.kind, [(c.name, c.type) for c in one.columns]) for one in streams
+        stream.name: _completion(stream.name, stream.kind, [(c.name, c.type) for c in stream.columns])
+        for stream in streams
     }
 
 
@@ -116,7 +120,7 @@ def _completion(name: str, kind: str, columns: Iterable[tuple[str, str]]) -> dic
 
 def _saved(sql: str, dialect: str | None) -> str:
     """The text as a file of the registry, with the lines that lead one."""
-    known = dict(metadata(sql))
+    declared = dict(metadata(sql))
     lines = {"owner": "YOUR TEAM", "description": "What it answers, in a sentence.", "dialect": dialect or ""}
-    head = [f"-- {key}: {value}\n" for key, value in lines.items() if value and key not in known]
-    return "".join(head) + ("\n" if head and not known else "") + sql.strip() + "\n"
+    head = [f"-- {key}: {value}\n" for key, value in lines.items() if value and key not in declared]
+    return "".join(head) + ("\n" if head and not declared else "") + sql.strip() + "\n"

@@ -68,14 +68,14 @@ def queries_page(
     """Every registered query with the newest that is known of it; those that are filtered out are hidden, so
     that another filter needs no other page."""
     wanted = Wanted(text, verdict or None, notable or None, owner or None, quality or None, engine or None)
-    found = overview.page(Wanted())
+    listed = overview.page(Wanted())
     return render(
         request,
         "queries.html",
-        page=found,
+        page=listed,
         wanted=wanted,
         nothing=Wanted(),
-        shown={row.name for row in found.queries if wanted.takes(row)},
+        shown={row.name for row in listed.queries if wanted.takes(row)},
     )
 
 
@@ -84,8 +84,8 @@ def query_page(
     request: Request, name: Name, user: User, view: View = None, offset: Offset = 0
 ) -> HTMLResponse:
     """All that is known of one query."""
-    found = detail.detail(name)
-    examined = _examined(found)
+    recorded = detail.detail(name)
+    examined = _examined(recorded)
     now = examined["now"]
     database = store()
     evaluations = database.answers_of(name, SHOWN)
@@ -94,9 +94,9 @@ def query_page(
     return render(
         request,
         "query.html",
-        row=found.summary,
-        query=found,
-        current=_is_current(found) and (now is None or _same(found.verdict, now)),
+        row=recorded.summary,
+        query=recorded,
+        current=_is_current(recorded) and (now is None or _same(recorded.verdict, now)),
         **examined,
         answer=answer,
         answer_fault=answer_fault,
@@ -105,21 +105,21 @@ def query_page(
         state=state,
         state_fault=state_fault,
         tabled=state.checkpoints[::-1][:TABLED],
-        chart=state_chart(detail.points(state, evaluations), found.summary.units, name=name),
-        evaluations=[detail.evaluation(one) for one in evaluations],
+        chart=state_chart(detail.points(state, evaluations), recorded.summary.units, name=name),
+        evaluations=[detail.evaluation(record) for record in evaluations],
         turns=detail.turns(name),
         choices=limited.choices(name),
         limited=limited.limited(
-            name, next(iter(database.cache_answers_of(name, 1)), None) if found.summary.cache else None
+            name, next(iter(database.cache_answers_of(name, 1)), None) if recorded.summary.cache else None
         ),
-        offered=offered(found, now, user),
+        offered=offered(recorded, now, user),
         followed=following.of_query(name, user),
     )
 
 
-def _is_current(found: QueryDetail) -> bool:
-    verdict = found.verdict
-    return verdict is not None and verdict.sql == found.sql
+def _is_current(recorded: QueryDetail) -> bool:
+    verdict = recorded.verdict
+    return verdict is not None and verdict.sql == recorded.sql
 
 
 def _same(recorded: RecordedVerdict | None, now: CheckBody) -> bool:
@@ -128,16 +128,16 @@ def _same(recorded: RecordedVerdict | None, now: CheckBody) -> bool:
     return recorded is not None and all(getattr(recorded, key) == getattr(now, key) for key in keys)
 
 
-def _examined(found: QueryDetail) -> dict[str, Any]:
+def _examined(query: QueryDetail) -> dict[str, Any]:
     """What is drawn of a query now, or why it cannot be; and the verdict on the text as it is now."""
-    recorded = found.verdict if _is_current(found) else None
-    if not found.sql:
+    recorded = query.verdict if _is_current(query) else None
+    if not query.sql:
         return {"shown": None, "now": None, "engine": None, "undrawn": None}
     try:
         # Suggestions that are recorded are not searched for again.
-        now = _decided(found.sql, found.summary.name, suggest=recorded is None)
+        now = _decided(query.sql, query.summary.name, suggest=recorded is None)
         if recorded is not None and not _same(recorded, now):
-            now = _decided(found.sql, found.summary.name)
+            now = _decided(query.sql, query.summary.name)
     except Refused as refused:
         return {"shown": None, "now": None, "engine": None, "undrawn": refused.problem}
     return {"shown": now.shown, "now": now, "engine": now.engine, "undrawn": None}
@@ -204,7 +204,9 @@ def followed_run(request: Request, dag_id: Identifier, run_id: Identifier, user:
 def help_page(request: Request) -> HTMLResponse:
     """What words mean, the codes of reasons, and the documents."""
     published = settings.documentation_url()
-    return render(request, "help.html", documents=manual.listed(), codes=manual.codes(), published=published)
+    return render(
+        request, "help.html", documents=manual.listed(), codes=manual.meanings(), published=published
+    )
 
 
 @router.get("/docs/{path:path}")

@@ -91,7 +91,7 @@ class Accuracy:
 def accuracy_of(case: Case, selected_policy: SelectedPolicy, size: int) -> Accuracy:
     """Run a choice in ``size`` tuples over the held-out days, as an evaluation of just these would."""
     rows = case.rows[case.cut :]
-    engine = MemoryPass(replace(case.plan, size=size, choice=selected_policy))
+    engine = MemoryPass(replace(case.plan, size=size, selected_policy=selected_policy))
     engine.advance(list(rows))
     exact, estimate = exact_results(case.plan, rows), engine.estimate
     if estimate is None:

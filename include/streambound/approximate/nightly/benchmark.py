@@ -149,7 +149,7 @@ class Trial:
 
 def trial(case: Case, contender: Contender, size: int, selected_policy: SelectedPolicy) -> Trial:
     """Run a choice over all days; count the held-out ones."""
-    plan = replace(case.plan, size=size, choice=selected_policy)
+    plan = replace(case.plan, size=size, selected_policy=selected_policy)
     played, _ = MemoryPass(plan).play(list(case.rows))
     day = np.array(case.day, np.int64)[played.later[played.met]] - case.first_held_out
     kept = np.bincount(day[day >= 0], minlength=case.held_out)

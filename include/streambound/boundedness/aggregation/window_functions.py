@@ -26,7 +26,7 @@ from streambound.boundedness.criterion.questions import (
 from streambound.boundedness.criterion.verdict import Outcome, Reason, Verdict
 from streambound.query.expressions.patterns import NAME as PATTERN
 from streambound.query.model import Attribute
-from streambound.query.operators import AggregateKind, Frame, Framing, Over
+from streambound.query.operators import AggregateKind, Frame, Over, WindowCalls
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import Selection, Statement
 
@@ -37,7 +37,7 @@ _WHOLE = ("NTILE", "PERCENT_RANK", "CUME_DIST")
 
 
 def over_window_functions(
-    statement: Statement, selections: tuple[Selection, ...], then: Framing, judge: Judge
+    statement: Statement, selections: tuple[Selection, ...], then: WindowCalls, judge: Judge
 ) -> Verdict:
     """The verdict on rows with window functions, in changes and in final mode."""
     frames = _Frames(statement, by_top(selections), then)
@@ -47,7 +47,7 @@ def over_window_functions(
 
 @dataclass(frozen=True)
 class _Frames(Operated):
-    then: Framing
+    then: WindowCalls
 
     @property
     def shown(self) -> tuple[int, ...]:

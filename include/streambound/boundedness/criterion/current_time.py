@@ -7,7 +7,7 @@ from dataclasses import replace
 from streambound.query.clock import CLOCK
 from streambound.query.formula import Formula, all_of, conjuncts
 from streambound.query.model import Attribute, Constant, Join, Op, Output
-from streambound.query.operators import Framing, Grouping, Ranking
+from streambound.query.operators import Grouping, Ranking, WindowCalls
 from streambound.query.statement import Block, Selection, Statement
 
 PRESENT = Attribute(CLOCK.name, CLOCK.columns[0].name)
@@ -84,7 +84,7 @@ def _of_block(block: Block) -> Block:
         position, then = then.keys, then.with_key()
     elif isinstance(then, Ranking):
         then = replace(then, partition=(*then.partition, position))
-    elif isinstance(then, Framing):
+    elif isinstance(then, WindowCalls):
         functions = (replace(over, partition=(*over.partition, position)) for over in then.functions)
         then = replace(then, functions=tuple(functions))
     selections = tuple(_with_present(selection, position) for selection in block.selections)

@@ -286,9 +286,9 @@ def _linked(facts: System, crossing: Crossing) -> Reason:
     chain = evidence(facts.query, low, high)
     said = " and ".join(map(str, chain)) or f"{low} <= {high}"
     what = "equates" if equal else "compares"
-    need = "matching them" if equal else "counting the pairs"
+    words = "matching them" if equal else "counting the pairs"
     open_ends = lacks(facts, crossing.zones[0], low, high)
-    message = f"{said} {what} {low} with {high} of another stream and {open_ends}: {need} needs every value"
+    message = f"{said} {what} {low} with {high} of another stream and {open_ends}: {words} needs every value"
     code = "unbounded-equality" if equal else "unbounded-inequality"
     where = branch(facts, crossing.zones[0], low, high)
     return Reason(code, message, (low, high), chain[0].location if chain else None, where)

@@ -24,7 +24,7 @@ from streambound.query.model import Atom, Attribute, Filter, Join, Membership, N
 
 COPIES = 3
 # Families that are tried, and made, before the question is left open.
-TRIED, STEPS = 10_000, 50_000
+TRIED, WORK_LIMIT = 10_000, 50_000
 # Values between constants that are tried one by one.
 _BETWEEN = 8
 # Numbers of the query stand for so many, so that there is room between any two; room beyond all of them.
@@ -123,7 +123,7 @@ class _Families:
         fits = partial(self._is_match, optional, atoms)
         for courses in self._component(coordinates, fits):
             self.work += 1
-            if self.work > STEPS:
+            if self.work > WORK_LIMIT:
                 self.partial = True
                 return
             if fits(courses):
@@ -150,13 +150,13 @@ class _Families:
                 list(
                     islice(
                         self._banded([p for p, z in zip(coordinates, where, strict=True) if z == n], zone),
-                        STEPS,
+                        WORK_LIMIT,
                     )
                 )
                 for n, zone in enumerate(zones)
             ]
             self.work += sum(map(len, moving))
-            if self.work > STEPS:
+            if self.work > WORK_LIMIT:
                 self.partial = True
                 return
             for values in product(points, repeat=len(fixed)) if all(moving) else ():
@@ -195,7 +195,7 @@ class _Families:
             return
         for levels in _orders(len(coordinates)):
             self.work += 1
-            if self.work > STEPS:
+            if self.work > WORK_LIMIT:
                 self.partial = True
                 return
             if not fits({p: _course(zone, n, 0, 0) for p, n in zip(coordinates, levels, strict=True)}):

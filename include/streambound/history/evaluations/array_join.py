@@ -255,12 +255,12 @@ class _Candidates:
 def _candidates(left: Matched, right: Matched, tests: Sequence[_Test]) -> Iterator[_Candidates]:
     """Stretches that have all matches: rows with equal keys, in order of the first inequality."""
     cells = [test.excluded is not None for test in tests]
-    for mine, ones in _alike([test.left for test in tests], cells, len(left.weights)):
+    for mine, indices in _alike([test.left for test in tests], cells, len(left.weights)):
         for theirs, partners in _alike([test.right for test in tests], cells, len(right.weights)):
             asked = [test.asked(a, b) for test, a, b in zip(tests, mine, theirs, strict=True)]
             if None not in asked:
                 active = [test for test, ask in zip(tests, asked, strict=True) if ask]
-                yield _stretches(ones, partners, active)
+                yield _stretches(indices, partners, active)
 
 
 def _alike(

@@ -209,8 +209,8 @@ class CountEvaluation(ByEngine[OnePass]):
         kind = object if exact or total >= 2**62 else np.int64
         return Matched(columns, np.concatenate([part.weights.astype(kind) for part in table.parts]))
 
-    def _static(self, streams: Streams, matches: list[Any]) -> dict[Slot, Integers]:
-        raw = self.join.columns(frozenset(self.plan.query.projected), streams, matches)
+    def _static(self, streams: Streams, partial_matches: list[Any]) -> dict[Slot, Integers]:
+        raw = self.join.columns(frozenset(self.plan.query.projected), streams, partial_matches)
         return {slot: self.values.encoded(column) for slot, column in raw.items()}
 
     def dump(self) -> bytes:

@@ -37,7 +37,7 @@ class Memory:
     night: Night | None = None
     selected_policy: SelectedPolicy | None = None
 
-    def choice_of(self, plan: MemoryPlan) -> SelectedPolicy:
+    def policy_for(self, plan: MemoryPlan) -> SelectedPolicy:
         """The policy for a query: the one insisted on, the one of its last benchmark, or the default."""
         if self.selected_policy is not None:
             return self.selected_policy
@@ -105,7 +105,7 @@ class MemoryEvaluation:
 
     def report(self) -> dict[str, Any]:
         """How complete the answer is, as JSON."""
-        policy, estimate = self.plan.choice, self.engine.estimate
+        policy, estimate = self.plan.selected_policy, self.engine.estimate
         fraction = None if estimate is None else estimate.fraction(self.engine.results)
         return {
             "size": self.plan.size,

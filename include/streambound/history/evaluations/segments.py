@@ -65,7 +65,7 @@ class SegmentEvaluation(PlanEvaluation):
 
         buffered = self._waiting_rows()
         # Of the matches with tuples that are held, those of tuples held before are no new answers.
-        answered = self._completed(_standing(self._segment_of(buffered)))
+        answered = self._completed(_representatives(self._segment_of(buffered)))
         came = {alias: [*rows, *segment.head.get(alias, ())] for alias, rows in buffered.items()}
         before, waits = _split(came, enters)
         after, late = _split(segment.tail, enters)
@@ -74,7 +74,7 @@ class SegmentEvaluation(PlanEvaluation):
             _add(answers, self._enter(until, part))
         waiting = {alias: [*rows, *late.get(alias, ())] for alias, rows in waits.items()}
         self._hold(waiting)
-        _add(answers, self._completed(_standing(self._segment_of(waiting))))
+        _add(answers, self._completed(_representatives(self._segment_of(waiting))))
         for row, count in answered.items():
             answers[row] -= count
         state.now = until
@@ -126,7 +126,7 @@ class SegmentEvaluation(PlanEvaluation):
 
     def _enter(self, until: int, segment: TimeSegment) -> dict[Row, int]:
         """Let the tuples of a segment enter the tables; returns the matches that they complete."""
-        inside = _standing(segment)
+        inside = _representatives(segment)
         answers = self._completed(inside)
         self._add(until, self._before(), inside)
         return answers
@@ -145,10 +145,13 @@ class SegmentEvaluation(PlanEvaluation):
         if segment.first is None or segment.until is None:
             return
         self._follow(partition, segment.first, segment.until)
-        by_match = {id(match.match): match for matches in apart.values() for match in matches}
-        inside = _standing(segment)
+        by_match = {
+            id(match.match): match for completed_matches in apart.values() for match in completed_matches
+        }
+        inside = _representatives(segment)
         inside |= {
-            streams: PartialMatches(match.match for match in matches) for streams, matches in apart.items()
+            streams: PartialMatches(match.match for match in completed_matches)
+            for streams, completed_matches in apart.items()
         }
         before = self._before()
         rows: dict[Row, list[tuple[Completed, int]]] = {}
@@ -173,7 +176,7 @@ class SegmentEvaluation(PlanEvaluation):
                 for streams, slices in self.engine.state.tables.items()
                 for table in [slices.tables.get((None,) * len(slices.synopsis.ages)) or slices.empty()]
             }
-        return {streams: slices.matches() for streams, slices in self.engine.state.tables.items()}
+        return {streams: slices.partial_matches() for streams, slices in self.engine.state.tables.items()}
 
     def _follow(self, partition: str, first: tuple[int, str], until: int) -> None:
         moment, alias = first
@@ -209,7 +212,7 @@ def _split(
     return some, {alias: [row for row in mine if not chosen(alias, row)] for alias, mine in rows.items()}
 
 
-def _standing(segment: TimeSegment) -> dict[Streams, PartialMatches]:
+def _representatives(segment: TimeSegment) -> dict[Streams, PartialMatches]:
     return {streams: representatives(table, table.buckets) for streams, table in segment.tables.items()}
 
 

@@ -146,8 +146,8 @@ class StatementEvaluation:
             moment = next(iter(by_part.values())).moment
             yield AnswersAt(moment, partial(self._take, by_part))
 
-    def _take(self, steps: Mapping[str, AnswersAt]) -> Mapping[Row, int]:
-        new = {label: step.take() for label, step in steps.items()}
+    def _take(self, answers: Mapping[str, AnswersAt]) -> Mapping[Row, int]:
+        new = {label: step.take() for label, step in answers.items()}
         blocks = dict.fromkeys(part.block for part in self.parts.values())
         delta = summed(self._block(block, new) for block in blocks)
         self.peak_units = max(self.peak_units, self.stored_units)

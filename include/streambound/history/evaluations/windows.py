@@ -193,8 +193,8 @@ class WindowEvaluation:
                 with ExitStack() as exit_stack:
                     for name, table in tables.items():
                         exit_stack.enter_context(session.registered(name, table))
-                    matches = session.table(query_of(completed(part)))
-                yield answer_rows(part.plan.query, self.plan.statement, matches)
+                    matched_rows = session.table(query_of(completed(part)))
+                yield answer_rows(part.plan.query, self.plan.statement, matched_rows)
 
     def _first(self, session: EmbeddedEngine, tables: Sequence[pa.Table]) -> pa.Table:
         """Answer rows by moment, in order; of a distinct statement those that were not answered before."""
@@ -229,8 +229,8 @@ class WindowEvaluation:
             for alias, name in part.tables.items():
                 tuples = [_marked(state.tails[alias], True), _marked(heads[alias], False)]
                 exit_stack.enter_context(session.registered(name, pa.concat_tables(tuples)))
-            matches = session.table(self._across_edge[part.label])
-            return answer_rows(part.plan.query, self.plan.statement, matches)
+            matched_rows = session.table(self._across_edge[part.label])
+            return answer_rows(part.plan.query, self.plan.statement, matched_rows)
 
     def _new(self, session: EmbeddedEngine, edges: Edges, across: list[pa.Table]) -> emit.NewRows:
         """The answers inside a partition and across its edge, without rows that were answered before."""

@@ -111,7 +111,7 @@ def accumulators(
         dense = any(kinds[positions[p]].resolution is None for p in aggregate.arguments)
         sums = partial(Sums, read, powers, finish, dense and aggregate.kind is not AggregateKind.COUNT)
         return (lambda: Distinct(read, sums(), retracts)) if aggregate.distinct else sums
-    read, combine = _choice(aggregate, positions, shown, time)
+    read, combine = _reader_of_chosen(aggregate, positions, shown, time)
     if aggregate.kind is AggregateKind.LIST:
         return partial(Bag, read, _of_list(aggregate, kinds[positions[aggregate.arguments[0]]]), "[]")
     return partial(Settling if retracts else Best, read, combine)
@@ -393,7 +393,7 @@ def _polynomial(terms: Polynomial, row: Row) -> Any:
     return NAN if math.isnan(total) else total
 
 
-def _choice(
+def _reader_of_chosen(
     aggregate: Aggregate, positions: Mapping[int, int], shown: Type, time: int | None
 ) -> tuple[Read, Pick]:
     """What an aggregate reads of a row, its last value what it shows; and which of several it chooses."""

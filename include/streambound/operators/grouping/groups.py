@@ -117,7 +117,7 @@ class Groups(Operator):
 
     def initial(self) -> dict[Row, int]:
         """The row of no rows, where there are no keys."""
-        return {} if self.operation.then.keys else dict(self._answers([self._standing(self.operation.alone)]))
+        return {} if self.operation.then.keys else dict(self._answers([self._row_of(self.operation.alone)]))
 
     def take(self, inputs: Sequence[Changes]) -> dict[Row, int]:
         """The changes of the groups' rows that follow from those of their rows."""
@@ -131,7 +131,7 @@ class Groups(Operator):
                 count: Any = weight
                 key = row[:width]
                 if key not in before:
-                    before[key] = self._standing(key)
+                    before[key] = self._row_of(key)
                     self._said.pop(key, None)
                     self.closing.see(key)
                 group = self._group(key)
@@ -156,7 +156,7 @@ class Groups(Operator):
                         kept.weigh(factor, count)
                 if settles and not lasting:
                     self._keep(number, given, count)
-        after = [self._standing(key) for key in before]
+        after = [self._row_of(key) for key in before]
         differences = difference(self._answers(before.values()), self._answers(after))
         for key in before:
             if not any(self.groups[key].counts):
@@ -197,15 +197,15 @@ class Groups(Operator):
                     if isinstance(kept := group.kept[position], Settling):  # type: ignore[union-attr]
                         kept.settle(row, count)
 
-    def _standing(self, key: Row) -> Row | None:
+    def _row_of(self, key: Row) -> Row | None:
         """The keys of a group with the values of its aggregates; None if there is none."""
         group = self.groups.get(key)
         if self.operation.then.keys:
             return None if group is None or not any(group.counts) else (*key, *group.values)
         return (*key, *(group or self._empty()).values)
 
-    def _answers(self, standing: Iterable[Row | None]) -> list[tuple[Row, int]]:
-        rows = self.shown([row for row in standing if row is not None])
+    def _answers(self, rows_now: Iterable[Row | None]) -> list[tuple[Row, int]]:
+        rows = self.shown([row for row in rows_now if row is not None])
         return [(row, 1) for row in rows if row is not None]
 
     def _empty(self) -> _Group:
@@ -244,11 +244,11 @@ class Groups(Operator):
         if then.keys and not then.aggregates:
             rows = added(below)
             alone = [key for key, group in self.groups.items() if sum(group.counts) == rows.get(key, 0)]
-            return difference((), self._answers(map(self._standing, alone)))
+            return difference((), self._answers(map(self._row_of, alone)))
         answers: list[tuple[Row, int]] = []
         for key in self.groups if then.keys else [self.operation.alone]:
             if key not in self._said:
-                self._said[key] = self.closing.end(key), self._answers([self._standing(key)])
+                self._said[key] = self.closing.end(key), self._answers([self._row_of(key)])
             end, said = self._said[key]
             if end is None or now is None or now < end:
                 answers += said

@@ -72,14 +72,14 @@ class Guards(Operator):
 
     def _in_time(self, inputs: Sequence[Changes]) -> Iterable[tuple[int | None, list[dict[Row, int]]]]:
         """The rows by their times, so that in each step only what is near in time is compared."""
-        steps: dict[int | None, list[dict[Row, int]]] = {}
+        by_time: dict[int | None, list[dict[Row, int]]] = {}
         for number, (rows, times) in enumerate(zip(inputs, self._times, strict=True)):
             for row, count in rows.items():
                 moment = times.seen(row)
-                if moment not in steps:
-                    steps[moment] = [{} for _ in inputs]
-                steps[moment][number][row] = count
-        return sorted(steps.items(), key=lambda step: (step[0] is not None, step[0] or 0))
+                if moment not in by_time:
+                    by_time[moment] = [{} for _ in inputs]
+                by_time[moment][number][row] = count
+        return sorted(by_time.items(), key=lambda step: (step[0] is not None, step[0] or 0))
 
     def standing(self, now: int | None, below: Sequence[Changes]) -> dict[Row, int]:
         """The rows that pass while they have no match, and may still get one."""

@@ -27,7 +27,7 @@ class Joins(Operator):
     def __init__(self, operation: Joined) -> None:
         self._sides = _Sides(operation)
         numbers = range(len(operation.sides))
-        self._steps = [
+        self._join_orders = [
             [_JoinStep(operation, bound, number) for bound, number in _orders(first, len(numbers))]
             for first in numbers
         ]
@@ -63,12 +63,12 @@ class Joins(Operator):
     def _extend(
         self, first: int, depth: int, values: Mapping[Attribute, Any], weight: int, changes: dict[Row, int]
     ) -> None:
-        steps = self._steps[first]
-        if depth == len(steps):
+        join_order = self._join_orders[first]
+        if depth == len(join_order):
             row = tuple(values[t] if isinstance(t, Attribute) else t.value for t in self._shown)
             changes[row] = changes.get(row, 0) + weight
             return
-        step = steps[depth]
+        step = join_order[depth]
         for row, count in self._sides.kept[step.side].having(step.left, step.given(values)):
             wider = {**values, **dict(zip(self._columns[step.side], row, strict=True))}
             if step.holds(wider):

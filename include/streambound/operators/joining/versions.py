@@ -76,11 +76,11 @@ class LastVersions(Operator):
         for some, times in zip(inputs, self._times, strict=True):
             moments = [moment for row in some if (moment := times.seen(row)) is not None]
             self._seen = max((m for m in (self._seen, *moments) if m is not None), default=None)
-        for place in touched:
-            if place is not None:
-                self._forget(*place)
-        for place in self._due.until(self._seen):
-            self._forget(*place)
+        for key_and_time in touched:
+            if key_and_time is not None:
+                self._forget(*key_and_time)
+        for key_and_time in self._due.until(self._seen):
+            self._forget(*key_and_time)
         return {row: count for row, count in changes.items() if count}
 
     def standing(self, now: int | None, below: Sequence[Changes]) -> dict[Row, int]:

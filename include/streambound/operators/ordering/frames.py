@@ -17,7 +17,7 @@ from streambound.operators.rows.operator import Changes, Operator, Row, differen
 from streambound.operators.rows.projection import Projection
 from streambound.plan.flow import Times
 from streambound.query.column_types import Type
-from streambound.query.operators import Framing
+from streambound.query.operators import WindowCalls
 from streambound.state.serial import decoded, plain
 
 
@@ -30,7 +30,9 @@ class Frames(Operator):
         time: where in rows their time is, for what is first or last.
     """
 
-    def __init__(self, then: Framing, types: Sequence[Type], times: Times, time: int | None = None) -> None:
+    def __init__(
+        self, then: WindowCalls, types: Sequence[Type], times: Times, time: int | None = None
+    ) -> None:
         self._then, self._functions = then, Functions(then.functions, types, time)
         self._shown = Projection(then.shown, list(enumerate(types)), self._functions.types, then.having)
         every = [set(over.partition) for over in then.functions]

@@ -30,7 +30,7 @@ from streambound.operators.rows.projection import Projection
 from streambound.plan.flow import Times
 from streambound.plan.frame_reach import ascending
 from streambound.query.column_types import Type
-from streambound.query.operators import Framing, Over
+from streambound.query.operators import Over, WindowCalls
 from streambound.state.serial import decoded, plain
 
 # What the functions of a lane say of a row, by their numbers, and of how many equal rows.
@@ -146,7 +146,9 @@ class TimedFrames(Operator):
         time: where in rows their time is, for what is first or last.
     """
 
-    def __init__(self, then: Framing, types: Sequence[Type], times: Times, time: int | None = None) -> None:
+    def __init__(
+        self, then: WindowCalls, types: Sequence[Type], times: Times, time: int | None = None
+    ) -> None:
         self._functions = Functions([ascending(over) for over in then.functions], types, time)
         self._shown = Projection(then.shown, list(enumerate(types)), self._functions.types, then.having)
         self._times, self._count, self._width = times, len(then.functions), len(types)

@@ -129,8 +129,8 @@ class Function:
             if self.over.name in ("ROW_NUMBER", "RANK"):
                 past.rows += count
             elif self.over.name == "DENSE_RANK":
-                if (place := self._columns(row)) != past.last:
-                    past.different, past.last = past.different + 1, place
+                if (columns := self._columns(row)) != past.last:
+                    past.different, past.last = past.different + 1, columns
             elif self.over.name == "LAST_VALUE" and self.by_position:
                 past.last = [row[self.over.arguments[0]]]
             elif self.by_position:
@@ -150,8 +150,8 @@ class Function:
         if self.over.name in SHIFTS:
             away = -self.over.offset if self.over.name == "LAG" else self.over.offset
             position = self.over.arguments[0]
-            places = range(start + away, len(elements) + away)
-            return [elements[at][1][position] if 0 <= at < len(elements) else None for at in places]
+            positions = range(start + away, len(elements) + away)
+            return [elements[at][1][position] if 0 <= at < len(elements) else None for at in positions]
         lows, highs = self._bounds(elements)
         if self.by_position:
             return [self._end(elements, lows[at], highs[at], past) for at in range(start, len(elements))]

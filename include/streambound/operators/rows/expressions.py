@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Row: TypeAlias = Sequence[Value | None]
 Compiled: TypeAlias = Callable[[Sequence[Row]], list[Value | None]]
 
-DIALECT, GIVEN, PLACE = "duckdb", "given", "place"
+DIALECT, GIVEN, POSITION = "duckdb", "given", "place"
 _own = threading.local()
 _made: list[Any] = []
 
@@ -43,7 +43,7 @@ def compiled(formula: str, columns: Sequence[tuple[str, Type]], result: Type) ->
     sql = (
         exp.select(exp.alias_(expression(formula, given, result), "v", quoted=True))
         .from_(exp.to_table(GIVEN, dialect=DIALECT))
-        .order_by(exp.column(PLACE, table=GIVEN, quoted=True))
+        .order_by(exp.column(POSITION, table=GIVEN, quoted=True))
         .sql(dialect=DIALECT)
     )
     kinds = [kind for _, kind in columns]
@@ -105,7 +105,7 @@ def _table(rows: Sequence[Row], kinds: Sequence[Type]) -> pa.Table:
 
     columns = list(zip(*rows, strict=True)) if kinds else []
     arrays = {f"c{n}": _array(columns[n], kind) for n, kind in enumerate(kinds)}
-    return pa.table({PLACE: pa.array(range(len(rows)), pa.int64()), **arrays})
+    return pa.table({POSITION: pa.array(range(len(rows)), pa.int64()), **arrays})
 
 
 def _array(values: Sequence[Value | None], kind: Type) -> pa.Array:

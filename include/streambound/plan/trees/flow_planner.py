@@ -28,7 +28,7 @@ from streambound.plan.trees.row_planner import Planning, changes, computed, leaf
 from streambound.plan.trees.settled import settled
 from streambound.query.clock import CLOCK
 from streambound.query.model import Query
-from streambound.query.operators import Framing, Grouping, Ranking
+from streambound.query.operators import Grouping, Ranking, WindowCalls
 from streambound.query.parse.blocks.derived_tables import untimed
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import Block, Statement
@@ -164,5 +164,5 @@ def _block(statement: Statement, block: Block, planning: Planning) -> Node:
         return node if whole or not block.ring.idempotent else different(node)
     if isinstance(block.then, Ranking):
         return ranked(node, block.then)
-    assert isinstance(block.then, Framing)
+    assert isinstance(block.then, WindowCalls)
     return window_functions(node, block.then)

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -112,33 +112,8 @@ def _grouped(
         aggregates=tuple(_plainly(aggregate, inputs[r.input], r) for aggregate, r in _pairs(then, reads)),
     )
     reads = [_retracting(aggregate, r, inputs, opens[r.input][1]) for aggregate, r in _pairs(then, reads)]
-    edges = 2 if then.session is not None else len(inputs)
-    sizes = [
-        number.times(edges + sum(_width(aggregate, r, kinds)[0] for aggregate, r in _pairs(then, reads)))
-    ]
-    for aggregate, r in _pairs(then, reads):
-        if each := _width(aggregate, r, kinds)[1]:
-            node = opens[r.input][0] if _settles(aggregate, r) else inputs[r.input]
-            positions = [r.positions[p] for p in sorted(_read(aggregate))]
-            further = [p for p in positions if p >= len(keys)]
-            with suppress(PlanError):
-                sizes.append(each_of(number, groups(node, Times(), further)).times(each))
-                continue
-            # Rows that are not taken back any more are one value; but different values are many.
-            lasting = inputs[r.input].times
-            if aggregate.distinct or not r.retracts:
-                lasting = lasting.among({p: p for p in range(len(keys))}) if r.input else times
-            wanted = range(len(node.outputs)) if r.retracts else (*range(len(keys)), *further)
-            sizes.append(groups(node, lasting, wanted).times(each))
-    for position, (node, (may_go, nulls)) in enumerate(zip(inputs, opens, strict=True)):
-        settling = sum(r.input == position and _settles(aggregate, r) for aggregate, r in _pairs(then, reads))
-        if settling and node.times:
-            # Rows that may be taken back.
-            sizes.append(groups(may_go, node.times, range(len(node.outputs))).times(len(node.outputs) + 1))
-        if settling and (node.times or nulls):
-            # The best of the others.
-            sizes.append(number.times(2 * settling))
-    total = together(sizes)
+    kept = _KeptOfGroups(then, reads, inputs, opens, len(keys), times, number, kinds)
+    total = together([kept.of_groups(), *kept.of_aggregates(), *kept.of_open_rows()])
     outputs = tuple((shown.name, shown.type) for shown in then.shown)
     at = {keys.index(s.outputs[0]): n for n, s in enumerate(then.shown) if s.plain and s.outputs}
     return Applied(
@@ -153,6 +128,57 @@ def _grouped(
         total.formula,
         number,
     )
+
+
+@dataclass(frozen=True)
+class _KeptOfGroups:
+    """What is kept of ``number`` groups with so many ``keys``; ``opens`` are the open rows of inputs.
+
+    Units are stored values and counts.
+    """
+
+    then: Grouping
+    reads: Sequence[Reads]
+    inputs: Sequence[Node]
+    opens: Sequence[tuple[Node, frozenset[int]]]
+    keys: int
+    times: Times
+    number: Size
+    kinds: tuple[Type, ...]
+
+    def of_groups(self) -> Size:
+        """Of each group its counts, and what its aggregates keep whatever its rows are."""
+        edges = 2 if self.then.session is not None else len(self.inputs)
+        widths = (_width(aggregate, r, self.kinds)[0] for aggregate, r in _pairs(self.then, self.reads))
+        return self.number.times(edges + sum(widths))
+
+    def of_aggregates(self) -> Iterator[Size]:
+        """Of each different value what aggregates keep that show more than a number of it."""
+        for aggregate, r in _pairs(self.then, self.reads):
+            if each := _width(aggregate, r, self.kinds)[1]:
+                node = self.opens[r.input][0] if _settles(aggregate, r) else self.inputs[r.input]
+                positions = [r.positions[p] for p in sorted(_read(aggregate))]
+                further = [p for p in positions if p >= self.keys]
+                try:
+                    size = each_of(self.number, groups(node, Times(), further))
+                except PlanError:
+                    # Rows that are not taken back any more are one value; but different values are many.
+                    lasting = self.inputs[r.input].times
+                    if aggregate.distinct or not r.retracts:
+                        lasting = lasting.among({p: p for p in range(self.keys)}) if r.input else self.times
+                    wanted = range(len(node.outputs)) if r.retracts else (*range(self.keys), *further)
+                    size = groups(node, lasting, wanted)
+                yield size.times(each)
+
+    def of_open_rows(self) -> Iterator[Size]:
+        """The rows that may be taken back, and of each group the best of the others."""
+        for position, (node, (may_go, nulls)) in enumerate(zip(self.inputs, self.opens, strict=True)):
+            pairs = _pairs(self.then, self.reads)
+            settling = sum(r.input == position and _settles(aggregate, r) for aggregate, r in pairs)
+            if settling and node.times:
+                yield groups(may_go, node.times, range(len(node.outputs))).times(len(node.outputs) + 1)
+            if settling and (node.times or nulls):
+                yield self.number.times(2 * settling)
 
 
 def _by_computed(
@@ -629,8 +655,8 @@ class _Inputs:
             return of(selection)
         value = selection.base.select[last].term
         tables = {o.alias for o in changing(outside)}
-        others = (*selection.base.select[:last], *(a for atom in selection.atoms for a in atom.attributes))
-        if not isinstance(value, Attribute) or value.occurrence in tables or value in others:
+        remaining = (*selection.base.select[:last], *(a for atom in selection.atoms for a in atom.attributes))
+        if not isinstance(value, Attribute) or value.occurrence in tables or value in remaining:
             raise PlanError(f"no plan was made of {aggregate.text}", subject=self.statement.name)
 
         def beside(asked: Selection) -> Node:

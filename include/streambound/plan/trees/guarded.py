@@ -296,10 +296,10 @@ def _sized(
         inner_ranges={p: values.range for p, values in enumerate(sides[1])},
     )
     tree, asks, offers = condition(sought.formula, sought.outer, sought.inner)
-    rows, matches = _Side(tree, asks, outside, sides[0]), _Side(mirrored(tree), offers, node, sides[1])
-    rows, matches = replace(rows, opposite=matches), replace(matches, opposite=rows)
+    rows, inner = _Side(tree, asks, outside, sides[0]), _Side(mirrored(tree), offers, node, sides[1])
+    rows, inner = replace(rows, opposite=inner), replace(inner, opposite=rows)
     static = _is_static(outside)
-    kept = Size(0) if static else _kept(matches, sought).times(max(1, offers.width))
+    kept = Size(0) if static else _kept(inner, sought).times(max(1, offers.width))
     life = -1 if sought.static or static else rows.life()
     lasting, windows = (
         rows.lasting(serving(tree) if hard else frozenset()) if life is None else (None, [life])
@@ -485,12 +485,12 @@ class _Side:
         return None if between is None else between + 3
 
 
-def _kept(matches: _Side, sought: Sought) -> Size:
+def _kept(inner: _Side, sought: Sought) -> Size:
     """How many rows a guard keeps that rows to come may match."""
     if sought.static:
         return _BEFOREHAND
-    life = matches.life()
+    life = inner.life()
     if life is not None:
-        return rows_within(matches.node, life)
-    number, windows = matches.lasting(serving(matches.tree))
-    return together([Size(number), rows_within(matches.node, max(windows, default=-1))])
+        return rows_within(inner.node, life)
+    number, windows = inner.lasting(serving(inner.tree))
+    return together([Size(number), rows_within(inner.node, max(windows, default=-1))])

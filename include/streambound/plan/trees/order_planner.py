@@ -23,7 +23,7 @@ from streambound.plan.frame_reach import ascending, looks, settles, settles_rows
 from streambound.plan.trees.row_planner import computed
 from streambound.plan.trees.sizes import each_of, groups, rows_within
 from streambound.query.model import Op
-from streambound.query.operators import Framing, Over, Ranking, Shown
+from streambound.query.operators import Over, Ranking, Shown, WindowCalls
 from streambound.query.statement import Block
 
 
@@ -101,7 +101,7 @@ def _tied(node: Node, then: Ranking, kept: Sequence[int]) -> Size:
         return tied if not then.partition else each_of(groups(node, node.times, then.partition), tied)
 
 
-def window_functions(node: Node, then: Framing) -> Node:
+def window_functions(node: Node, then: WindowCalls) -> Node:
     if then.by:
         return window_functions(_with_keys(node, then.by), then.parted(len(node.outputs)))
     columns = len(node.outputs)
@@ -117,7 +117,7 @@ def window_functions(node: Node, then: Framing) -> Node:
     return Applied(operation, (node,), outputs, times, True, size.number, size.formula, size)
 
 
-def _times_of_answers(node: Node, then: Framing, settled: bool) -> Times:
+def _times_of_answers(node: Node, then: WindowCalls, settled: bool) -> Times:
     """The times of rows with what functions say of them, which changes with the rows ahead of them."""
     kinds, shown = [kind for _, kind in node.outputs].__getitem__, _positions(then.shown)
     reaches = [looks(ascending(over), kinds) for over in then.functions] if settled else []
@@ -129,7 +129,7 @@ def _times_of_answers(node: Node, then: Framing, settled: bool) -> Times:
     return node.times.among({p: n for p, n in shown.items() if p in shared})
 
 
-def _require_alike(node: Node, then: Framing) -> None:
+def _require_alike(node: Node, then: WindowCalls) -> None:
     """Refuse what cannot be settled together.
 
     Raises:
@@ -146,13 +146,13 @@ def _require_alike(node: Node, then: Framing) -> None:
             )
 
 
-def _of_partitions(node: Node, then: Framing) -> Size:
+def _of_partitions(node: Node, then: WindowCalls) -> Size:
     """How many different rows there are where all are kept until what they are partitioned by is over."""
     shared = set.intersection(*(set(over.partition) for over in then.functions))
     return groups(node, node.times.among({p: p for p in shared}), range(len(node.outputs)))
 
 
-def _of_lanes(node: Node, then: Framing) -> Iterator[Size]:
+def _of_lanes(node: Node, then: WindowCalls) -> Iterator[Size]:
     """What is kept where functions follow time: the last rows of keys, recent rows, and what is known of
     others.
     """

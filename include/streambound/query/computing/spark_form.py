@@ -145,8 +145,8 @@ def spark_form(node: exp.Expr, kinds: Callable[[str], Type | None]) -> exp.Expr:
         if not is_count(group) or not always_matched(pattern.name, int(group.name)):
             # A group without a match of its own would be NULL as well.
             raise NotComputed(part)
-        matches = exp.RegexpLike(this=value.copy(), expression=pattern.copy())
-        return exp.Case(ifs=[exp.If(this=matches, true=made)])
+        matched = exp.RegexpLike(this=value.copy(), expression=pattern.copy())
+        return exp.Case(ifs=[exp.If(this=matched, true=made)])
 
     return of(node)
 

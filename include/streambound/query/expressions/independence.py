@@ -16,7 +16,7 @@ from streambound.query.model import (
     Membership,
     Relation,
 )
-from streambound.query.operators import Framing, Grouping
+from streambound.query.operators import Grouping, WindowCalls
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import Selection, Statement
 
@@ -51,8 +51,8 @@ def not_computed(statement: Statement) -> tuple[str, str] | None:
 
 
 def _has_pattern(statement: Statement) -> bool:
-    framings = (block.then for block in statement.blocks if isinstance(block.then, Framing))
-    return any(over.name == PATTERN for then in framings for over in then.functions) or any(
+    operations = (block.then for block in statement.blocks if isinstance(block.then, WindowCalls))
+    return any(over.name == PATTERN for then in operations for over in then.functions) or any(
         relation.fed is not None and _has_pattern(relation.fed) for relation in statement.fed
     )
 

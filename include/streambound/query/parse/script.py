@@ -22,7 +22,7 @@ from streambound.query.dialects.tokens import token_location, tokens
 from streambound.query.expressions import blockers
 from streambound.query.parse.inlining.inline import Inliner
 from streambound.query.parse.text.ddl import Wrong, completed, declared, with_stamps
-from streambound.query.parse.text.definitions import Standing, State, tokens_of
+from streambound.query.parse.text.definitions import Definitions, State, tokens_of
 from streambound.query.parse.text.nested_columns import read_by_spark, with_paths
 from streambound.query.parse.text.parts import ReferencedQuery, Rows, View
 from streambound.query.registry import metadata
@@ -182,14 +182,14 @@ def script(sql: str, catalog: Catalog, dialect: str | None) -> Script:
         read = _from_elsewhere(read, catalog)
     written = [statement for statement in read if isinstance(statement, Written)]
     trees = [statement.tree for statement in written if isinstance(statement.tree, exp.Query)]
-    standing = Standing(language)
+    definitions = Definitions(language)
     states: dict[int, State] = {}
     ignored: set[int] = set()
     for statement in read:
         if isinstance(statement, ParseError):
-            standing.not_understood(_part_of(split, statement))
+            definitions.not_understood(_part_of(split, statement))
         else:
-            _note_statement(standing, states, ignored, statement, tokens_of(statement, token_list))
+            _note_statement(definitions, states, ignored, statement, tokens_of(statement, token_list))
     tables_of = [statement for statement in _tables(written) if id(statement) not in ignored]
     own = {
         statement.name.name.lower()
@@ -229,8 +229,8 @@ def script(sql: str, catalog: Catalog, dialect: str | None) -> Script:
         ):
             # A table of what lies in files: it has the columns that are declared.
             tree = exp.Select(expressions=[exp.Star()], from_=exp.From(this=statement.name.copy()))
-        views = standing.views(states[id(statement)])
-        refusal = standing.refusal(tree, states[id(statement)], views, sql, wrong)
+        views = definitions.views(states[id(statement)])
+        refusal = definitions.refusal(tree, states[id(statement)], views, sql, wrong)
         name = (
             ".".join(part.name for part in statement.name.parts)
             if statement.name is not None
@@ -284,26 +284,30 @@ def _from_elsewhere(read: list[Written | ParseError], catalog: Catalog) -> list[
 
 
 def _note_statement(
-    standing: Standing, states: dict[int, State], ignored: set[int], written: Written, stream: list[Token]
+    definitions: Definitions,
+    states: dict[int, State],
+    ignored: set[int],
+    written: Written,
+    stream: list[Token],
 ) -> None:
     """Note what a statement defines, drops or changes, and what stood before it."""
-    states[id(written)] = standing.state()
+    states[id(written)] = definitions.state()
     if written.table is None or written.name is None:
         if stream and written.kind == "other":
-            standing.passed(stream)
+            definitions.passed(stream)
         return
     if written.table.kind == "sink":
         return
-    if not standing.kept(written, stream):
+    if not definitions.kept(written, stream):
         ignored.add(id(written))
         return
     view = None
     if written.tree is not None and not (_reads_source(written.tree) and written.table.columns):
         view = View(written.tree, _columns(written))
-    standing.defined(written, stream, view)
-    if (like := written.table.options.get("like", "").lower()) in standing.unclear:
-        standing.unclear.setdefault(
-            written.name.name.lower(), f"is like {like}, which {standing.unclear[like]}"
+    definitions.defined(written, stream, view)
+    if (like := written.table.options.get("like", "").lower()) in definitions.unclear:
+        definitions.unclear.setdefault(
+            written.name.name.lower(), f"is like {like}, which {definitions.unclear[like]}"
         )
 
 

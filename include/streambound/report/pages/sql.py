@@ -143,8 +143,12 @@ def _piece(sql: str, tokens: list[_Token], start: int, end: int, marks: list[_Ma
     inner = _coloured(sql, tokens, start, end)
     if not marks:
         return inner
-    said, codes = (list(dict.fromkeys(of)) for of in ([m.message for m in marks], [m.code for m in marks]))
-    return element("mark", {"class": "reason", "title": "; ".join(said), "data-code": " ".join(codes)}, inner)
+    said, reason_codes = (
+        list(dict.fromkeys(of)) for of in ([m.message for m in marks], [m.code for m in marks])
+    )
+    return element(
+        "mark", {"class": "reason", "title": "; ".join(said), "data-code": " ".join(reason_codes)}, inner
+    )
 
 
 def _coloured(sql: str, tokens: list[_Token], start: int, end: int) -> Markup:

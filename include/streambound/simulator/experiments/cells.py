@@ -73,10 +73,10 @@ def by_cell(counted: Iterable[Counted]) -> dict[tuple[str, str, int], Floats]:
     return {key: np.array([results for _, results in sorted(runs)]) for key, runs in runs_by_cell.items()}
 
 
-def shares(counted: Iterable[Counted], whole: str) -> list[Counted]:
+def relative_results(counted: Iterable[Counted], whole: str) -> list[Counted]:
     """Each as a share of what the policy ``whole`` has in the same run at the same size, if that is not 0.
 
-    >>> shares([Counted("a", "b", 1, 0, 3.0), Counted("a", "opt", 1, 0, 4.0)], "opt")[0].results
+    >>> relative_results([Counted("a", "b", 1, 0, 3.0), Counted("a", "opt", 1, 0, 4.0)], "opt")[0].results
     0.75
     """
     every = list(counted)

@@ -10,7 +10,7 @@ import numpy as np
 
 from streambound.approximate.policies import POLICIES
 from streambound.simulator.experiments.allocation import SHARE, VARIED
-from streambound.simulator.experiments.cells import Cell, Counted, cells, shares
+from streambound.simulator.experiments.cells import Cell, Counted, cells, relative_results
 from streambound.simulator.experiments.look_ahead import COMPARED_SIZE
 
 COLOURS = {
@@ -73,7 +73,7 @@ def _with_shares(counted: Sequence[Counted], whole: str, path: Path, title: str,
     figure = _figure(11.0)
     means, parts = figure.subplots(1, 2)
     draw(means, cells(counted))
-    draw(parts, cells(each for each in shares(counted, whole) if each.policy != whole))
+    draw(parts, cells(each for each in relative_results(counted, whole) if each.policy != whole))
     _labelled(means, CACHED, what)
     _labelled(parts, CACHED, f"share of {whole.upper()}'s in the same run")
     # Outside: no corner is free of lines at every size.
@@ -152,7 +152,9 @@ def _allocation(counted: Sequence[Counted], path: Path) -> None:
 
 def _looking_ahead(counted: Sequence[Counted], path: Path) -> None:
     """Figure 19, as shares of the optimum in the same run; the others do not look ahead."""
-    averaged = cells(each for each in shares(counted, "opt-offline") if each.policy != "opt-offline")
+    averaged = cells(
+        each for each in relative_results(counted, "opt-offline") if each.policy != "opt-offline"
+    )
     figure = _figure(7.0)
     axes = figure.add_subplot()
     draw(axes, averaged)

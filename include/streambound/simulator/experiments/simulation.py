@@ -125,11 +125,11 @@ def _met(given: Streams, cached: int, arriving: int, keys: int, steps: Any, warm
     order = np.argsort(given.arrivals[cached], kind="stable")
     # One number a (key, step), ascending, so that one search finds both ends of the window.
     scale = given.steps + 1
-    codes = given.arrivals[cached][order] * scale + order
+    sort_keys = given.arrivals[cached][order] * scale + order
     sums = np.r_[0.0, np.cumsum(worth[cached][order])]
     asked = given.arrivals[arriving] * scale
-    low = np.searchsorted(codes, asked + np.maximum(steps - window, 0))
-    high = np.searchsorted(codes, asked + steps)
+    low = np.searchsorted(sort_keys, asked + np.maximum(steps - window, 0))
+    high = np.searchsorted(sort_keys, asked + steps)
     return float(((sums[high] - sums[low]) * worth[arriving])[warmup:].sum())
 
 

@@ -23,11 +23,11 @@ from streambound.query.operators import (
     KEYS,
     Aggregate,
     AggregateKind,
-    Framing,
     Grouping,
     Operator,
     Ranking,
     Shown,
+    WindowCalls,
 )
 from streambound.query.parse.blocks.distinguishing import distinguishes
 from streambound.query.parse.blocks.select import keyword_location, refuse_clauses, selection
@@ -235,7 +235,7 @@ def _with_formulas(done: Done, base: Query, shown: tuple[Shown, ...]) -> Operato
         return replace(aggregate, formula=formula, computed=kind)
 
     by = tuple(_key(node, done, base) for node in done.by)
-    if isinstance(made, Framing):
+    if isinstance(made, WindowCalls):
         functions = tuple(
             over if over.aggregate is None else replace(over, aggregate=of(n, over.aggregate))
             for n, over in enumerate(made.functions)
@@ -291,7 +291,7 @@ def _formula(node: exp.Expr, done: Done, base: Query, kind: Type) -> tuple[str |
 
 def _counts(operator: Operator, number: int) -> bool:
     """Whether what stands for a number is one of rows."""
-    if not isinstance(operator, Framing):
+    if not isinstance(operator, WindowCalls):
         return False
     aggregate = operator.functions[number].aggregate
     return aggregate is None or aggregate.kind in (AggregateKind.COUNT, AggregateKind.SKETCH)
@@ -322,7 +322,7 @@ def _of_value(number: int, done: Done, base: Query) -> Type:
     operator = done.operator
     if isinstance(operator, Ranking):
         return INTEGER
-    if isinstance(operator, Framing):
+    if isinstance(operator, WindowCalls):
         function = operator.functions[number]
         aggregate = function.aggregate
         if function.name in ("PERCENT_RANK", "CUME_DIST"):

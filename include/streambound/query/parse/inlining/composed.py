@@ -10,7 +10,7 @@ from sqlglot import expressions as exp
 from streambound.query.clock import conjuncts, reads_clock
 from streambound.query.dialects.grammar import span_of
 from streambound.query.expressions import blockers
-from streambound.query.operators import KEYS, Framing, Grouping, Tests
+from streambound.query.operators import KEYS, Grouping, Tests, WindowCalls
 from streambound.query.parse.inlining.grouped import grouping
 from streambound.query.parse.inlining.names import Items, Names
 from streambound.query.parse.inlining.substitution import Substitution
@@ -67,7 +67,7 @@ def composed(
     done = replace(rows.done, shown=shown)
     if not conditions:
         return (replace(rows, done=done),)
-    if (kept := ranked(done, conditions)) is not None and isinstance(done.operator, Framing):
+    if (kept := ranked(done, conditions)) is not None and isinstance(done.operator, WindowCalls):
         done, conditions = kept
         if conditions:
             return None

@@ -11,7 +11,7 @@ from streambound.errors import QueryError
 from streambound.query.clock import conjuncts
 from streambound.query.expressions import blockers
 from streambound.query.model import Op
-from streambound.query.operators import Framing, Ranking
+from streambound.query.operators import Ranking, WindowCalls
 from streambound.query.parse.inlining.names import Items, Names
 from streambound.query.parse.inlining.select_list import SelectOutputs
 from streambound.query.parse.inlining.substitution import Substitution
@@ -170,7 +170,7 @@ def without_ranks(names: Names, where: list[exp.Expr]) -> list[exp.Expr]:
         if len(source.blocks) != 1 or outer:
             continue
         (rows,) = source.blocks
-        if rows.done is None or not isinstance(rows.done.operator, Framing):
+        if rows.done is None or not isinstance(rows.done.operator, WindowCalls):
             continue
         view = [Part((), (), rows.done.shown if n == number else ()) for n in range(len(names.sources))]
         mine = []

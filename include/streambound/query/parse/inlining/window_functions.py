@@ -21,12 +21,12 @@ from streambound.query.operators import (
     Aggregate,
     AggregateKind,
     Frame,
-    Framing,
     Having,
     Over,
     Ranking,
     Test,
     Tests,
+    WindowCalls,
 )
 from streambound.query.parse.inlining.names import Items, Names
 from streambound.query.parse.inlining.select_list import SelectOutputs
@@ -64,7 +64,7 @@ def window_functions(select: exp.Select, names: Names, items: Items) -> tuple[li
     shown = tuple(Item(name, key, of(node)) for name, key, node in items)
     numbers = {n: over.aggregate for n, over in enumerate(functions) if over.aggregate is not None}
     over = {n: asked.over[aggregate] for n, aggregate in numbers.items() if aggregate in asked.over}
-    return asked.outputs, Done(Framing(tuple(functions), ()), shown, over=over, by=tuple(asked.by))
+    return asked.outputs, Done(WindowCalls(tuple(functions), ()), shown, over=over, by=tuple(asked.by))
 
 
 def _over(node: exp.Window, asked: SelectOutputs, clauses: dict[str, exp.Window]) -> Over:
@@ -273,7 +273,7 @@ def ranked(done: Done, conditions: list[exp.Expr]) -> tuple[Done, list[exp.Expr]
         conditions: over outputs and values of ``done``.
     """
     operator = done.operator
-    if not isinstance(operator, Framing) or len(operator.functions) != 1:
+    if not isinstance(operator, WindowCalls) or len(operator.functions) != 1:
         return None
     (function,) = operator.functions
     if function.name not in RANKS or operator.having is not None:

@@ -24,7 +24,7 @@ _HARMLESS = frozenset((("OWNER",), ("REPLICA",), ("SET", "PARALLELISM")))
 
 
 @dataclass
-class Standing:
+class Definitions:
     """What the statements so far say of names; they are told in the order of the text."""
 
     language: Language
