@@ -18,7 +18,7 @@ CHECKS = [HealthCheck.filter_too_much, HealthCheck.too_slow, HealthCheck.data_to
 # The ordinary run tells of a change, so its examples are few and the same each time; more and new ones are
 # drawn by the others (``make random``, ``make heavy``, ``make properties``, ``make fuzz``).
 settings.register_profile(
-    "sample", max_examples=25, deadline=None, suppress_health_check=CHECKS, derandomize=True
+    "sample", max_examples=15, deadline=None, suppress_health_check=CHECKS, derandomize=True
 )
 settings.register_profile("fresh", max_examples=100, deadline=None, suppress_health_check=CHECKS)
 settings.register_profile("heavy", max_examples=3000, deadline=None, suppress_health_check=CHECKS)
@@ -78,10 +78,16 @@ def unit(nodeid: str) -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if hasattr(config, "workerinput"):
-        items.sort(
-            key=lambda item: LONGEST.index(at) if (at := unit(item.nodeid)) in LONGEST else len(LONGEST)
-        )
+    if not hasattr(config, "workerinput"):
+        return
+    # Modules that share a session come one after the other (tests/spark/conftest.py).
+    shared = {item.path for item in items if "spark" in getattr(item, "fixturenames", ())}
+
+    def order(item: pytest.Item) -> tuple[int, bool]:
+        at = unit(item.nodeid)
+        return LONGEST.index(at) if at in LONGEST else len(LONGEST), item.path not in shared
+
+    items.sort(key=order)
 
 
 @pytest.hookimpl(optionalhook=True)
