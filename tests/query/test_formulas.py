@@ -216,3 +216,10 @@ def test_what_dialects_do_not_agree_on_is_not_evaluated(sql: str, dialect: str, 
     found = read(sql, CATALOG, dialect=dialect).statement.unevaluated
     assert found is not None and "is decided, and cannot be evaluated yet" in found
     assert said is None or found.startswith(said)
+
+
+def test_what_is_decided_and_not_computed_is_said_of_sub_queries_too() -> None:
+    sql = "SELECT a, APPROX_COUNT_DISTINCT(n) AS v FROM s GROUP BY a"
+    for text in (sql, f"SELECT v FROM ({sql}) WHERE v > 2"):
+        why = read(text, CATALOG).statement.unevaluated
+        assert why is not None and "APPROX_COUNT_DISTINCT at line 1" in why, text

@@ -38,6 +38,22 @@ class AggregateKind(Enum):
     SKETCH = "sketch"
 
 
+# The names of what is computed, of each kind.
+_COMPUTED: dict[AggregateKind, tuple[str, ...]] = {
+    AggregateKind.COUNT: ("COUNT",),
+    AggregateKind.SUM: ("SUM",),
+    AggregateKind.MEAN: (
+        *("AVG", "VAR_POP", "VAR_SAMP", "STDDEV_POP", "STDDEV_SAMP"),
+        *("COVAR_POP", "COVAR_SAMP", "CORR"),
+    ),
+    AggregateKind.LEAST: ("MIN", "BOOL_AND", "ARG_MIN", "BIT_AND"),
+    AggregateKind.GREATEST: ("MAX", "BOOL_OR", "ARG_MAX", "BIT_OR"),
+    AggregateKind.FIRST: ("FIRST", "FIRST IGNORE NULLS"),
+    AggregateKind.LAST: ("LAST", "LAST IGNORE NULLS"),
+    AggregateKind.ANY: ("ANY_VALUE", "ANY_VALUE IGNORE NULLS"),
+    AggregateKind.LIST: ("ARRAY_AGG", "ARRAY_AGG FILTER"),
+}
+
 # A sum of monomials, each a factor and the positions that it multiplies.
 Polynomial: TypeAlias = tuple[tuple[Fraction, tuple[int, ...]], ...]
 
@@ -70,6 +86,11 @@ class Aggregate:
     def idempotent(self) -> bool:
         """Whether a row counts once, however often it comes."""
         return self.kind in (AggregateKind.LEAST, AggregateKind.GREATEST)
+
+    @property
+    def evaluated(self) -> bool:
+        """Whether its values are computed: of any other it is decided alone what is kept."""
+        return self.function in _COMPUTED.get(self.kind, ())
 
     @property
     def counts_rows(self) -> bool:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial, reduce
@@ -102,7 +102,7 @@ def accumulators(
     Raises:
         PlanError: there is none for this aggregate.
     """
-    if aggregate.function not in _COMPUTED.get(aggregate.kind, ()):
+    if not aggregate.evaluated:
         raise _none(aggregate, f"{aggregate.function or 'it'} is not computed")
     shown = aggregate.type_of(lambda p: kinds[positions[p]])
     if aggregate.kind in (AggregateKind.COUNT, AggregateKind.SUM, AggregateKind.MEAN):
@@ -493,18 +493,6 @@ _MEANS: dict[str, tuple[tuple[tuple[int, ...], ...], Callable[..., Exact | None]
     "COVAR_POP": (_PAIRS, _covariance(0)),
     "COVAR_SAMP": (_PAIRS, _covariance(1)),
     "CORR": (_PAIRS, _correlation),
-}
-# The names of what is computed, of each kind.
-_COMPUTED: dict[AggregateKind, Collection[str]] = {
-    AggregateKind.COUNT: ("COUNT",),
-    AggregateKind.SUM: ("SUM",),
-    AggregateKind.MEAN: _MEANS,
-    AggregateKind.LEAST: ("MIN", "BOOL_AND", "ARG_MIN", "BIT_AND"),
-    AggregateKind.GREATEST: ("MAX", "BOOL_OR", "ARG_MAX", "BIT_OR"),
-    AggregateKind.FIRST: ("FIRST", "FIRST IGNORE NULLS"),
-    AggregateKind.LAST: ("LAST", "LAST IGNORE NULLS"),
-    AggregateKind.ANY: ("ANY_VALUE", "ANY_VALUE IGNORE NULLS"),
-    AggregateKind.LIST: ("ARRAY_AGG", "ARRAY_AGG FILTER"),
 }
 
 

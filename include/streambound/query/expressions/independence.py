@@ -40,6 +40,9 @@ def not_computed(statement: Statement) -> tuple[str, str] | None:
         for shown in () if block.then is None else (*block.then.by, *block.then.shown):
             if not shown.plain and shown.formula is None:
                 return f"the expression that {shown.name} is", ""
+        for aggregate in block.then.aggregates if isinstance(block.then, Grouping) else ():
+            if not aggregate.evaluated:
+                return f"{aggregate.function} at {aggregate.location}", ""
         having = block.then.having if isinstance(block.then, Grouping) else None
         if having is not None and having.formula is None:
             return f"the condition at {having.location}", ""
@@ -47,14 +50,13 @@ def not_computed(statement: Statement) -> tuple[str, str] | None:
         for column in columns:
             if column.of and column.formula is None:
                 return column.name, column.uncomputed
-    return None
+    inner = (not_computed(relation.fed) for relation in statement.fed if relation.fed is not None)
+    return next((what for what in inner if what is not None), None)
 
 
 def _has_pattern(statement: Statement) -> bool:
     operations = (block.then for block in statement.blocks if isinstance(block.then, WindowCalls))
-    return any(over.name == PATTERN for then in operations for over in then.functions) or any(
-        relation.fed is not None and _has_pattern(relation.fed) for relation in statement.fed
-    )
+    return any(over.name == PATTERN for then in operations for over in then.functions)
 
 
 def derives(statement: Statement) -> bool:
