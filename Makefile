@@ -82,7 +82,7 @@ var/flink/$(FLINK):
 wild: setup
 	@$(PY) -m tests.query.wild
 
-# Every random test with 100 examples that are new each time, where `check` takes 25 that stay the same. A failure
+# Every random test with 100 examples that are new each time, where `check` takes 15 that stay the same. A failure
 # prints its example; SEED=5 makes a run that can be repeated.
 random: setup-tests
 	@seed='$(SEED)'; exec $(PY) -m pytest -n logical --maxprocesses 4 -m "hypothesis and not heavy" \

@@ -18,7 +18,7 @@ CHECKS = [HealthCheck.filter_too_much, HealthCheck.too_slow, HealthCheck.data_to
 # The ordinary run tells of a change, so its examples are few and the same each time; more and new ones are
 # drawn by the others (``make random``, ``make heavy``, ``make properties``, ``make fuzz``).
 settings.register_profile(
-    "sample", max_examples=25, deadline=None, suppress_health_check=CHECKS, derandomize=True
+    "sample", max_examples=15, deadline=None, suppress_health_check=CHECKS, derandomize=True
 )
 settings.register_profile("fresh", max_examples=100, deadline=None, suppress_health_check=CHECKS)
 settings.register_profile("heavy", max_examples=3000, deadline=None, suppress_health_check=CHECKS)

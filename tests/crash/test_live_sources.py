@@ -25,7 +25,7 @@ pytestmark = pytest.mark.spark
 MOMENTS = [f"{victim}-{number}" for victim in ("driver", "jvm", "worker", "family") for number in range(3)]
 SAMPLE = ("family-0",)
 KINDS = {"S": "payload", "T": "csv"}
-FILES, LATENESS = 6, 5
+FILES, LATENESS = 4, 5
 
 
 class FromSources(Live):
@@ -42,7 +42,7 @@ class FromSources(Live):
 def scene(folder: Path, seed: str) -> tuple[Case, Rows]:
     """A query, its catalog and its streams."""
     case, chance = two(), random.Random(seed)
-    rows = [row(chance.choice("ST"), ts, chance.randint(0, 3)) for ts in range(150)]
+    rows = [row(chance.choice("ST"), ts, chance.randint(0, 3)) for ts in range(100)]
     spread(case, folder / "streams", KINDS, shuffled(rows, LATENESS, chance), FILES)
     streams = {}
     for relation in case.catalog.relations:

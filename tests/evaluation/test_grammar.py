@@ -40,13 +40,13 @@ def outcome(seed: int, computed: float = 0.0) -> str:
 
 
 def test_a_sample_of_statements() -> None:
-    found = Counter(map(outcome, range(200)))
-    assert found["evaluated"] > 37 and found["unbounded"] > 10 and found["unknown"] > 10
+    found = Counter(map(outcome, range(80)))
+    assert found["evaluated"] > 14 and found["unbounded"] > 4 and found["unknown"] > 4
 
 
 def test_a_sample_of_statements_with_expressions() -> None:
-    found = Counter(outcome(seed, 0.5) for seed in range(150))
-    assert found["evaluated"] > 15 and found["unbounded"] + found["unknown"] > 20
+    found = Counter(outcome(seed, 0.5) for seed in range(60))
+    assert found["evaluated"] > 6 and found["unbounded"] + found["unknown"] > 8
 
 
 @pytest.mark.heavy

@@ -124,6 +124,7 @@ def airflow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalAirflow]:
         yield started
 
 
+@pytest.mark.heavy
 @pytest.mark.airflow
 def test_a_run_through_the_scheduler(airflow: LocalAirflow) -> None:
     api = airflow.client()

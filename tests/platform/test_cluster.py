@@ -1,4 +1,4 @@
-"""A Spark master and two workers give what local Spark gives; executors have the library from the driver."""
+"""A Spark master and two workers give what this machine gives; executors have the library from the driver."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from streambound.approximate.selected_policy import SelectedPolicy
 from streambound.history.answer import HistoryAnswer
 from streambound.history.evaluate import evaluate_history
 from streambound.history.evaluations.k_memory import Memory
+from streambound.history.executor import Executor
+from streambound.history.local import LocalExecutor
 from streambound.query.catalog import Catalog, load_catalog
 from streambound.results import Answer, Results
 from streambound.spark.executor import SparkExecutor
@@ -46,7 +48,7 @@ QUERIES = {
     "timed": "SELECT DISTINCT S.A FROM S, T WHERE S.A = T.A AND S.A BETWEEN 1 AND 9 AND S.ts < T.ts",
     "memory": "SELECT S.B, T.C FROM S, T WHERE S.A = T.A AND S.ts < T.ts",
 }
-DAYS = 6
+DAYS = 3
 # An executor of one core on each; the first job waits for both.
 ON_BOTH_WORKERS = {
     "spark__driver__host": "127.0.0.1",
@@ -91,11 +93,11 @@ def cluster() -> Iterator[LocalSpark]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def evaluated(spark: SparkSession, catalog: Catalog, folder: Path) -> list[HistoryAnswer]:
+def evaluated(executor: Executor, catalog: Catalog, folder: Path) -> list[HistoryAnswer]:
     queries = [Query(name, sql) for name, sql in QUERIES.items()]
     memory = {"memory": Memory(5, selected_policy=SelectedPolicy("lfu"))}
     answers = evaluate_history(
-        SparkExecutor(spark),
+        executor,
         queries,
         catalog,
         output=folder / "answers",
@@ -139,14 +141,13 @@ def places(spark: SparkSession) -> set[str]:
     return {row.place for row in spark.range(0, 8, 1, 8).mapInArrow(place, "place string").collect()}
 
 
-def test_a_cluster_answers_as_local_spark_does(
+def test_a_cluster_answers_as_this_machine_does(
     cluster: LocalSpark, catalog: Catalog, postgres: LocalPostgres, tmp_path: Path
 ) -> None:
     with session("on the cluster", cluster.master, **ON_BOTH_WORKERS) as spark:
-        found = evaluated(spark, catalog, tmp_path / "cluster")
+        found = evaluated(SparkExecutor(spark), catalog, tmp_path / "cluster")
         archives = places(spark)
-    with session("here", "local[2]") as spark:
-        expected = evaluated(spark, catalog, tmp_path / "local")
+    expected = evaluated(LocalExecutor(1), catalog, tmp_path / "local")
     assert [replace(one, seconds=0) for one in found] == [replace(one, seconds=0) for one in expected]
     assert files(tmp_path / "cluster" / "answers") == files(tmp_path / "local" / "answers") != {}
     assert all(one.answer_rows for one in found)

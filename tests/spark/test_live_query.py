@@ -222,6 +222,16 @@ def test_it_begins_at_the_boundary_of_the_nightly_evaluation(
         live(spark, Registered("q", PAIRS), catalog, output=tmp_path / "live")
 
 
+def test_a_file_that_cannot_be_read_ends_it_with_its_name(spark: Any, tmp_path: Path) -> None:
+    case = two()
+    catalog = flat(case.catalog, tmp_path)
+    write(case, [("S", [row("S", 2)]), ("T", [row("T", 2)])], tmp_path, 0)
+    (tmp_path / "T" / "1.parquet").write_bytes(b"PAR1 and no more")
+    with pytest.raises(DataError, match="not a readable Parquet file") as told:
+        live(spark, Registered("q", case.sql), catalog, output=tmp_path / "live")
+    assert str(told.value.subject).endswith("1.parquet") and "java" not in str(told.value).lower()
+
+
 @pytest.mark.heavy
 def test_a_late_file_is_refused_and_what_comes_later_goes_on_without_it(spark: Any, tmp_path: Path) -> None:
     case, query = two(), Registered("q", two().sql)

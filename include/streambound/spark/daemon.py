@@ -23,5 +23,10 @@ def worker(sock: socket, authenticated: bool) -> int:
 
 
 if __name__ == "__main__":
+    # What tasks import takes seconds: here it is loaded once, and is there in all that are forked.
+    import streambound.history.fold
+    import streambound.live.step
+    import streambound.spark.executor  # noqa: F401
+
     daemon.worker = worker
     daemon.manager()
