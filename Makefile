@@ -51,9 +51,11 @@ heavy: setup
 	  tests/spark/test_checking.py tests/history/test_faults.py tests/history/test_registered.py tests/tasks/test_windows.py
 
 # Live queries on real Spark: more random queries and streams, late files, sources, folders of odd names, signals to
-# all their processes; about ten minutes.
+# all their processes; what Spark itself computes and refuses, and that histories on it leave the same; a quarter of an
+# hour.
 live: setup
 	$(PY) -m pytest tests/spark/test_live_query.py tests/spark/test_live_sources.py tests/spark/test_names.py \
+	  tests/spark/test_clock.py tests/spark/test_executors.py tests/spark/test_expressions.py tests/engines/test_spark.py \
 	  tests/cli/test_live.py -m "heavy or not heavy"
 
 # Random statements of the whole grammar that have a plan, as local histories, against the definition at every

@@ -78,10 +78,16 @@ def unit(nodeid: str) -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if hasattr(config, "workerinput"):
-        items.sort(
-            key=lambda item: LONGEST.index(at) if (at := unit(item.nodeid)) in LONGEST else len(LONGEST)
-        )
+    if not hasattr(config, "workerinput"):
+        return
+    # Modules that share a session come one after the other (tests/spark/conftest.py).
+    shared = {item.path for item in items if "spark" in getattr(item, "fixturenames", ())}
+
+    def order(item: pytest.Item) -> tuple[int, bool]:
+        at = unit(item.nodeid)
+        return LONGEST.index(at) if at in LONGEST else len(LONGEST), item.path not in shared
+
+    items.sort(key=order)
 
 
 @pytest.hookimpl(optionalhook=True)

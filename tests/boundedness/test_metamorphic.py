@@ -23,7 +23,7 @@ def agree(drawn: Pair) -> None:
     assert len(found) == 2 and found[0] is found[1], drawn.texts
 
 
-@pytest.mark.parametrize("seed", [*DIFFERED, *range(2000, 2040)])
+@pytest.mark.parametrize("seed", [*DIFFERED, *range(2000, 2015)])
 def test_two_texts_of_one_meaning_have_one_verdict(seed: int) -> None:
     agree(pair(seed))
 

@@ -147,23 +147,39 @@ def visitor(url: str, **options: Any) -> Iterator[Visitor]:
 
 @contextmanager
 def visitor_in(browser: Browser, url: str, token: str = "", **options: Any) -> Iterator[Visitor]:
-    """A user in a browser with nothing of any other in it.
+    """A user in a browser with nothing of any other in it; arguments as of ``profile``."""
+    with profile(browser, url, token, **options) as context, page_in(context, url) as person:
+        yield person
+
+
+@contextmanager
+def profile(browser: Browser, url: str, token: str = "", **options: Any) -> Iterator[BrowserContext]:
+    """What a browser keeps for a user: cookies, and the files of pages, which are large.
 
     Args:
         token: of Airflow, for a user who has logged in.
         options: of Playwright's ``new_context``, such as ``color_scheme`` and ``viewport``.
     """
-    context: BrowserContext = browser.new_context(**options)
+    context = browser.new_context(**options)
     try:
         context.set_default_timeout(PATIENCE)
         if token:
             context.add_cookies([{"name": "_token", "value": token, "url": url}])
-        one = Visitor(context.new_page(), url)
-        one.page.on("console", one._heard)
-        one.page.on("pageerror", lambda error: one.errors.append(str(error)))
-        yield one
+        yield context
     finally:
         context.close()
+
+
+@contextmanager
+def page_in(context: BrowserContext, url: str) -> Iterator[Visitor]:
+    """A user at a new page."""
+    person = Visitor(context.new_page(), url)
+    person.page.on("console", person._heard)
+    person.page.on("pageerror", lambda error: person.errors.append(str(error)))
+    try:
+        yield person
+    finally:
+        person.page.close()
 
 
 def executable() -> Path:

@@ -19,8 +19,8 @@ from urllib.parse import quote
 import duckdb
 import httpx
 import pytest
-from playwright.sync_api import Browser, FrameLocator, expect
-from tests.e2e.browser import LOADED, Value, Visitor, chromium, visitor_in
+from playwright.sync_api import Browser, BrowserContext, FrameLocator, expect
+from tests.e2e.browser import LOADED, Value, Visitor, chromium, page_in, profile, visitor_in
 from tests.e2e.pipeline import DAMAGED, QUERIES, RUN_SECONDS, Ran, damaged_file, pipeline
 from tests.platform.leaks import leaks
 
@@ -121,8 +121,6 @@ def test_data_docs_are_built_and_the_runs_recorded(ran: Ran) -> None:
     (outcome,) = [q for q in ran.results.quality(ran.run_id, "evaluate_history") if q.subject == "departures"]
     assert DAMAGED in Path(str(outcome.docs)).read_text()
     states = {run.job: run.state for run in ran.results.runs()}
-    # The answers and the new history start a benchmark of caches, which may have begun by now.
-    states.pop("benchmark_caches", None)
     assert states == {
         "ingest_flights": "success",
         "validate_queries": "failed",
@@ -148,11 +146,17 @@ def tokens(ran: Ran) -> dict[str, str]:
     return {username: ran.client(username).token() for username in ("admin", "viewer")}
 
 
+@pytest.fixture(scope="module")
+def signed_in(ran: Ran, browser: Browser, tokens: dict[str, str]) -> Iterator[BrowserContext]:
+    """The browser of a user with all rights, which has the files of Airflow's UI from the first test on."""
+    with profile(browser, ran.layout.url, tokens["admin"], viewport={"width": 1280, "height": 1000}) as kept:
+        yield kept
+
+
 @pytest.fixture
-def admin(ran: Ran, browser: Browser, tokens: dict[str, str]) -> Iterator[Visitor]:
+def admin(ran: Ran, signed_in: BrowserContext) -> Iterator[Visitor]:
     """A user with all rights, in Airflow's UI; at the end, nothing has gone wrong in the browser."""
-    size = {"width": 1280, "height": 1000}
-    with visitor_in(browser, ran.layout.url, tokens["admin"], viewport=size) as person:
+    with page_in(signed_in, ran.layout.url) as person:
         yield person
         assert person.errors == []
 
@@ -540,11 +544,21 @@ CONTRAST = """() => {
 }"""
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_pages_in_narrow_dark_and_wide_light_windows(ran: Ran, views: Views, form: str) -> None:
+@pytest.mark.parametrize(
+    ("form", "pages"),
+    [
+        # Each page in one form, and all in both in the heavy run.
+        pytest.param(form, PAGES[half::2], id=f"{form}, {half}", marks=[pytest.mark.heavy] * (half != at))
+        for at, form in enumerate(FORMS)
+        for half in (0, 1)
+    ],
+)
+def test_pages_in_narrow_dark_and_wide_light_windows(
+    ran: Ran, views: Views, form: str, pages: list[str]
+) -> None:
     with views(**FORMS[form]) as person:
         faults: dict[str, list[str]] = {}
-        for address in PAGES:
+        for address in pages:
             person.page.goto(f"{ran.layout.url}{PREFIX}/{address}")
             person.page.wait_for_load_state("networkidle")
             width, most, brightness = person.page.evaluate(
@@ -554,7 +568,7 @@ def test_pages_in_narrow_dark_and_wide_light_windows(ran: Ran, views: Views, for
             assert width <= most and (max(brightness) < 80) == ("dark" in form), address
             assert person.page.locator(".bar [aria-current]").count() == 1, address
             faults[address] = person.faults()
-        assert faults == {address: [] for address in PAGES}
+        assert faults == {address: [] for address in pages}
         assert person.page.evaluate(CONTRAST) >= 4.5
         assert person.errors == []
 
@@ -582,27 +596,35 @@ def test_who_is_not_signed_in_sees_nothing_and_a_viewer_starts_nothing(ran: Ran)
     assert asked(ran, "viewer", "POST", start).status_code == 403
 
 
-def test_synopses_are_started_from_their_form(ran: Ran, admin: Visitor) -> None:
-    """The damaged file comes back whole, so that nothing is kept out any more."""
-    damaged_file(ran.home).write_bytes(ran.whole)
-    started(ran, admin, "materialize_synopses", {"queries": ["carriers_by_origin"], "publish": False})
+# Ingest and validation are started from theirs in the flow.
+FILLED: dict[str, dict[str, Value]] = {
+    "materialize_synopses": {"queries": ["carriers_by_origin"], "publish": False},
+    # What it announces would start an evaluation, before the one that is asked for.
+    "benchmark_caches": {
+        **{"queries": ["aircraft_rotation"], "days": 3, "held_out": 1, "runs": 1},
+        "announce": False,
+    },
+    "evaluate_history": {"queries": ["aircraft_rotation", "carriers_by_origin"]},
+}
+
+
+def test_a_run_is_asked_for_what_is_filled_into_its_form(ran: Ran, admin: Visitor) -> None:
+    """The DAG is paused, so that it waits: see tests/dags for nights of it, and the heavy test below."""
+    airflow = ran.client()
+    values = FILLED["benchmark_caches"]
+    run = f"/dags/benchmark_caches/dagRuns/{quote(admin.trigger('benchmark_caches', values), safe='')}"
+    airflow.request("PATCH", run, {"state": "failed"})
+    conf = airflow.request("GET", run)["conf"]
+    assert {name: conf[name] for name in values} == values
 
 
 @pytest.mark.heavy
 def test_every_other_dag_is_started_from_its_form(ran: Ran, admin: Visitor) -> None:
+    """The damaged file comes back whole, so that nothing is kept out any more."""
     damaged_file(ran.home).write_bytes(ran.whole)
-    # What it announces would start an evaluation, before the one that is asked for.
-    form: dict[str, Value] = {
-        "queries": ["aircraft_rotation"],
-        "days": 3,
-        "held_out": 1,
-        "runs": 1,
-        "announce": False,
-    }
-    started(ran, admin, "benchmark_caches", form)
-    queries = ["aircraft_rotation", "carriers_by_origin"]
-    run_id = started(ran, admin, "evaluate_history", {"queries": queries})
-    answers = {one.query: one for one in ran.results.answers(run_id, "evaluate_history")}
+    ran.client().request("PATCH", "/dags/benchmark_caches", {"is_paused": False})
+    runs = {dag_id: started(ran, admin, dag_id, values) for dag_id, values in FILLED.items()}
+    answers = {one.query: one for one in ran.results.answers(runs["evaluate_history"], "evaluate_history")}
     assert answers["carriers_by_origin"].missing_partitions == ()
     frame = opened(admin, "queries/aircraft_rotation")
     assert "chosen" in (frame.locator("section:has(#caches) svg").text_content() or "")

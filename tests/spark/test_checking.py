@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-DRAWN, DRAWN_ON_CONNECT = 20, 8
+DRAWN, DRAWN_ON_CONNECT = 12, 4
 # What each program is as SQL over the streams that it reads.
 CLICKS = {
     "columns": {"user": "bigint", "ts": "timestamp"},

@@ -65,7 +65,9 @@ def test_new_content_of_the_same_size_and_time_is_seen(world: World) -> None:
     world.equals_one_evaluation()
 
 
-@pytest.mark.parametrize("moment", [PAST, FUTURE], ids=["back", "ahead"])
+@pytest.mark.parametrize(
+    "moment", [PAST, pytest.param(FUTURE, marks=pytest.mark.heavy)], ids=["back", "ahead"]
+)
 def test_checkpoints_survive_while_files_are_put_together_and_removed(moment: int, world: World) -> None:
     """All times of the tables' files jump each night, over more nights than it takes to tidy twice."""
     query = Registered("distinct", "SELECT DISTINCT S.A FROM S, T WHERE S.B < T.B AND S.A BETWEEN 1 AND 9")

@@ -60,7 +60,7 @@ QUERIES = {
 BY_SPARK = {
     name: sql.replace("FROM S, T", "FROM S, O T").replace("FROM T, S", "FROM O T, S")
     for name, sql in QUERIES.items()
-    if name not in ("stateless", "cached")
+    if name in ("counts", "segments")
 }
 
 

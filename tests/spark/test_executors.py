@@ -35,6 +35,7 @@ def test_either_goes_on_from_the_other(spark: Any, tmp_path: Path) -> None:
         assert left(tmp_path / "home", name) == expected[name], name
 
 
+@pytest.mark.heavy
 def test_one_evaluation_leaves_the_same_bytes(spark: Any, tmp_path: Path) -> None:
     for part in range(NIGHTS[-1]):
         arrive(tmp_path, part)

@@ -25,8 +25,9 @@ def plain(value: Any) -> Any:
     return value
 
 
-def test_expressions_mean_what_spark_says(spark: Any) -> None:
-    given, asked = rows(3, 40), expressions(4, 300)
+@pytest.mark.parametrize("number", [100, pytest.param(300, marks=pytest.mark.heavy)])
+def test_expressions_mean_what_spark_says(number: int, spark: Any) -> None:
+    given, asked = rows(3, 40), expressions(4, number)
     schema = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
     order = [tuple(row[name] for name in COLUMNS) for row in given]
     before = {key: spark.conf.get(key) for key in ("spark.sql.ansi.enabled", "spark.sql.session.timeZone")}

@@ -158,7 +158,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize(
     "sql",
-    [two().sql, pytest.param("SELECT A FROM S WHERE A > 2", marks=pytest.mark.heavy)],
+    [pytest.param(two().sql, marks=pytest.mark.heavy), "SELECT A FROM S WHERE A > 2"],
     ids=["state", "filter"],
 )
 def test_a_restart_goes_on_and_writes_the_same_files(

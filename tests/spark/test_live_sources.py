@@ -142,7 +142,9 @@ def test_what_is_later_than_the_lateness_is_refused_or_dropped_and_counted(
 FILTER = "SELECT A FROM S WHERE A > 2"
 
 
-@pytest.mark.parametrize("sql", [PAIRS, FILTER], ids=["state", "filter"])
+@pytest.mark.parametrize(
+    "sql", [PAIRS, pytest.param(FILTER, marks=pytest.mark.heavy)], ids=["state", "filter"]
+)
 def test_what_is_malformed_is_refused_or_dropped_and_counted(sql: str, spark: Any, tmp_path: Path) -> None:
     case, query = two(sql), Registered("q", sql)
     for kind, name in (("payload", "S"), ("payload", "T")):
@@ -168,6 +170,7 @@ def test_what_is_malformed_is_refused_or_dropped_and_counted(sql: str, spark: An
     assert not (tmp_path / "live" / "q" / SPOOL).exists()
 
 
+@pytest.mark.heavy
 def test_a_rate_of_rows_goes_on_where_it_was(spark: Any, tmp_path: Path) -> None:
     """A source without files, of which each start takes one more micro-batch."""
     options = {"rowsPerBatch": 4, "startTimestamp": 0, "advanceMillisPerBatch": 1000}

@@ -72,7 +72,7 @@ def evaluated(spark: SparkSession, folder: Path) -> Catalog:
     return streams
 
 
-@pytest.mark.parametrize("name", [*NAMES[:2], *(pytest.param(n, marks=pytest.mark.heavy) for n in NAMES[2:])])
+@pytest.mark.parametrize("name", [NAMES[0], *(pytest.param(n, marks=pytest.mark.heavy) for n in NAMES[1:])])
 def test_everything_is_in_the_folder_that_was_named(name: str, spark: SparkSession, tmp_path: Path) -> None:
     folder = tmp_path / name
     streams = evaluated(spark, folder)
