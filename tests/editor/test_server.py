@@ -71,39 +71,44 @@ def test_the_diagnostics_of_q2_and_a_fix_that_makes_it_bounded() -> None:
     with_client(ROOT, talk)
 
 
-@pytest.mark.parametrize(
-    "written",
-    # With the mark between << and >>, and what the fix adds between [[ and ]].
-    [
-        '"SELECT DISTINCT <<A>> FROM S WHERE B < 5[[ AND {}]]"',
-        "r'''\r\n  SELECT DISTINCT <<A>>\r\n  FROM S\r\n  WHERE B < 5[[\r\n    AND {}]]\r\n'''",
-        "\"SELECT DISTINCT <<A>> FROM S \"\r\n  u'\\x57HERE B < 5[[ AND {}]] -- \\u2192\\n'",
-        '"/* 😀 \\"é\\" */ SELECT \\\r\nDISTINCT <<A>> FROM S[[ WHERE {}]]"',
-        '"SELECT DISTINCT <<S.`\\N{GREEK SMALL LETTER ALPHA}`>> FROM S[[ WHERE {}]]"',
-    ],
+# Strings of Python, with the mark between << and >>, and what the fix adds between [[ and ]].
+WRITTEN = (
+    '"SELECT DISTINCT <<A>> FROM S WHERE B < 5[[ AND {}]]"',
+    "r'''\r\n  SELECT DISTINCT <<A>>\r\n  FROM S\r\n  WHERE B < 5[[\r\n    AND {}]]\r\n'''",
+    "\"SELECT DISTINCT <<A>> FROM S \"\r\n  u'\\x57HERE B < 5[[ AND {}]] -- \\u2192\\n'",
+    '"/* 😀 \\"é\\" */ SELECT \\\r\nDISTINCT <<A>> FROM S[[ WHERE {}]]"',
+    '"SELECT DISTINCT <<S.`\\N{GREEK SMALL LETTER ALPHA}`>> FROM S[[ WHERE {}]]"',
 )
-def test_strings_of_a_python_file_stay_as_they_are_written(folder: Path, written: str) -> None:
+
+
+def test_strings_of_a_python_file_stay_as_they_are_written(folder: Path) -> None:
     (folder / "streams.yml").write_text(CATALOG.replace("A: int", "A: int, α: int"))
+
+    async def talk(client: Client) -> None:
+        for number, written in enumerate(WRITTEN):
+            await bounds_a_string(client, folder / f"job-{number}.py", written)
+
+    with_client(folder, talk, "--catalog", "streams.yml")
+
+
+async def bounds_a_string(client: Client, file: Path, written: str) -> None:
+    """The mark of a query in a Python file, and its fix, which leaves all else of the string as it is."""
     added = "S.α BETWEEN 0 AND 999" if "ALPHA" in written else "S.A BETWEEN 0 AND 999"
     document = f"x = '😀'; spark.sql({re.sub(r'<<|>>', '', written)})\r\nspark.sql(f'SELECT {{x}}')\r\n"
     after = document.replace(written_addition(written), written_addition(written)[2:-2].replace("{}", added))
-
-    async def talk(client: Client) -> None:
-        text = document.replace(written_addition(written), "")
-        uri = client.open(folder / "job.py", "python", text)
-        mark, composed = await client.marks(uri)
-        assert mark.code == "unbounded-projection"
-        assert client.marked(uri, mark) == written.split("<<")[1].split(">>")[0]
-        assert client.marked(uri, composed) == "f'SELECT {x}'"
-        assert composed.severity is types.DiagnosticSeverity.Information
-        assert "put together" in composed.message and await client.fixes(uri, composed) == []
-        fix = next(one for one in await client.fixes(uri, mark) if one.title.startswith("bound S"))
-        assert client.apply(fix) == after
-        assert codes(await client.marks(uri)) == [None]
-        said = await client.hover(uri, after.index("DISTINCT"))
-        assert said is not None and "bounded    job" in said
-
-    with_client(folder, talk, "--catalog", "streams.yml")
+    text = document.replace(written_addition(written), "")
+    uri = client.open(file, "python", text)
+    mark, composed = await client.marks(uri)
+    assert mark.code == "unbounded-projection"
+    assert client.marked(uri, mark) == written.split("<<")[1].split(">>")[0]
+    assert client.marked(uri, composed) == "f'SELECT {x}'"
+    assert composed.severity is types.DiagnosticSeverity.Information
+    assert "put together" in composed.message and await client.fixes(uri, composed) == []
+    fix = next(one for one in await client.fixes(uri, mark) if one.title.startswith("bound S"))
+    assert client.apply(fix) == after
+    assert codes(await client.marks(uri)) == [None]
+    said = await client.hover(uri, after.index("DISTINCT"))
+    assert said is not None and f"bounded    {file.stem}" in said
 
 
 def written_addition(written: str) -> str:
