@@ -42,6 +42,6 @@ def test_what_is_left(where: str, left: int) -> None:
 
 def test_a_timestamp_beside_an_ordinary_column_is_one() -> None:
     sql = "SELECT S.A FROM S, T WHERE S.A = T.A AND T.ts BETWEEN S.ts AND S.till"
-    assert check(sql, CATALOG).verdict == "unbounded"
+    assert check(sql, CATALOG, suggest=False).verdict == "unbounded"
     near = f"{sql} AND T.ts <= S.ts + INTERVAL 1 HOUR"
-    assert check(near, CATALOG).verdict == "bounded"
+    assert check(near, CATALOG, suggest=False).verdict == "bounded"

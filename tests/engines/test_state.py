@@ -62,7 +62,7 @@ def test_a_dialect_has_the_engine_that_runs_it() -> None:
 
 
 def test_an_operator_has_its_place() -> None:
-    found = check(JOINED, CATALOG, engine="flink").to_json()["engine"]
+    found = check(JOINED, CATALOG, engine="flink", suggest=False).to_json()["engine"]
     (join,) = found["operators"]
     assert join["where"] == {"line": 3, "column": 6}
     assert (found["growth"], join["growth"], join["evidence"]) == ("rows", "rows", "measured")
@@ -71,7 +71,7 @@ def test_an_operator_has_its_place() -> None:
 
 def test_first_rows_of_a_star_have_a_place_in_their_select() -> None:
     sql = "SELECT * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY A ORDER BY B) AS r FROM S) WHERE r <= 3"
-    (top,) = check(sql, CATALOG, engine="flink").to_json()["engine"]["operators"]
+    (top,) = check(sql, CATALOG, engine="flink", suggest=False).to_json()["engine"]["operators"]
     assert sql[top["where"]["column"] - 1 :].startswith("*, ROW_NUMBER")
 
 
@@ -82,15 +82,15 @@ def test_the_engine_is_the_one_that_is_given_or_said() -> None:
         for asked in ((JOINED, None), (said, None), (said, "spark"), (JOINED, None, "spark"))
     ]
     assert [one and one.name for one in names] == [None, "flink", "spark", "spark"]
-    assert check(JOINED, CATALOG).engine is None
-    report = check(said, CATALOG)
+    assert check(JOINED, CATALOG, suggest=False).engine is None
+    report = check(said, CATALOG, suggest=False)
     assert report.engine is not None and report.engine.engine.name == "flink"
 
 
 def test_an_engine_that_is_not_known_is_told_with_its_place() -> None:
     with pytest.raises(QueryError, match="the engine is 'flonk'"):
         engine("flonk")
-    report = check(f"-- owner: me\n-- for: flonk\n{JOINED}", CATALOG)
+    report = check(f"-- owner: me\n-- for: flonk\n{JOINED}", CATALOG, suggest=False)
     assert report.verdict == "invalid" and report.error is not None
     assert str(report.error.location) == "line 2, column 9"
     assert report.error.accepted == ", ".join(ENGINES)
@@ -110,9 +110,9 @@ def test_an_engine_that_is_not_known_is_told_with_its_place() -> None:
 def test_an_order_of_all_answers_is_what_an_engine_may_refuse(order: str, growth: Growth) -> None:
     catalog = catalog_from_mapping({"S": {"A": "int", "ts": "timestamp"}})
     sql = f"SELECT A, ts FROM S {order};"
-    found = check(sql, catalog, dialect="flink", engine="flink").engine
+    found = check(sql, catalog, dialect="flink", engine="flink", suggest=False).engine
     assert found is not None and found.growth is growth
-    other = check(sql, catalog, dialect="flink", engine="materialize").engine
+    other = check(sql, catalog, dialect="flink", engine="materialize", suggest=False).engine
     assert other is not None and other.growth is Growth.CONSTANT
     if growth is Growth.REFUSED:
         (sort,) = found.operators

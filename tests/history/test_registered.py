@@ -43,7 +43,11 @@ QUERIES = {query.name: query for query in REGISTRY.queries}
 @cache
 def bounded() -> list[RegisteredQuery]:
     """Decided when the first test asks: every process collects this file, and one runs it."""
-    return [q for q in REGISTRY.queries if check(q.sql, REGISTRY.catalog, q.name).verdict == "bounded"]
+    return [
+        q
+        for q in REGISTRY.queries
+        if check(q.sql, REGISTRY.catalog, q.name, suggest=False).verdict == "bounded"
+    ]
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def printed(capsys: pytest.CaptureFixture[str], *options: str) -> str:
 
 
 def test_each_operator_is_told_below_the_verdict_with_its_place() -> None:
-    report = check(JOINED, CATALOG, "q", engine="flink")
+    report = check(JOINED, CATALOG, "q", engine="flink", suggest=False)
     lines = verdict_text(report, JOINED).splitlines()
     assert lines[0].startswith("bounded    q")
     at = lines.index("  engine-state: as it is written, what Flink 2.3 keeps grows with the number of rows")
@@ -51,7 +51,7 @@ def test_each_operator_is_told_below_the_verdict_with_its_place() -> None:
 
 
 def test_what_has_no_place_in_the_text_is_not_underlined() -> None:
-    found = check(JOINED, CATALOG, "q", engine="flink").engine
+    found = check(JOINED, CATALOG, "q", engine="flink", suggest=False).engine
     assert found is not None
     assert not any("^" in line for line in engine_lines(found.moved({}), JOINED))
 
@@ -74,12 +74,14 @@ def test_what_has_no_place_in_the_text_is_not_underlined() -> None:
     ],
 )
 def test_in_a_sentence(sql: str, engine: str, told: str) -> None:
-    report = check(sql, CATALOG, engine=engine)
+    report = check(sql, CATALOG, engine=engine, suggest=False)
     assert report.engine is not None and summary(report.engine) == told
 
 
 def test_a_refusal_has_the_engines_own_error_and_what_comes_late_is_told() -> None:
-    text = verdict_text(check("SELECT S.A FROM S, T WHERE S.B < T.E", CATALOG, engine="spark"), "")
+    text = verdict_text(
+        check("SELECT S.A FROM S, T WHERE S.B < T.E", CATALOG, engine="spark", suggest=False), ""
+    )
     assert "engine-refused: Spark 4.3" in text
     assert "StreamingQueryException STREAM_FAILED: Stream-stream join without equality predicate" in text
     assert "note: the refusal comes with the first batch only" in text
@@ -140,7 +142,7 @@ def test_a_note_each_operator_for_code_review(folder: Path, capsys: pytest.Captu
 def test_the_hover_of_an_editor_has_the_table() -> None:
     sql = f"SELECT S.A FROM S JOIN T ON S.A = T.D AND S.B < T.E WHERE {LOCAL}"
     job = compile(sql, CATALOG)
-    report = check(sql, CATALOG, engine="flink")
+    report = check(sql, CATALOG, engine="flink", suggest=False)
     hover = marked(report, sql, (0, len(sql)), job)["hover"]
     verdict, _, table = hover.rpartition("```\n")
     assert "engine-state" not in verdict
@@ -152,8 +154,8 @@ def test_the_hover_of_an_editor_has_the_table() -> None:
 
 
 def test_the_answers_are_what_is_needed_and_what_is_kept() -> None:
-    needed, kept = answers(check(JOINED, CATALOG, engine="spark"))
+    needed, kept = answers(check(JOINED, CATALOG, engine="spark", suggest=False))
     assert needed == ("needed", "at most 18 units of state", "")
     assert kept.question == "Spark 4.3 (output mode update), as written"
     assert kept.answer == "grows with the number of rows (join S.A = T.D AND S.B < T.E: each row)"
-    assert answers(check(JOINED, CATALOG)) == ()
+    assert answers(check(JOINED, CATALOG, suggest=False)) == ()
