@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from datetime import date
@@ -36,11 +37,11 @@ CATALOG = """streams:
 SQL = "SELECT DISTINCT S.A FROM S, T WHERE S.B < T.D AND S.A > 10 AND S.A < 20\n"
 
 
-def built(source: Path, into: Path) -> Path:
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(into)]
+def built(source: Path, into: Path, target: str = "wheel") -> Path:
+    command = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(into)]
     subprocess.run(command, cwd=source, check=True, capture_output=True, umask=0o077)
-    (wheel,) = into.glob("*.whl")
-    return wheel
+    (package,) = into.glob("*.whl" if target == "wheel" else "*.tar.gz")
+    return package
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +121,13 @@ def test_the_wheel_is_the_same_bytes_from_another_folder_at_another_time(wheel: 
         copy_function=shutil.copyfile,
     )
     assert built(copied, tmp_path).read_bytes() == wheel.read_bytes()
+
+
+def test_a_source_distribution_makes_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+    with tarfile.open(built(ROOT, tmp_path, "sdist")) as packed:
+        packed.extractall(tmp_path, filter="data")
+    (source,) = (path for path in tmp_path.iterdir() if path.is_dir())
+    assert built(source, tmp_path).read_bytes() == wheel.read_bytes()
 
 
 def test_the_wheel_says_what_it_is(wheel: Path) -> None:
