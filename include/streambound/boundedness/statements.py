@@ -18,7 +18,7 @@ from streambound.boundedness.composition import fed, inherited
 from streambound.boundedness.criterion.changing import takes_back
 from streambound.boundedness.criterion.current_time import PRESENT, criterion_of, ends_in_part, leaves
 from streambound.boundedness.criterion.exact import NAME
-from streambound.boundedness.criterion.questions import filtered
+from streambound.boundedness.criterion.questions import filtered, once
 from streambound.boundedness.criterion.verdict import Outcome, Reason, Verdict
 from streambound.boundedness.joins.finals import final_of
 from streambound.boundedness.joins.guards import guarded, judged
@@ -52,6 +52,9 @@ def decide(statement: Statement) -> Decision:
         return Decision(inherited(statement, inner, lambda body: decide(body).verdict), ())
     decision = _decided(statement)
     verdict = _over_rows(statement, inner, within_limits(statement, decision.verdict))
+    if verdict.bounded and inner:
+        told = (reason for _, below in inner for reason in below.reasons)
+        verdict = replace(verdict, reasons=once((*told, *verdict.reasons)))
     if in_part:
         # Which groups have no rows that leave is not settled.
         verdict = replace(verdict, final=None)

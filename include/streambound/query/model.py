@@ -24,6 +24,9 @@ from streambound.query.ring import Ring
 if TYPE_CHECKING:
     from streambound.query.statement import Statement
 
+# How rows of a query in FROM are called that has no name there.
+SUB_QUERY = "sub_query"
+
 
 class RelationKind(Enum):
     """How much of a relation there will ever be (Schiff & Özçep, Definitions 2 and 3)."""

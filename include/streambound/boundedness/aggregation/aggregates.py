@@ -65,7 +65,8 @@ def grouped(statement: Statement, selections: tuple[Selection, ...], then: Group
     if groups.having.never and then.keys:
         message = "no number of rows meets HAVING: the answer is always empty"
         return Verdict(Outcome.BOUNDED, NAME, (Reason("unsatisfiable", message),), "bounded")
-    verdict = worst(groups.questions(), judge, OPEN)
+    called = "" if then.session is None else "session"
+    verdict = groups.ended(worst(groups.questions(), judge, OPEN), groups.keys, then.shown, called)
     return replace(verdict, final=groups.final(verdict, judge))
 
 

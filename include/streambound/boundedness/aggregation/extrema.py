@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from streambound.boundedness.criterion.column_bounds import BETTER
+from streambound.boundedness.criterion.column_bounds import AS_VALUE, BETTER
 from streambound.boundedness.criterion.questions import filtered
 from streambound.query.column_types import parse_type
 from streambound.query.formula import atoms_of
@@ -157,7 +157,7 @@ def _with_clones(selection: Selection, positions: Iterable[int]) -> Selection:
     for term in times.values():
         relation = base.occurrence(term.occurrence).relation
         relation = relations.get(relation.name, relation)
-        column = replace(relation.column(term.column), name=f"{term.column} as a value", bucket=None, of=())
+        column = replace(relation.column(term.column), name=f"{term.column}{AS_VALUE}", bucket=None, of=())
         if column not in relation.columns:
             relation = replace(relation, columns=(*relation.columns, column))
         relations[relation.name] = relation
@@ -165,7 +165,7 @@ def _with_clones(selection: Selection, positions: Iterable[int]) -> Selection:
         replace(o, relation=relations.get(o.relation.name, o.relation)) for o in base.occurrences
     )
     select = tuple(
-        replace(o, term=replace(times[n], column=f"{times[n].column} as a value")) if n in times else o
+        replace(o, term=replace(times[n], column=f"{times[n].column}{AS_VALUE}")) if n in times else o
         for n, o in enumerate(base.select)
     )
     return replace(selection, base=replace(base, occurrences=occurrences, select=select))

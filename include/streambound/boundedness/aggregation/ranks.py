@@ -46,7 +46,7 @@ _OPEN = "the rank is a part of what is computed, and whether it can be told from
 def ranked(statement: Statement, selections: tuple[Selection, ...], then: Ranking, judge: Judge) -> Verdict:
     """The verdict on the rows of some selections with such a rank, in changes and in final mode."""
     ranks = _Ranks(statement, by_top(selections), then)
-    verdict = worst(ranks.questions(), judge, _OPEN)
+    verdict = ranks.ended(worst(ranks.questions(), judge, _OPEN), ranks.keys, then.shown)
     return replace(verdict, final=ranks.final(verdict))
 
 

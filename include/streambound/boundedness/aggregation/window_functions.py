@@ -42,6 +42,8 @@ def over_window_functions(
     """The verdict on rows with window functions, in changes and in final mode."""
     frames = _Frames(statement, by_top(selections), then)
     verdict = worst(frames.questions(), judge, _OPEN)
+    for over in then.functions:
+        verdict = frames.ended(verdict, over.partition, then.shown)
     return replace(verdict, final=frames.final(verdict))
 
 

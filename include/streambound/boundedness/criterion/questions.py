@@ -7,9 +7,10 @@ unbounded makes the statement unbounded; else the statement is then unknown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from streambound.boundedness.criterion.column_bounds import COMPLETES, NOTHING
 from streambound.boundedness.criterion.exact import NAME
 from streambound.boundedness.criterion.verdict import Outcome, Reason, Verdict
 from streambound.constraints.cases import cases
@@ -17,6 +18,7 @@ from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
 from streambound.query.formula import Formula, all_of
 from streambound.query.model import Attribute, Op, Query
+from streambound.query.operators import Shown
 from streambound.query.ring import BOOLEANS, GROUPS_SEEN, Ring
 from streambound.query.statement import Block, Guard, Selection, Statement
 
@@ -63,14 +65,15 @@ def worst(questions: Iterable[Question], judge: Judge, open_: str) -> Verdict:
         return unbounded
     if open_reasons:
         return Verdict(Outcome.UNKNOWN, NAME, tuple(dict.fromkeys(open_reasons))[:1])
-    return Verdict(Outcome.BOUNDED, NAME, _once(reasons))
+    return Verdict(Outcome.BOUNDED, NAME, once(reasons))
 
 
-def _once(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
+def once(reasons: Sequence[Reason]) -> tuple[Reason, ...]:
     """The reasons of several bounded queries, what each says of a column said once."""
     by_message: dict[str, Reason] = {}
     said = set[str]()
-    for reason in reasons:
+    told = [reason for reason in reasons if reason.message != NOTHING]
+    for reason in told or reasons:
         new = [text for text in reason.message.split("; ") if text not in said]
         said.update(new)
         if new and reason.code in by_message:
@@ -179,6 +182,35 @@ class Operated:
         """Whether the rows of a key end some time after its first."""
         positions = tuple(keys)
         return all(shows_time(selection, top, positions) for selection, top in self.tops)
+
+    def ended(
+        self, verdict: Verdict, keys: Iterable[int], shown: Iterable[Shown], called: str = ""
+    ) -> Verdict:
+        """A bounded verdict that says which time among the keys ends what is kept of them, if one does.
+
+        Args:
+            shown: what names outputs for the user.
+            called: what such a time is, if it is no output.
+        """
+        positions = tuple(keys)
+        if not verdict.bounded or not self.ends(positions):
+            return verdict
+        names = {s.outputs[0]: s.name for s in shown if s.plain and len(s.outputs) == 1 and not s.values}
+        times = [
+            names.get(p, term.column.removeprefix("(").removesuffix(")"))
+            for selection, top in self.tops
+            for p in positions
+            if isinstance(term := selection.base.select[p].term, Attribute)
+            and term.occurrence in top
+            and selection.base.is_time(term)
+        ]
+        over = called or " or ".join(dict.fromkeys(times))
+        reasons = (
+            replace(r, message=r.message.replace(COMPLETES, f"is kept until {over} is over"))
+            for r in verdict.reasons
+        )
+        end = Reason("no-obstruction", f"what is kept of one {over} is dropped when it is over")
+        return replace(verdict, reasons=once((*reasons, end)))
 
 
 def distinct(statement: Statement, selections: Iterable[Selection], positions: Iterable[int]) -> Statement:

@@ -19,6 +19,7 @@ from streambound.query.model import (
 from streambound.query.operators import Grouping, WindowCalls
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import Selection, Statement
+from streambound.query.windows import SESSIONS
 
 
 def used(statement: Statement) -> Iterator[tuple[Relation, tuple[Column, ...]]]:
@@ -41,7 +42,7 @@ def not_computed(statement: Statement) -> tuple[str, str] | None:
             if not shown.plain and shown.formula is None:
                 return f"the expression that {shown.name} is", ""
         for aggregate in block.then.aggregates if isinstance(block.then, Grouping) else ():
-            if not aggregate.evaluated:
+            if not aggregate.evaluated and aggregate.function not in SESSIONS:
                 return f"{aggregate.function} at {aggregate.location}", ""
         having = block.then.having if isinstance(block.then, Grouping) else None
         if having is not None and having.formula is None:

@@ -25,7 +25,7 @@ from streambound.query.clock import (
 from streambound.query.dialects.grammar import WITHIN, is_system_time
 from streambound.query.dialects.languages import Language
 from streambound.query.expressions import blockers
-from streambound.query.model import Column, Relation
+from streambound.query.model import SUB_QUERY, Column, Relation
 from streambound.query.parse.blocks.derived_tables import fed_relation
 from streambound.query.parse.inlining.across import joined, split
 from streambound.query.parse.inlining.composed import composed, with_frames, with_frames_of_groups
@@ -560,7 +560,7 @@ class Inliner:
             raise blockers.blocker(_WRITTEN, part.columns[0].value, self.text)
         if not self.refused:
             blocks = tuple(self._timed(rows) for rows in blocks)
-        name = "sub_query" if name.lstrip("#").isdigit() else name.lstrip("#")
+        name = SUB_QUERY if name.lstrip("#").isdigit() else name.lstrip("#")
         relation, columns = fed_relation(blocks, name, self.text, self.catalog)
         self.declare(relation)
         self._feeds = True

@@ -11,6 +11,7 @@ from sqlglot import expressions as exp
 from streambound.errors import QueryError
 from streambound.query.clock import CLOCK, conjuncts, reads_clock
 from streambound.query.expressions import blockers
+from streambound.query.model import SUB_QUERY
 from streambound.query.parse.text.parts import Item, Part, Partners, Rows, apart, at_location
 from streambound.query.scope import location_of
 
@@ -49,7 +50,7 @@ def partners_of(
         if any(map(_reads_around, rows)):
             inliner.refuse("a correlated sub-query that is more than joins and filters", condition)
             return []
-        rows = (inliner.fed(rows, "sub_query"),)
+        rows = (inliner.fed(rows, SUB_QUERY),)
     parts = [part for row in rows for part in row.parts]
     if len(parts) > 1 and not negated:
         inliner.refuse("a UNION in EXISTS or IN", condition)
