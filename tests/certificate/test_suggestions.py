@@ -336,9 +336,32 @@ GROUPED = "SELECT S.A, COUNT(*)\nFROM S -- all of them\nGROUP BY S.A\nHAVING COU
 def test_a_window_of_time_becomes_a_key_where_the_text_has_its_keys() -> None:
     report = check(GROUPED, CATALOG)
     assert_rechecks(STREAMS, CATALOG, GROUPED, report)
-    bound, window = sorted((s.sql for s in report.suggestions), key=lambda sql: "window" in sql)
+    window, bound, session = (s.sql for s in report.suggestions)
     assert "FROM S\nWHERE S.A BETWEEN 0 AND 999 -- all of them\nGROUP BY S.A" in bound
     assert "GROUP BY S.A, window(S.ts, 60)\nHAVING" in window
+    assert "GROUP BY S.A, session_window(S.ts, 60)\nHAVING" in session
+
+
+@pytest.mark.parametrize(
+    ("dialect", "key"),
+    [
+        ("spark", "GROUP BY s, session_window(S.ts, '1 hour')"),
+        ("flink", "GROUP BY s, SESSION(S.ts, INTERVAL '1' HOUR)"),
+        ("ksql", "FROM S WINDOW SESSION (1 HOUR) GROUP BY s"),
+        ("azure", "GROUP BY s, SessionWindow(hour, 1)"),
+        ("arroyo", "GROUP BY s, SESSION(INTERVAL '1 hour')"),
+        ("risingwave", None),
+        ("feldera", None),
+    ],
+)
+def test_a_state_that_lives_for_a_time_is_an_approximation_and_said_to_be_one(
+    dialect: str, key: str | None
+) -> None:
+    body = {"columns": {"s": "string", "ts": "timestamp"}, "timestamp": "ts"}
+    sql = "SELECT s, COUNT(*) AS n FROM S GROUP BY s"
+    report = check(sql, catalog_from_mapping({"S": body}), dialect=dialect)
+    told = [s.whole for s in report.suggestions if s.change.startswith("an approximation, as a TTL")]
+    assert len(told) == (key is not None) and all(whole is not None and str(key) in whole for whole in told)
 
 
 def test_a_global_aggregate_gets_a_window() -> None:
@@ -461,12 +484,12 @@ CREATE VIEW x AS SELECT id AS i, c, v, ts FROM w WHERE v > 1;
 @pytest.mark.parametrize(
     ("sql", "count"),
     [
-        ("INSERT INTO sink SELECT c, SUM(v) AS s FROM x GROUP BY c", 2),
-        ("INSERT INTO sink SELECT x.c, COUNT(*) AS n FROM x GROUP BY x.c", 2),
+        ("INSERT INTO sink SELECT c, SUM(v) AS s FROM x GROUP BY c", 3),
+        ("INSERT INTO sink SELECT x.c, COUNT(*) AS n FROM x GROUP BY x.c", 3),
         # A view calls it by another name than its stream: it is no column of the view.
-        ("INSERT INTO sink SELECT i, COUNT(*) AS n FROM x GROUP BY i", 1),
+        ("INSERT INTO sink SELECT i, COUNT(*) AS n FROM x GROUP BY i", 2),
         ("INSERT INTO sink SELECT x.c FROM x WHERE NOT EXISTS (SELECT 1 FROM p WHERE p.id = x.c)", 2),
-        ("INSERT INTO sink WITH y AS (SELECT c, v, ts FROM x) SELECT c, SUM(v) AS s FROM y GROUP BY c", 2),
+        ("INSERT INTO sink WITH y AS (SELECT c, v, ts FROM x) SELECT c, SUM(v) AS s FROM y GROUP BY c", 3),
     ],
 )
 def test_so_have_those_of_views_of_the_same_script(sql: str, count: int) -> None:

@@ -38,6 +38,7 @@ class Change(IntEnum):
     LIST = 4
     DISTINCT = 5
     PROJECTION = 6
+    TTL = 7
 
 
 @dataclass(frozen=True)
@@ -231,6 +232,12 @@ def _group_keys(draft: Draft, hints: Hints) -> Iterator[Edit]:
         text = f"window({_name(draft, hints.query, stamp)}, {width})"
         words = f"count in windows of time as well: {text} ({PLACEHOLDER} width)"
         yield Edit(Change.KEY, words, _keyed(text), ("key", hints.member), added=(text,))
+        text = f"session_{text}"
+        words = (
+            f"an approximation, as a TTL of the state is one: {text} ({PLACEHOLDER} length)"
+            "; a group to which no row came for so long is dropped, and begins anew with its next row"
+        )
+        yield Edit(Change.TTL, words, _keyed(text), ("ttl", hints.member), added=(text,))
 
 
 def _partition_keys(draft: Draft, hints: Hints) -> Iterator[Edit]:

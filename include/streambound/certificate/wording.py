@@ -55,12 +55,27 @@ class Wording:
         return cls(spoken, frozenset(quoted))
 
     def addition(self, spark: str) -> Addition:
-        """What is added, where ``spark`` says it in Spark SQL."""
+        """What is added, where ``spark`` says it in Spark SQL.
+
+        Raises:
+            QueryError: the dialect cannot say it.
+        """
         name = self.language.name
         if name == "spark":
             return Addition(spark)
         (tree,) = trees(spark)
-        if (window := _window_key(tree)) is not None:
+        if (session := _window_key(tree, "session_window")) is not None:
+            column, number, unit = session
+            if name == "ksql":
+                return Addition(f"WINDOW SESSION ({number} {unit.upper()})", Spot.AFTER_FROM)
+            if name == "azure":
+                return Addition(f"SessionWindow({unit}, {number})")
+            if name == "arroyo":
+                return Addition(f"SESSION({self._interval(number, unit)})")
+            if name in ("flink", "sqrl"):
+                return Addition(f"SESSION({self._sql(column)}, {self._interval(number, unit)})")
+            raise QueryError(f"{name} has no sessions as keys")
+        if (window := _window_key(tree, "window")) is not None:
             column, number, unit = window
             stamp, size = self._sql(column), f"{number} {unit.upper()}"
             if name == "ksql":
@@ -137,9 +152,9 @@ def _length(node: exp.Interval) -> tuple[int, str]:
     return number, unit.removesuffix("s")
 
 
-def _window_key(tree: exp.Expr) -> tuple[exp.Expr, int, str] | None:
-    """Column and length of ``window(column, '1 hour')``."""
-    if not isinstance(tree, exp.Anonymous) or tree.name.lower() != "window" or len(tree.expressions) != 2:
+def _window_key(tree: exp.Expr, function: str) -> tuple[exp.Expr, int, str] | None:
+    """Column and length of ``window(column, '1 hour')``, or of another such function."""
+    if not isinstance(tree, exp.Anonymous) or tree.name.lower() != function or len(tree.expressions) != 2:
         return None
     column, size = tree.expressions
     if not size.is_string:

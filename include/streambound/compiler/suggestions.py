@@ -62,10 +62,10 @@ def _whole(job: Decided, suggestion: Suggestion) -> str | None:
 
     if job.statement.bare is None:
         return suggestion.sql
-    sql = edited_within(job.sql, job.span, job.dialect, [edit.apply for edit in suggestion.made])
-    if sql is None:
-        return None
     try:
+        sql = edited_within(job.sql, job.span, job.dialect, [edit.apply for edit in suggestion.made])
+        if sql is None:
+            return None
         again = decided(parsed(sql, job.catalog, job.name, job.dialect, job.asked))
     except StreamboundError:
         return None
