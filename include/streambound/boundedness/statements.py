@@ -53,8 +53,8 @@ def decide(statement: Statement) -> Decision:
     decision = _decided(statement)
     verdict = _over_rows(statement, inner, within_limits(statement, decision.verdict))
     if verdict.bounded and inner:
-        told = (reason for _, below in inner for reason in below.reasons)
-        verdict = replace(verdict, reasons=once((*told, *verdict.reasons)))
+        below = (reason for _, made in inner for reason in made.reasons)
+        verdict = replace(verdict, reasons=once((*below, *verdict.reasons)))
     if in_part:
         # Which groups have no rows that leave is not settled.
         verdict = replace(verdict, final=None)

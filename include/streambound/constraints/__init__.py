@@ -1,1 +1,1 @@
-"""What a conjunction of comparisons implies: closure, satisfiability, zones, local orders."""
+"""What a conjunction of comparisons implies: closure, satisfiability, zones, order in time."""

@@ -21,7 +21,7 @@ from streambound.state.serial import canonical, decoded, plain, value_of
 from streambound.state.table import passes
 
 
-class Engine(Protocol):
+class BatchPass(Protocol):
     """Evaluates a query batch by batch."""
 
     @property
@@ -42,7 +42,7 @@ class Engine(Protocol):
 
 
 # Makes the engine of a query with the rows of its static relations, which remembers rows for so long.
-Make = Callable[[Query, Mapping[str, list[Encoded]], int], Engine]
+Make = Callable[[Query, Mapping[str, list[Encoded]], int], BatchPass]
 
 
 class EndingPass:
@@ -74,7 +74,7 @@ class EndingPass:
         # Asked for at every moment, so it is counted as tuples come.
         self._values = 0
         self.answered: set[Row] = set()
-        self.later: Engine | None = None
+        self.later: BatchPass | None = None
         self.now: int | None = None
         self.peak_units = 0
 
@@ -221,7 +221,7 @@ class EndingPass:
             if passes(own, row)
         ]
 
-    def end(self, rows: Mapping[str, list[Encoded]]) -> Engine:
+    def end(self, rows: Mapping[str, list[Encoded]]) -> BatchPass:
         """Go on with the rows of the streams that have ended; returns the engine that does."""
         self.ended = dict(rows)
         static = {**self.static, **rows}

@@ -27,7 +27,7 @@ class Action(Enum):
 
 
 class Actions:
-    """The needs of one job, decided when it is made.
+    """The actions of one job, decided when it is made.
 
     Args:
         job: its partitions, with their files.
@@ -136,5 +136,5 @@ class Actions:
 
 
 def read_all(job: Job) -> Actions:
-    """The needs where nothing is checkpointed."""
+    """The actions where nothing is checkpointed."""
     return Actions(job, {}, None, lambda row: False, False, ())

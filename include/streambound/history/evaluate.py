@@ -226,12 +226,12 @@ def _evaluate(
     """Take all folds to the end; returns the names of those that met a damaged checkpoint."""
     checkpoints_of = {name: fold.checkpoints for name, fold in folds.items()}
     jobs = [kept.job for kept in checkpoints_of.values()]
-    all_steps = scheduled(checkpoints_of)
-    unfit = misfits({job.name: job for job in jobs}, tasks_of(all_steps))
+    all_work = scheduled(checkpoints_of)
+    unfit = misfits({job.name: job for job in jobs}, tasks_of(all_work))
     for name, (_, error) in unfit.items():
         # Told at once: a day's files are of a type that a year's need not be read to see.
         progress(f"{name}: {error.one_line()}")
-    waiting = until(all_steps, {name: partition for name, (partition, _) in unfit.items()})
+    waiting = until(all_work, {name: partition for name, (partition, _) in unfit.items()})
     tasks = tasks_of(waiting)
     streams = {stream for task in tasks for stream in task.streams}
     scans = scans_of(jobs, folder, tasks)

@@ -56,14 +56,14 @@ def scheduled(checkpoints_of: Mapping[str, Checkpoints]) -> list[PartitionWork]:
 
 
 def until(waiting: Iterable[PartitionWork], ends: Mapping[str, str]) -> list[PartitionWork]:
-    """The steps, for some queries only until a partition, which is left out."""
+    """The work, for some queries only until a partition, which is left out."""
     reached = []
-    for step in waiting:
-        gone = frozenset(name for name in step.queries if name in ends and step.partition >= ends[name])
-        kept = (task.without(gone) for task in step.tasks)
+    for work in waiting:
+        gone = frozenset(name for name in work.queries if name in ends and work.partition >= ends[name])
+        kept = (task.without(gone) for task in work.tasks)
         tasks = tuple(task for task in kept if task.queries)
-        if queries := tuple(name for name in step.queries if name not in gone):
-            reached.append(PartitionWork(step.partition, queries, tasks))
+        if queries := tuple(name for name in work.queries if name not in gone):
+            reached.append(PartitionWork(work.partition, queries, tasks))
     return reached
 
 
@@ -186,7 +186,7 @@ def _bytes(file: str) -> int:
 
 def tasks_of(partitions: Iterable[PartitionWork]) -> list[Task]:
     """All that has to be read."""
-    return [task for step in partitions for task in step.tasks]
+    return [task for work in partitions for task in work.tasks]
 
 
 def round_size(tasks: int, size: int, most: int, cores: int) -> int:
@@ -205,16 +205,16 @@ def round_size(tasks: int, size: int, most: int, cores: int) -> int:
 
 
 def rounds(waiting: Iterable[PartitionWork], most: int, summaries: int) -> Iterator[list[PartitionWork]]:
-    """The steps, in groups of at most about so many tasks, and summaries."""
+    """The work, in groups of at most about so many tasks, and summaries."""
     partitions: list[PartitionWork] = []
     tasks = made = 0
-    for step in waiting:
-        own = sum(len(stream_partition.queries) for task in step.tasks for stream_partition in task.each)
-        if partitions and (tasks + len(step.tasks) > most or made + own > summaries):
+    for work in waiting:
+        own = sum(len(stream_partition.queries) for task in work.tasks for stream_partition in task.each)
+        if partitions and (tasks + len(work.tasks) > most or made + own > summaries):
             yield partitions
             partitions, tasks, made = [], 0, 0
-        partitions.append(step)
-        tasks, made = tasks + len(step.tasks), made + own
+        partitions.append(work)
+        tasks, made = tasks + len(work.tasks), made + own
     if partitions:
         yield partitions
 

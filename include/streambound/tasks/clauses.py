@@ -1,6 +1,6 @@
 """The clauses of one query in SQL: conditions, key classes, and what counts of a single tuple.
 
-Nodes are sqlglot's over columns in ordered form (see ``ordered``). Constant lists too long for SQL text
+Nodes are sqlglot's over columns in ordered form (see ``encoded_sql``). Constant lists too long for SQL text
 travel as lookup tables.
 """
 

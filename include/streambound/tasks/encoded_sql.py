@@ -83,7 +83,7 @@ def encoded(raw: Any) -> Value | None:
 
 
 def compared(node: exp.Expr, kind: Type, op: Op, value: Value) -> exp.Expr:
-    """``found op value``, exact whatever the types; NULL or false where the column is NULL."""
+    """``node op value``, exact whatever the types; NULL or false where the column is NULL."""
     if kind.family is not Family.NUMBER:
         return _node(op, node, literal(kind, value))
     if (infinite := _infinite(value)) and kind.resolution is not None:

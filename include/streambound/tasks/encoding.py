@@ -1,6 +1,6 @@
 """Tuples of one occurrence as symbols: equal symbols mean that no condition tells the tuples apart.
 
-Columns arrive as Arrow arrays in ordered form (see ``ordered``). Each becomes numbers of its distinct
+Columns arrive as Arrow arrays in ordered form (see ``encoded_sql``). Each becomes numbers of its distinct
 values; values that every table of the plan files alike become one.
 """
 

@@ -1,6 +1,6 @@
 """A plan's cells as SQL: one grouped SELECT a cell, which gives what adding row by row would.
 
-The statements read the table ``tuples``, whose columns are in ordered form (see ``ordered``); one more
+The statements read the table ``tuples``, whose columns are in ordered form (see ``encoded_sql``); one more
 column numbers the partitions, so that many small ones cost no more than a large one. A cell's SELECT
 yields, for each partition, its buckets: key classes, the pattern of a mixed extremum, the columns that
 take part in ``<>``, a count, and the ends. Where there are ``<>`` columns only as many of

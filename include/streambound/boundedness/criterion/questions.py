@@ -72,8 +72,8 @@ def once(reasons: Sequence[Reason]) -> tuple[Reason, ...]:
     """The reasons of several bounded queries, what each says of a column said once."""
     by_message: dict[str, Reason] = {}
     said = set[str]()
-    told = [reason for reason in reasons if reason.message != NOTHING]
-    for reason in told or reasons:
+    specific = [reason for reason in reasons if reason.message != NOTHING]
+    for reason in specific or reasons:
         new = [text for text in reason.message.split("; ") if text not in said]
         said.update(new)
         if new and reason.code in by_message:

@@ -1,4 +1,4 @@
 """What a history is like before it is evaluated: what a run would refuse, rest on, and need of memory.
 
-It imports the driver.
+It imports the flat modules of ``history``.
 """
