@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import html
+import importlib.util
 import os
 import re
 import shlex
@@ -138,6 +139,19 @@ def test_every_target_of_make_is_one() -> None:
     for page in [*docs.pages(), ROOT / "README.md"]:
         text = page.read_text(encoding="utf-8")
         assert set(re.findall(r"(?:`|^)make ([a-z][\w-]*)", text, re.MULTILINE)) <= known, page.name
+
+
+def test_every_module_that_is_run_is_one() -> None:
+    pages = [*docs.pages(), ROOT / "README.md", ROOT / "benchmarks" / "README.md"]
+    named = {
+        m
+        for page in pages
+        for m in re.findall(r"python -m ([a-z_][\w.]*\w)", page.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 5
+    assert [
+        name for name in named if name != "benchmarks.NAME" and importlib.util.find_spec(name) is None
+    ] == []
 
 
 @pytest.mark.parametrize("name", pictures.PICTURES)
