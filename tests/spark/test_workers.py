@@ -17,6 +17,11 @@ pytestmark = pytest.mark.spark
 def _frozen(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     import gc
 
+    if "SETTLES" not in os.environ:
+        # Other tests share the session: a process may have served them.
+        os.environ["SETTLES"] = "from here on"
+        gc.unfreeze()
+        settle.cache_clear()
     for _ in batches:
         yield pa.RecordBatch.from_pydict({"process": [os.getpid()], "objects": [gc.get_freeze_count()]})
     settle()
