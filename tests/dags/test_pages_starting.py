@@ -250,7 +250,7 @@ def outlets(dag_id: str) -> list[Any]:
 
 
 def argument(dag_id: str) -> str:
-    return "verdicts" if dag_id == "validate_queries" else "found"
+    return "verdicts" if dag_id == "validate_queries" else "summary"
 
 
 def test_a_dag_that_is_paused_is_told_before_the_click(
