@@ -343,6 +343,29 @@ def test_a_window_of_time_becomes_a_key_where_the_text_has_its_keys() -> None:
 
 
 @pytest.mark.parametrize(
+    ("shown", "text"),
+    [
+        (
+            "S.A, S.B, T.E",
+            "S.A, SUM(S.B) AS sum_B, SUM(T.E) AS sum_E, COUNT(*) AS number_of_rows FROM S, T{} GROUP BY S.A",
+        ),
+        ("S.B, T.E", "SUM(S.B) AS sum_B, SUM(T.E) AS sum_E, COUNT(*) AS number_of_rows FROM S, T{}"),
+        (
+            "S.B AS x, S.B AS y",
+            "SUM(S.B) AS sum_x, SUM(S.B) AS sum_y, COUNT(*) AS number_of_rows FROM S, T{}",
+        ),
+    ],
+)
+def test_totals_can_stand_for_rows(shown: str, text: str) -> None:
+    where = " WHERE S.A = T.D AND S.A BETWEEN 1 AND 9"
+    sql = f"SELECT {shown} FROM S, T{where}"
+    report = check(sql, CATALOG)
+    assert_rechecks(STREAMS, CATALOG, sql, report)
+    (totals,) = (s for s in report.suggestions if s.change.startswith("aggregate before it is kept"))
+    assert totals.sql == f"SELECT {text.format(where)}" and totals.size.units
+
+
+@pytest.mark.parametrize(
     ("dialect", "key"),
     [
         ("spark", "GROUP BY s, session_window(S.ts, '1 hour')"),

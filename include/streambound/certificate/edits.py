@@ -21,6 +21,7 @@ from streambound.boundedness.causes import TICKS, WINDOWS, window
 from streambound.boundedness.criterion.verdict import Reason
 from streambound.certificate.drafts import Draft
 from streambound.certificate.ranges import Hints, Origin
+from streambound.certificate.wording import is_word
 from streambound.query.column_types import Family, Type, Value
 from streambound.query.model import Attribute, Domain, Occurrence, Query, Relation, RelationKind
 
@@ -38,7 +39,8 @@ class Change(IntEnum):
     LIST = 4
     DISTINCT = 5
     PROJECTION = 6
-    TTL = 7
+    AGGREGATE = 7
+    TTL = 8
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ def edits(draft: Draft, hints: Hints, reasons: tuple[Reason, ...]) -> list[Edit]
         *_partition_keys(draft, hints),
         *windows,
         *(() if draft.grouped else _projections(query, reasons)),
+        *(() if draft.grouped else _aggregated(draft, query, reasons)),
     ]
     return sorted(candidates, key=lambda edit: edit.change)
 
@@ -274,6 +277,43 @@ def _projections(query: Query, reasons: Iterable[Reason]) -> Iterator[Edit]:
         instead = " and answer 1 where there is a match" if len(query.select) == 1 else ""
         words = f"do not project {output.term}{instead}"
         yield Edit(Change.PROJECTION, words, _dropped(position), ("drop", output.name))
+
+
+def _aggregated(draft: Draft, query: Query, reasons: Iterable[Reason]) -> Iterator[Edit]:
+    """Sums instead of columns that are shown and have no end, and how many rows there are, by all else."""
+    named = {a for reason in reasons for a in reason.attributes}
+    dropped = {p: o for p, o in enumerate(query.select) if isinstance(o.term, Attribute) and o.term in named}
+    if draft.distinct is not False or not dropped:
+        return
+    sums, taken = [], set[str]()
+    for output in dropped.values():
+        assert isinstance(output.term, Attribute)
+        attribute = output.term
+        called = output.name if output.name not in taken else f"{attribute.occurrence}_{attribute.column}"
+        taken.add(called)
+        if query.type_of(attribute).family is Family.NUMBER and is_word(called):
+            sums.append(f"SUM({_name(draft, query, attribute)}) AS sum_{called}")
+    terms = dict.fromkeys(o.term for p, o in enumerate(query.select) if p not in dropped)
+    keys = tuple(_name(draft, query, term) for term in terms if isinstance(term, Attribute))
+    shown = (*sums, "COUNT(*) AS number_of_rows")
+    by = f" by {', '.join(keys)}" if keys else ""
+    instead = ", ".join(str(output.term) for output in dropped.values())
+    words = f"aggregate before it is kept: {', '.join(shown)}{by} instead of {instead}"
+    apply = _aggregate(shown, sorted(dropped), keys)
+    yield Edit(Change.AGGREGATE, words, apply, ("aggregate",), added=shown)
+
+
+def _aggregate(shown: Iterable[str], dropped: list[int], keys: Iterable[str]) -> Callable[[Draft], Draft]:
+    def apply(draft: Draft) -> Draft:
+        for output in shown:
+            draft = draft.with_output(output)
+        for position in reversed(dropped):
+            draft = draft.without_output(position)
+        for key in keys:
+            draft = draft.with_key(key)
+        return draft
+
+    return apply
 
 
 def _dropped(position: int) -> Callable[[Draft], Draft]:
