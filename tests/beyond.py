@@ -763,6 +763,8 @@ def _closing(world: _World) -> str:
     rows = r.choice([f"ROWS BETWEEN {follows}", _ranged(world, follows)])
     by = f"PARTITION BY s0.K ORDER BY {time}"
     whole, rank = f"{by}, s0.A, s0.B, s0.K", r.choice(["<= 2", "> 1"])
+    # Of rows of one moment a number of rows asks which come first.
+    framed = f"{whole if rows.startswith('ROWS') else by} {rows}"
     return r.choice(
         [
             f"SELECT s0.A, s0.K FROM {guarded}",
@@ -778,7 +780,7 @@ def _closing(world: _World) -> str:
             f"SELECT t, n FROM ({count}) q WHERE n > 1",
             f"SELECT t, n FROM ({count}) q UNION ALL SELECT {time}, s0.A FROM {one} s0",
             f"SELECT s0.A, q.n FROM {one} s0 JOIN ({count}) q ON {time} = q.t AND s0.K = q.k",
-            f"SELECT s0.K, COUNT(s0.A) OVER ({by} {rows}) AS c FROM {one} s0",
+            f"SELECT s0.K, COUNT(s0.A) OVER ({framed}) AS c FROM {one} s0",
             f"SELECT s0.K, {r.choice(['LAG', 'LEAD'])}(s0.A) OVER ({whole}) AS c FROM {one} s0",
             f"SELECT {time}, RANK() OVER (PARTITION BY {time} ORDER BY s0.A) AS c FROM {one} s0",
             f"SELECT s0.A, s0.K FROM {one} s0 QUALIFY ROW_NUMBER() OVER ({whole}) {rank}",

@@ -667,6 +667,14 @@ class Query:
         """The columns of an occurrence that a match weighs."""
         return tuple(a for a in self.weight if a.occurrence == alias)
 
+    def over(self, occurrences: Iterable[Occurrence]) -> Query:
+        """The query over some of its occurrences, with what these weigh; its conditions are left alone."""
+        some = tuple(occurrences)
+        aliases = {occurrence.alias for occurrence in some}
+        return replace(
+            self, occurrences=some, weight=tuple(a for a in self.weight if a.occurrence in aliases)
+        )
+
     @cached_property
     def mentioned(self) -> tuple[Attribute, ...]:
         """Every attribute in the SELECT list or a condition, sorted; others cost nothing."""

@@ -65,11 +65,7 @@ def looked_up(statement: Statement, selection: Selection, leaf: Leaves) -> Node:
     asked.update(dict.fromkeys(base.projected))
     constants = tuple(o for o in base.select if not isinstance(o.term, Attribute))
     first, positions = showing(
-        replace(
-            base,
-            select=constants,
-            occurrences=tuple(o for o in base.occurrences if o.alias not in aliases),
-        ),
+        replace(base.over(o for o in base.occurrences if o.alias not in aliases), select=constants),
         [a for a in asked if a.occurrence not in aliases],
     )
     node = leaf(single_select(statement, Selection(first, all_of(own))))
@@ -124,7 +120,7 @@ def _joined(
     own = [part for part in parts if _aliases(part) == {join.alias}]
     where = all_of(part for part in parts if part not in own)
     asked = [a for atom in atoms_of(where) for a in atom.attributes if a.occurrence == join.alias]
-    base = replace(selection.base, select=(), occurrences=(stream,), ring=INTEGERS)
+    base = replace(selection.base.over((stream,)), select=(), ring=INTEGERS)
     base, theirs = showing(base, [*(b for _, b in join.keys), join.right, *asked, *kept])
     tuples = leaf(single_select(statement, Selection(base, all_of(own))))
     dated = rows.times.lag(positions[left]) is not None or nothing(rows)

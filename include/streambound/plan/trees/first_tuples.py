@@ -209,7 +209,7 @@ def _join(
         compared = {a for part in across if isinstance(part, Join) for a in part.attributes}
         own += [NullTest(a, False) for a in local_columns if a in compared and base.nullable(a)]
         query = replace(
-            base, ring=INTEGERS, select=tuple(Output(str(a), a) for a in local_columns), occurrences=side
+            base.over(side), ring=INTEGERS, select=tuple(Output(str(a), a) for a in local_columns)
         )
         node = rows(statement, [Selection(query, all_of(own))], range(len(local_columns)), planning)
         first = Ranking(

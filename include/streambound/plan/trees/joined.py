@@ -113,7 +113,7 @@ def _of_columns(
 ) -> Selection:
     """Some columns of some of the relations of a SELECT, under conditions."""
     select = tuple(Output(a.column, a) for a in columns)
-    query = replace(selection.base, ring=INTEGERS, select=select, occurrences=tuple(part), where=())
+    query = replace(selection.base.over(part), ring=INTEGERS, select=select, where=())
     return Selection(query, all_of(own))
 
 
