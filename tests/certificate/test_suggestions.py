@@ -11,7 +11,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from tests.strategies import VALUES, Case, cases, statements, timed_cases
 
-from streambound.certificate.suggestions import SUGGESTIONS
+from streambound.certificate.edits import Change
+from streambound.certificate.suggestions import FIRST, SUGGESTIONS
 from streambound.compiler.report import Report, check
 from streambound.projects.registry import load_registry
 from streambound.query.catalog import Catalog, catalog_from_mapping
@@ -211,6 +212,10 @@ def test_two_edits_where_one_is_not_enough_and_both_are_needed() -> None:
         "S": {"domains": {"A": {"min": 0, "max": 999}}},
         "T": {"domains": {"D": {"min": 0, "max": 999}}},
     }
+
+
+def test_every_kind_of_edit_has_its_turn_where_many_are_needed() -> None:
+    assert sorted(FIRST) == sorted(Change)
 
 
 def test_more_than_two_edits_are_found_one_after_the_other() -> None:

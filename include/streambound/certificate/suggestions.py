@@ -34,7 +34,7 @@ BEAMS = (3, 0)
 FURTHER_DECISIONS, EDITS = 24, 12
 FIRST = (
     *(Change.INTERVAL, Change.LIST, Change.BOUND, Change.PROJECTION),
-    *(Change.WINDOW, Change.KEY, Change.DISTINCT),
+    *(Change.WINDOW, Change.KEY, Change.DISTINCT, Change.AGGREGATE, Change.TTL),
 )
 
 
