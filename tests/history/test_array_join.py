@@ -13,6 +13,7 @@ from streambound.boundedness.criterion.exact import exact
 from streambound.evaluation.events import batches, encode, encode_static
 from streambound.evaluation.onepass import OnePass
 from streambound.history.evaluations.array_join import ArrayJoin
+from streambound.plan.exclusions import excluded
 from streambound.plan.model import Plan
 from streambound.plan.tables.planner import plan_of as any_plan_of
 from streambound.query.catalog import catalog_from_mapping
@@ -24,7 +25,6 @@ from streambound.state.row_join import (
     Row,
     RowJoin,
     Source,
-    excluded,
     representatives,
     static_sources,
 )
