@@ -22,6 +22,24 @@ from streambound.query.dialects.tokens import tokens, trees
 _CALCITE = ("flink", "sqrl", "feldera")
 _POSTGRES = ("risingwave", "materialize", "postgres", "duckdb", "arroyo")
 
+# Windows of time as keys, by the function of Spark that they are in its words.
+_KEYS = {
+    "window": {
+        "ksql": "WINDOW TUMBLING (SIZE {number} {upper})",
+        "azure": "TumblingWindow({unit}, {number})",
+        "arroyo": "TUMBLE({interval})",
+        **dict.fromkeys(("flink", "sqrl"), "TUMBLE({stamp}, {interval})"),
+        "feldera": "TIMESTAMP_TRUNC({stamp}, {upper})",
+        "others": "DATE_TRUNC('{unit}', {stamp})",
+    },
+    "session_window": {
+        "ksql": "WINDOW SESSION ({number} {upper})",
+        "azure": "SessionWindow({unit}, {number})",
+        "arroyo": "SESSION({interval})",
+        **dict.fromkeys(("flink", "sqrl"), "SESSION({stamp}, {interval})"),
+    },
+}
+
 
 class Spot(Enum):
     """Where an addition stands."""
@@ -64,31 +82,9 @@ class Wording:
         if name == "spark":
             return Addition(spark)
         (tree,) = trees(spark)
-        if (session := _window_key(tree, "session_window")) is not None:
-            column, number, unit = session
-            if name == "ksql":
-                return Addition(f"WINDOW SESSION ({number} {unit.upper()})", Spot.AFTER_FROM)
-            if name == "azure":
-                return Addition(f"SessionWindow({unit}, {number})")
-            if name == "arroyo":
-                return Addition(f"SESSION({self._interval(number, unit)})")
-            if name in ("flink", "sqrl"):
-                return Addition(f"SESSION({self._sql(column)}, {self._interval(number, unit)})")
-            raise QueryError(f"{name} has no sessions as keys")
-        if (window := _window_key(tree, "window")) is not None:
-            column, number, unit = window
-            stamp, size = self._sql(column), f"{number} {unit.upper()}"
-            if name == "ksql":
-                return Addition(f"WINDOW TUMBLING (SIZE {size})", Spot.AFTER_FROM)
-            if name == "azure":
-                return Addition(f"TumblingWindow({unit}, {number})")
-            if name == "arroyo":
-                return Addition(f"TUMBLE({self._interval(number, unit)})")
-            if name in ("flink", "sqrl"):
-                return Addition(f"TUMBLE({stamp}, {self._interval(number, unit)})")
-            if name == "feldera":
-                return Addition(f"TIMESTAMP_TRUNC({stamp}, {unit.upper()})")
-            return Addition(f"DATE_TRUNC('{unit}', {stamp})")
+        for function, words in _KEYS.items():
+            if (key := _window_key(tree, function)) is not None:
+                return self._key(words.get(name, words.get("others")), *key)
         if (between := _width(tree)) is not None and name in ("ksql", "azure"):
             number, unit = between
             if name == "ksql":
@@ -97,6 +93,13 @@ class Wording:
             distance = f"DATEDIFF({unit}, {left}, {right})"
             return Addition(f"{distance} BETWEEN -{number} AND {number}", Spot.JOINED)
         return Addition(self._sql(tree))
+
+    def _key(self, words: str | None, column: exp.Expr, number: int, unit: str) -> Addition:
+        if words is None:
+            raise QueryError(f"{self.language.name} has no sessions as keys")
+        stamp, interval = self._sql(column), self._interval(number, unit)
+        text = words.format(stamp=stamp, interval=interval, number=number, unit=unit, upper=unit.upper())
+        return Addition(text, Spot.AFTER_FROM if self.language.name == "ksql" else Spot.LISTED)
 
     def said(self, words: str, added: tuple[str, ...]) -> str:
         """A sentence about additions in Spark SQL, about the same in this dialect."""
