@@ -115,3 +115,14 @@ def test_what_time_ends_is_named_in_the_words_of_the_text(sql: str, said: list[s
 def test_no_reason_names_what_the_query_was_reduced_to() -> None:
     verdict = decide(read("SELECT K, MAX(A), MIN(A) FROM S GROUP BY K", CATALOG, "q").statement).verdict
     assert all("known" not in reason.message for reason in verdict.reasons)
+
+
+def test_a_function_that_goes_on_is_not_said_to_end_with_another() -> None:
+    ends = "ROW_NUMBER() OVER (PARTITION BY N, ts ORDER BY A) AS n"
+    for shown, ended in (
+        (f"N, {ends}", True),
+        (f"N, {ends}, SUM(A) OVER (PARTITION BY K ORDER BY ts) AS s", False),
+    ):
+        verdict = decide(read(f"SELECT {shown} FROM S", CATALOG, "q").statement).verdict
+        assert verdict.bounded
+        assert any("when it is over" in reason.message for reason in verdict.reasons) == ended

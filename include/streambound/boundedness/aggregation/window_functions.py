@@ -42,8 +42,10 @@ def over_window_functions(
     """The verdict on rows with window functions, in changes and in final mode."""
     frames = _Frames(statement, by_top(selections), then)
     verdict = worst(frames.questions(), judge, _OPEN)
-    for over in then.functions:
-        verdict = frames.ended(verdict, over.partition, then.shown)
+    if all(frames.ends(over.partition) for over in then.functions):
+        # Where one of several goes on for ever, what it reads is among the reasons too.
+        for over in then.functions:
+            verdict = frames.ended(verdict, over.partition, then.shown)
     return replace(verdict, final=frames.final(verdict))
 
 
