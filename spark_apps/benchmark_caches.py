@@ -14,7 +14,7 @@ from pathlib import Path
 
 from streambound.approximate.nightly.defaults import DAYS, HELD_OUT, RUNS, SIZES
 from streambound.errors import StorageError, StreamboundError
-from streambound.spark.cache_application import run_benchmark
+from streambound.spark.applications.cache_application import run_benchmark
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from streambound.errors import StorageError, StreamboundError
 from streambound.history.shards import shard_of
-from streambound.spark.application import run_application
+from streambound.spark.applications.application import run_application
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -113,12 +113,16 @@ ALLOWED: dict[str, list[str] | str] = {
     "report.pages": "report",
     "spark.checking": ["query", "compiler", "report", "engines", "rewrites"],
     "spark": [
-        *("query", "storage", "projects", "plan", "checkpoint", "approximate", "tasks", "history"),
+        *("query", "storage", "plan", "checkpoint", "approximate", "tasks", "history"),
         "state",
         "live",
         "spark.checking",
     ],
     "spark.live": "spark",
+    "spark.applications": [
+        *("query", "storage", "projects", "checkpoint", "approximate", "tasks", "history", "spark"),
+        "spark.live",
+    ],
     "simulator": ["query", "approximate"],
     "simulator.policies": ["approximate", "simulator"],
     "simulator.experiments": ["approximate", "spark", "simulator", "simulator.policies"],
@@ -170,7 +174,6 @@ HALLS = {
     "query": 20,
     "report": 17,
     "simulator.policies": 17,
-    "spark": 16,
     "spark.checking": 19,
     "tasks": 21,
 }

@@ -33,7 +33,7 @@ def choose(params: Mapping[str, Any]) -> list[str]:
     """
     from streambound.history.inspection.recent_past import plan_for
     from streambound.projects.registry import load_registry
-    from streambound.spark.cache_benchmark import Wanted
+    from streambound.spark.applications.cache_benchmark import Wanted
 
     days(None, params["to"])
     names = ("days", "held_out", "runs")

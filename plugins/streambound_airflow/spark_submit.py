@@ -57,10 +57,10 @@ class EvaluateHistoryOperator(SparkSubmitOperator):
     def execute(self, context: Context) -> None:
         """Submit the application and follow it."""
         # Not where DAGs are parsed, which is often.
-        from streambound.spark.session import JAVA_OPTIONS, SHORT_LIVED
+        from streambound.spark.session import JAVA_OPTIONS, java_options
 
-        short_lived = os.environ.get(JAVA_OPTIONS, SHORT_LIVED)
-        self.env_vars = {JAVA_OPTIONS: short_lived, **(self.env_vars or {})}
+        options = os.environ.get(JAVA_OPTIONS, java_options())
+        self.env_vars = {JAVA_OPTIONS: options, **(self.env_vars or {})}
         try:
             super().execute(context)
         except AirflowException as error:

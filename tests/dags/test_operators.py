@@ -16,7 +16,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 
 from streambound.errors import DataError, StorageError
 from streambound.results import Results
-from streambound.spark.session import JAVA_OPTIONS, SHORT_LIVED
+from streambound.spark.session import JAVA_OPTIONS, java_options
 from streambound_airflow import database
 from streambound_airflow.failures import reported
 from streambound_airflow.operators import BoundedMemoryCheckOperator, StreamQualityOperator, switched_on
@@ -247,7 +247,7 @@ def submit(monkeypatch: pytest.MonkeyPatch, code: int, **given: Any) -> None:
     monkeypatch.delenv(JAVA_OPTIONS, raising=False)
 
     def execute(self: Any, context: Any) -> None:
-        assert {JAVA_OPTIONS: SHORT_LIVED, **given.get("env_vars", {})}.items() <= self.env_vars.items()
+        assert {JAVA_OPTIONS: java_options(), **given.get("env_vars", {})}.items() <= self.env_vars.items()
         raise AirflowException(f"Cannot execute: spark-submit ... Error code is: {code}.")
 
     monkeypatch.setattr(SparkSubmitOperator, "execute", execute)

@@ -33,7 +33,7 @@ from streambound.history.inspection.recent_past import plan_for
 from streambound.query.catalog import load_catalog
 from streambound.query.registry import read_query
 from streambound.results import Results
-from streambound.spark.application import memories
+from streambound.spark.applications.application import memories
 from streambound_airflow import caches, selection
 from streambound_airflow.pages import detail, triggering
 from streambound_airflow.pages.examination import EXAMINERS

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from streambound.approximate.nightly.benchmark import Case
+from streambound.spark.applications.simulations import Piece, result_of, simulated
 from streambound.spark.session import session
-from streambound.spark.simulations import Piece, result_of, simulated
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

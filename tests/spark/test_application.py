@@ -45,7 +45,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("STREAMBOUND_HOME", str(tmp_path))
     monkeypatch.setenv("STREAMBOUND_REGISTRY", str(registry))
     monkeypatch.setattr(
-        "streambound.spark.application.spark_executor", lambda name: nullcontext(LocalExecutor(1))
+        "streambound.spark.applications.application.spark_executor",
+        lambda name: nullcontext(LocalExecutor(1)),
     )
     generate(tmp_path / "streams", Shape(rows=400, partitions=2))
     return tmp_path

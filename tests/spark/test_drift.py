@@ -18,7 +18,7 @@ from streambound.history.local import LocalExecutor
 from streambound.query.parse import statement
 from streambound.query.registry import RegisteredQuery
 from streambound.report.advice import advice_text
-from streambound.spark.cache_benchmark import Wanted, benchmark_caches
+from streambound.spark.applications.cache_benchmark import Wanted, benchmark_caches
 
 A_DAY = 400
 

@@ -37,9 +37,9 @@ from streambound.query.catalog import Catalog
 from streambound.query.parse import statement
 from streambound.query.registry import RegisteredQuery
 from streambound.query.statement import Statement
-from streambound.spark.cache_benchmark import Failed, Wanted, benchmark_caches
+from streambound.spark.applications.cache_benchmark import Failed, Wanted, benchmark_caches
+from streambound.spark.applications.simulations import worked
 from streambound.spark.executor import SparkExecutor
-from streambound.spark.simulations import worked
 
 JOIN = "SELECT S.A, T.C FROM S, T WHERE S.A = T.A AND S.ts < T.ts"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from contextlib import ExitStack
@@ -12,6 +13,7 @@ from pathlib import Path
 import pyspark
 import pytest
 from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
 from streambound.errors import PlatformError
 from streambound.spark import session as sessions
@@ -182,3 +184,19 @@ with session("test", master="local[1]", spark__driver__extraJavaOptions="-Dmine=
     options = told.stdout.splitlines()
     assert {*sessions.SHORT_LIVED.split(), "-Dadministrators=1", "-Dmine=1"} <= set(options)
     assert options.index(sessions.SHORT_LIVED.split()[0]) < options.index("-Dadministrators=1")
+
+
+def test_java_has_the_archive_of_classes(spark: SparkSession) -> None:
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+    maps = Path(f"/proc/{gateway.proc.pid}/maps").read_text().splitlines()
+    assert any(line.endswith(f" {sessions.CLASS_ARCHIVE}") for line in maps)
+
+
+def test_the_launcher_of_java_reads_a_path_as_it_is() -> None:
+    odd = Path("/a \"b' \\c/spark.jsa")
+    assert shlex.split(sessions.java_option("SharedArchiveFile", odd)) == [f"-XX:SharedArchiveFile={odd}"]
+
+
+def test_without_an_archive_of_classes_java_starts_without(tmp_path: Path) -> None:
+    assert sessions.java_options(tmp_path / "spark.jsa") == sessions.SHORT_LIVED

@@ -47,6 +47,10 @@ SHORT_LIVED = (
 )
 # Where the launcher of Spark's Java takes options besides those of the settings, which come later and win.
 JAVA_OPTIONS = "SPARK_SUBMIT_OPTS"
+# What ``class_archive`` makes; of this Python's environment, since its jars are of that as well.
+CLASS_ARCHIVE = Path(sys.prefix) / "share" / "streambound" / "spark.jsa"
+# Which classes cannot be in an archive, or that it is of another Java or other jars, is no news.
+QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off"
 # What starts the Python processes of a Spark whose messages are this process's own.
 DAEMON = "streambound.spark.daemon"
 START = "run it again, or look at what Java printed; correct STREAMBOUND_SPARK_MASTER if it is set"
@@ -183,7 +187,7 @@ def _started(app_name: str, master: str | None, conf: Mapping[str, str]) -> Spar
     }
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        os.environ.setdefault(JAVA_OPTIONS, SHORT_LIVED)
+        os.environ.setdefault(JAVA_OPTIONS, java_options())
         defaults.update(
             {
                 "spark.driver.host": "127.0.0.1",
@@ -201,6 +205,19 @@ def _started(app_name: str, master: str | None, conf: Mapping[str, str]) -> Spar
     hush(spark)
     ship(spark.sparkContext)
     return spark
+
+
+def java_options(archive: Path = CLASS_ARCHIVE) -> str:
+    """The options of Java for a session of a few seconds, as ``SPARK_SUBMIT_OPTS`` takes them."""
+    if not archive.is_file():
+        return SHORT_LIVED
+    return f"{SHORT_LIVED} {QUIET} {java_option('SharedArchiveFile', archive)}"
+
+
+def java_option(name: str, path: Path) -> str:
+    """An option of HotSpot that names a file, quoted for the launcher."""
+    quoted = re.sub(r'(["\\])', r"\\\1", str(path))
+    return f'-XX:{name}="{quoted}"'
 
 
 def _connected(address: str, given: Mapping[str, str]) -> SparkSession:

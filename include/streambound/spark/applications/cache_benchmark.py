@@ -33,7 +33,7 @@ from streambound.history.executor import Executor, Progress
 from streambound.history.inspection.recent_past import plan_for, recent_cases
 from streambound.history.prepare import Registered, beside
 from streambound.query.catalog import Catalog
-from streambound.spark.simulations import Piece, Simulate
+from streambound.spark.applications.simulations import Piece, Simulate
 from streambound.tasks import emit
 
 Models = tuple[KeyModel, KeyModel]

@@ -16,10 +16,10 @@ from streambound.history.prepare import beside
 from streambound.projects.registry import load_registry
 from streambound.query.catalog import Catalog
 from streambound.query.registry import RegisteredQuery
-from streambound.spark.cache_benchmark import Failed, Wanted, benchmark_caches
+from streambound.spark.applications.cache_benchmark import Failed, Wanted, benchmark_caches
+from streambound.spark.applications.simulations import worked
 from streambound.spark.executor import SparkExecutor
 from streambound.spark.session import session
-from streambound.spark.simulations import worked
 from streambound.tasks.emit import write_json
 
 
