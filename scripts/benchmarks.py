@@ -42,6 +42,7 @@ SECTIONS = {
     "live": Section(("live",), "further rows"),
     "state": Section(("live_state",), "rows"),
     "nights": Section(("incremental",), "days"),
+    "application": Section(("application",), "partitions"),
     "cores": Section(("cores",), "rows a partition"),
     "memory": Section(("memory",), "rows"),
     "check": Section(("check_latency", "startup"), "queries"),
@@ -277,6 +278,7 @@ TITLES = {
     "live": "Time of a large micro-batch, as a part of Spark's own streaming join and of its limit",
     "state": "Rows of state against rows: Spark's own join grows, streambound live does not",
     "nights": "Seconds of one more day and of everything anew, by days of history",
+    "application": "Time of an application of one small query, as a part of that without the archive",
     "cores": "Time on two cores as a part of that on one",
     "memory": "State and peak memory of a history against its rows: streambound's are flat",
     "check": "Time of a check as a part of its limit, and of what Python and the SQL parser take",
@@ -288,7 +290,7 @@ TITLES = {
 PICTURES: dict[str, Callable[[], str]] = {
     **{
         name: lambda name=name: draw.ratios(lines(name), TITLES[name])  # type: ignore[misc]
-        for name in ("large", "live", "cores", "check", "pages", "caches")
+        for name in ("large", "live", "application", "cores", "check", "pages", "caches")
     },
     "history": lambda: draw.ratios(of_peers(lines("history")), TITLES["history"], "rows"),
     "state": _state,

@@ -13,6 +13,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from streambound.spark.session import JAVA_OPTIONS, java_options
+
+# Sessions of tests are over before code that the optimising compiler made would pay for itself.
+os.environ.setdefault(JAVA_OPTIONS, f"{java_options()} -XX:TieredStopAtLevel=1")
+
 # Many random queries are unbounded and are drawn again: that is no defect of the strategy.
 CHECKS = [HealthCheck.filter_too_much, HealthCheck.too_slow, HealthCheck.data_too_large]
 # The ordinary run tells of a change, so its examples are few and the same each time; more and new ones are

@@ -39,7 +39,7 @@ pytestmark = pytest.mark.spark
 ROOT = Path(__file__).resolve().parents[2]
 # How many moments of each kind, with those of live queries a hundred; an age is one of the JVM's.
 MOMENTS = {"driver": 14, "jvm": 10, "worker": 14, "task": 14, "family": 14, "age": 14}
-SAMPLE = ("driver-0", "task-0")
+SAMPLE = ("driver-0",)
 LIVE = [f"{victim}-{number}" for victim in ("driver", "jvm", "worker", "family") for number in range(2)]
 # The sample of live queries is that of ``test_live_sources``.
 LIVE_SAMPLE: tuple[str, ...] = ()

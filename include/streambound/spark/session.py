@@ -207,6 +207,16 @@ def _started(app_name: str, master: str | None, conf: Mapping[str, str]) -> Spar
     return spark
 
 
+def end_java() -> None:
+    """End the Java that this process started, and wait for it; the sessions have been stopped before."""
+    from pyspark import SparkContext
+
+    assert SparkContext._gateway is not None
+    java = SparkContext._gateway.proc
+    java.stdin.close()
+    java.wait()
+
+
 def java_options(archive: Path = CLASS_ARCHIVE) -> str:
     """The options of Java for a session of a few seconds, as ``SPARK_SUBMIT_OPTS`` takes them."""
     if not archive.is_file():

@@ -20,7 +20,15 @@ from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.registry import RegisteredQuery
 from streambound.spark.executor import SparkExecutor
 from streambound.spark.live.query import Pace, live
-from streambound.spark.session import CLASS_ARCHIVE, JAVA_OPTIONS, QUIET, SHORT_LIVED, java_option, session
+from streambound.spark.session import (
+    CLASS_ARCHIVE,
+    JAVA_OPTIONS,
+    QUIET,
+    SHORT_LIVED,
+    end_java,
+    java_option,
+    session,
+)
 
 QUERY = "SELECT key, COUNT(*) AS n FROM events WHERE key < 9 GROUP BY key"
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
@@ -57,8 +65,6 @@ def make(archive: Path = CLASS_ARCHIVE) -> None:
 
 def _load(folder: Path) -> None:
     """Let a Java load what sessions need, and wait for its end: it writes the archive then."""
-    from pyspark import SparkContext
-
     catalog, query = _stream(folder), RegisteredQuery("counts", QUERY, folder / "counts.sql")
     # Spark's own words of what it finds in a machine are no news here.
     with session("streambound classes", master="local[2]", spark__log__level="OFF") as spark:
@@ -66,11 +72,7 @@ def _load(folder: Path) -> None:
         live(spark, query, catalog, output=folder / "live", pace=Pace(ends=True))
         events = spark.read.parquet(str(folder / "events"))
         events.join(events.groupBy("key").count(), "key").orderBy("at").collect()
-    gateway = SparkContext._gateway
-    assert gateway is not None
-    java = gateway.proc
-    java.stdin.close()
-    java.wait()
+    end_java()
 
 
 def _stream(folder: Path) -> Catalog:
