@@ -23,7 +23,7 @@ from streambound.query.model import Filter, Join, Query, Relation, RelationKind
 from streambound.query.operators import AggregateKind, Shown, WindowCalls
 from streambound.state.serial import plain
 
-# To be raised when the same plan comes to mean another state or segment, or other answers.
+# To be raised when the same plan comes to mean another state or summary, or other answers.
 VERSION = 6
 # The user's own spelling, of constants and of offsets, and what no answer depends on; with the last two no
 # history is evaluated. How far windows are apart stands in the formula of their column; how far outputs are

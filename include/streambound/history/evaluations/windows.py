@@ -271,7 +271,7 @@ class WindowEvaluation:
     def dump(self) -> bytes:
         """The tuples that are held and the rows that were answered, of each part."""
         dumped = {label: self._dumped(state) for label, state in self.parts.items()}
-        return dumped[self.plan.parts[0].label] if len(dumped) == 1 else states.segment(dumped)
+        return dumped[self.plan.parts[0].label] if len(dumped) == 1 else states.tables_bytes(dumped)
 
     def _dumped(self, state: _PartState) -> bytes:
         buffered = {
