@@ -18,6 +18,7 @@ from typing import Any
 
 from streambound.plan.conditions import Flag, Pair
 from streambound.plan.flow import Applied, Guarded, Irredundant, Sought
+from streambound.plan.model import Buffer, Plan
 from streambound.query.column_types import NotANumber, Type
 from streambound.query.model import Filter, Join, Query, Relation, RelationKind
 from streambound.query.operators import AggregateKind, Shown, WindowCalls
@@ -31,7 +32,12 @@ VERSION = 6
 _LEFT_OUT = ("text", "offset_text", "observed", "cardinality", "within", "slide", "cumulative", "moved")
 # Classes and fields under the names that they had in the first checkpoints; of rooms above this one
 # fields have theirs in their metadata, as "written".
-_CLASSES: dict[type, str] = {AggregateKind: "Kind", RelationKind: "Kind", WindowCalls: "Framing"}
+_CLASSES: dict[type, str] = {
+    AggregateKind: "Kind",
+    RelationKind: "Kind",
+    WindowCalls: "Framing",
+    Buffer: "Window",
+}
 _WRITTEN = {
     (Guarded, "static"): "known",
     (Sought, "static"): "known",
@@ -43,6 +49,7 @@ _WRITTEN = {
     (Flag, "left"): "mine",
     (Type, "resolution"): "step",
     (Applied, "max_units"): "units",
+    (Plan, "buffers"): "windows",
 }
 
 Rows = Iterable[Mapping[str, Any]]

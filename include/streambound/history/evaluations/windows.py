@@ -65,7 +65,7 @@ class _PartState:
     @property
     def units(self) -> int:
         """Stored values."""
-        widths = {window.alias: window.width for window in self.part.plan.windows}
+        widths = {buffer.alias: buffer.width for buffer in self.part.plan.buffers}
         kept = (len(table) * widths.get(alias, 0) for alias, table in self.tails.items())
         return sum(kept) + (0 if self.answered is None else len(self.answered))
 
