@@ -17,7 +17,7 @@ One form serves the file ``streams.yml`` and the ``streams`` of a corpus line::
         rate: {rows: 900, per: hour}       # in each hour of UTC; also 10 minutes, 60 (ticks)
         allowed_lateness: 2 days
         history: {path: departures, partition_by: date}      # see ``histories``
-        live: {format: kafka, options: {...}, value: {format: json}}      # see ``sources``
+        live: {format: kafka, options: {...}, value: {format: json}}      # see ``live_sources``
 
 In the short form a relation is its columns alone, ``{A: int, ts: timestamp}``; the timestamp is
 then the only column of type ``timestamp``.
@@ -39,8 +39,8 @@ import yaml
 from streambound.errors import CatalogError, DataError, Location, meant
 from streambound.query.column_types import Family, NotANumber, Type, Value, parse_type, shown
 from streambound.query.histories import history_of
+from streambound.query.live_sources import live_of
 from streambound.query.model import TABLE, TICKS, Column, Domain, History, Rate, Relation, RelationKind
-from streambound.query.sources import live_of
 from streambound.query.type_names import nested
 
 RELATION_KEYS = (

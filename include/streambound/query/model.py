@@ -162,7 +162,7 @@ class Payload:
 
 @dataclass(frozen=True)
 class Live:
-    """A source of Spark's from which a stream arrives (see ``sources``).
+    """A source of Spark's from which a stream arrives (see ``live_sources``).
 
     ``columns`` say where the source has what; ``lateness`` is in microseconds, or in ticks.
     """
