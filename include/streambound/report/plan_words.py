@@ -13,7 +13,7 @@ from streambound.plan.flow import Applied, Leaf, Node, Settled, nodes
 from streambound.plan.model import Buffer, Cell, Plan, Remembered, StreamSynopsis, TablePlan
 from streambound.plan.parts import AnyPlan
 from streambound.query.column_types import Family
-from streambound.query.model import TICKS, Query, RelationKind
+from streambound.query.model import TICKS, Query
 from streambound.report.layouts import all_text, end_text, extremum_text, filters_text, key_text
 from streambound.report.operations import operations, said_of, size_text
 from streambound.report.sizes import units_text
@@ -345,6 +345,6 @@ def _ending(plan: EndingPlan) -> PlanWords:
     after = f"Then the tuples of {ending} are rows of a static relation"
     last = f"{after}, and what is kept of {', '.join(rest)} is planned with them." if rest else f"{after}."
     until = f"Until {ending} ends, every tuple is held as it came, since any may still match."
-    buffered = tuple(o.alias for o in plan.query.occurrences if o.relation.kind is not RelationKind.STATIC)
+    buffered = tuple(o.alias for o in plan.query.arriving)
     kept = Kept(What.BUFFERED, buffered, f"every tuple, until {ending} ends", plan.formula, notes=(last,))
     return PlanWords(_read(plan.query), (kept,), sentence=f"{until} {last}", timed=True)
