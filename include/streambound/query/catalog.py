@@ -371,7 +371,7 @@ def _relation(name: str, body: Any) -> Relation:
     timestamp = _timestamp(name, types, described.get("timestamp"), short)
     nullable = set(types) - _not_null(name, types, described.get("not_null")) - {timestamp}
     domains = _domains(name, types, described.get("domains"))
-    allowed = _duration(name, "allowed_lateness", described.get("allowed_lateness"))
+    allowed = _duration(name, described.get("allowed_lateness"))
     within = _times(name, types, timestamp, described.get("times"))
     numbers = _cardinality(name, types, timestamp, described.get("cardinality"))
     observed = _observed(name, types, [c for c, _ in opaque], described.get("observed"))
@@ -669,12 +669,12 @@ def _microseconds(text: Any) -> int | None:
     return int(exact) if exact.denominator == 1 and exact > 0 else None
 
 
-def _duration(name: str, key: str, value: Any) -> str | None:
+def _duration(name: str, value: Any) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or not _DURATION.fullmatch(" ".join(value.split())):
         raise CatalogError(
-            f"stream {name}: {key} is {shown(value)}",
+            f"stream {name}: allowed_lateness is {shown(value)}",
             accepted="a number of seconds, minutes, hours or days, such as '2 days'",
         )
     return value
