@@ -18,7 +18,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -229,9 +229,6 @@ def catalog(folder: Path) -> Catalog:
             for stream in ("o", "p")
         }
     )
-
-
-Rows = Mapping[tuple[Any, ...], int]
 
 
 @dataclass(frozen=True)

@@ -113,8 +113,8 @@ def follow(api: AirflowClient, step: Step, run_id: str, say: Clock) -> bool:
 
 def print_results(layout: Layout) -> None:
     """The table of the results database, and where everything lies."""
-    from streambound.quality.docs import docs_index
-    from streambound.report.tables import demo_table
+    from scripts.demo_tables import demo_table
+    from streambound.quality.docs import site_folder
     from streambound.results import Results
 
     store = Results()
@@ -126,7 +126,7 @@ def print_results(layout: Layout) -> None:
     print(f"  answers             {layout.home / 'answers'}")
     print(f"  trade-offs          {layout.home / 'caches'}")
     print(f"  results database    {layout.home / 'results.db'}")
-    print(f"  data quality docs   {docs_index()}")
+    print(f"  data quality docs   {site_folder() / 'index.html'}")
     print(f"  Airflow's logs      {layout.airflow_home / 'logs'}")
     print("  Airflow itself      make up, or .venv/bin/python -m scripts.airflow_local up; prints the login")
     print("  check your own SQL  .venv/bin/streambound check FILE.sql --catalog STREAMS.yml")
@@ -134,9 +134,9 @@ def print_results(layout: Layout) -> None:
 
 def print_trade_offs(store: Results) -> None:
     """Of each query in k tuples: how large its exact answer is, what is kept, what policies would keep."""
+    from scripts.demo_tables import kept, trade_off
     from streambound import settings
     from streambound.approximate.nightly.night import read
-    from streambound.report.cache_tables import kept, trade_off
 
     units = {answer.query: answer.units for answer in store.latest_answers()}
     for answer in store.latest_cache_answers():

@@ -23,7 +23,7 @@ import streambound
 from scripts.imports import ROOT
 from streambound.boundedness.criterion.reason_codes import REASON_CODES
 from streambound.cli import _parser
-from streambound.query import catalog, histories, sources
+from streambound.query import catalog, histories, live_sources
 from streambound.query.model import TICKS, RelationKind
 from streambound.query.type_names import ACCEPTED
 from streambound.report.code_pages import errors, meaning
@@ -73,7 +73,7 @@ LIVE: dict[str, tuple[str, dict[str, Any]]] = {
         "What a payload is, and where.",
         _closed(
             {
-                "format": {"enum": list(sources.PAYLOADS)},
+                "format": {"enum": list(live_sources.PAYLOADS)},
                 "column": TEXT,
                 "options": OPTIONS,
                 "schema": TEXT,
@@ -83,13 +83,13 @@ LIVE: dict[str, tuple[str, dict[str, Any]]] = {
         ),
     ),
     "columns": ("Where a column is, with dots for what lies within.", _map(TEXT)),
-    "epoch": ("What numbers in timestamp columns count since 1970.", {"enum": list(sources.EPOCHS)}),
+    "epoch": ("What numbers in timestamp columns count since 1970.", {"enum": list(live_sources.EPOCHS)}),
     "lateness": (
         "How far behind its latest row the source may still be.",
         {"anyOf": [DURATION, {"type": "integer", "minimum": 0}]},
     ),
-    "late": ("Rows that come later still.", {"enum": [sources.REFUSE, sources.DROP]}),
-    "malformed": ("Rows that cannot be decoded.", {"enum": [sources.REFUSE, sources.DROP]}),
+    "late": ("Rows that come later still.", {"enum": [live_sources.REFUSE, live_sources.DROP]}),
+    "malformed": ("Rows that cannot be decoded.", {"enum": [live_sources.REFUSE, live_sources.DROP]}),
 }
 # Of every key what it says, whether rows are held to it, and what it may be.
 KEYS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -132,7 +132,7 @@ def schema() -> dict[str, Any]:
     """What a ``streams.yml`` may say, as a JSON Schema; the loader says more, such as that a "
     "column is there."""
     assert set(KEYS) == set(catalog.RELATION_KEYS) and set(HISTORY) == set(histories.HISTORY_KEYS)
-    assert set(LIVE) == set(sources.LIVE_KEYS)
+    assert set(LIVE) == set(live_sources.LIVE_KEYS)
     described = {name: {**form, "description": _plain(said)} for name, (said, form) in KEYS.items()}
     for name, below in (("history", HISTORY), ("live", LIVE)):
         described[name]["properties"] = {n: {**f, "description": _plain(s)} for n, (s, f) in below.items()}

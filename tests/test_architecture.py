@@ -13,7 +13,7 @@ import pytest
 
 from scripts import architecture
 from scripts.imports import FREE, LIBRARY, MODULES, home, parsed, top
-from tests.test_rooms import ALLOWED, row
+from tests.test_rooms import ALLOWED
 
 PICTURE = architecture.PICTURE.read_text(encoding="utf-8")
 TEXT = architecture.DOCUMENT.read_text(encoding="utf-8")
@@ -81,7 +81,7 @@ def test_the_table_is_that_of_the_imports() -> None:
 def test_a_room_may_import_what_it_does_and_no_more(room: str) -> None:
     """What the law allows in vain would be imported one day, and nobody would have decided it."""
     mine = [name for name in ALLOWED if top(name) == room]
-    allowed = {top(other) for name in mine for other in row(name)} - {room}
+    allowed = {top(other) for name in mine for other in ALLOWED[name]} - {room}
     assert allowed == house()[room].imports - set(FREE)
 
 

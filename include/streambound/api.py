@@ -15,7 +15,7 @@ from streambound.certificate.verification import verify as replayed
 from streambound.compiler.report import check as report_on
 from streambound.errors import QueryError, meant
 from streambound.evaluation.corpus import evaluated
-from streambound.evaluation.frames import events_of, rows_of
+from streambound.evaluation.data_frames import events_of, rows_of
 from streambound.notebook import Checked, Compiled, Run
 from streambound.notebook import run as over_frames
 from streambound.query.catalog import Catalog, catalog_from_mapping, load_catalog

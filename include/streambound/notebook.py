@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from streambound.compiler import Planned, in_mode, judge, planned
 from streambound.compiler.report import Report
 from streambound.errors import CatalogError, DataError
+from streambound.evaluation.data_frames import arrow_table, events_of, rows_of
 from streambound.evaluation.events import Answer, answers, batches, encode_static
 from streambound.evaluation.flow import statement_pass
-from streambound.evaluation.frames import arrow_table, events_of, rows_of
 from streambound.plan.tables.statement import not_evaluated
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.model import RelationKind

@@ -1,4 +1,4 @@
-"""Fitting: the true kind is found, the parameters are near, and the diagnostics tell true from false."""
+"""Fitting: the true kind is found, and the parameters are near."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.simulator.test_known_values import melbourne
 
 from streambound.approximate.models.distribution import Distribution, normal, uniform
-from streambound.approximate.models.fitting import KINDS, diagnostics, fit
+from streambound.approximate.models.fitting import KINDS, fit
 from streambound.approximate.models.independent import Stationary, Trend
 from streambound.approximate.models.markov import Autoregression, RandomWalk, ar1
 from streambound.errors import DataError
@@ -54,15 +54,6 @@ def test_the_papers_model_of_melbourne() -> None:
     assert round(found.phi, 2) == 0.72
     assert round(found.mean(0) * (1 - found.phi) / 10, 2) == 5.59
     assert round(found.deviation / 10, 2) in (4.22, 4.23)
-
-
-def test_diagnostics_tell_true_from_false() -> None:
-    values = TRUE["ar1"].sample(800, np.random.default_rng(6))
-    true = diagnostics(TRUE["ar1"], values)
-    assert abs(true.mean) < 0.15 and abs(true.deviation - 1) < 0.1
-    assert true.ljung_box > 0.01 and true.normality > 0.01
-    false = diagnostics(KINDS["stationary"](values), values)
-    assert false.ljung_box < 1e-6
 
 
 @settings(max_examples=40)

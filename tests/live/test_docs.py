@@ -9,7 +9,7 @@ import pytest
 
 from streambound.compiler import compile
 from streambound.query.catalog import Catalog, load_catalog
-from streambound.query.sources import LIVE_KEYS, PAYLOAD_KEYS
+from streambound.query.live_sources import LIVE_KEYS, PAYLOAD_KEYS
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "live.md").read_text(encoding="utf-8")
 # Facts of Apache Spark: the options of its Kafka source, from the "Structured Streaming + Kafka Integration

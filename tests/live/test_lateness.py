@@ -76,7 +76,7 @@ def arrivals(plan: StatementPlan, number: int, rows: dict[str, list[dict[str, in
 
 def stored(step: LiveState, plan: StatementPlan, now: int) -> int:
     """The units of all that is stored before a timestamp under way."""
-    widths = {part.label + w.alias: w.width for part in plan.parts for w in part.plan.windows}
+    widths = {part.label + b.alias: b.width for part in plan.parts for b in part.plan.buffers}
     waits = (
         widths[alias]
         for alias, table in step.waiting.tuples.items()

@@ -28,7 +28,7 @@ def test_a_sound_stream_succeeds(history: History) -> None:
     assert quality.success and quality.failed_partitions == {} and quality.stream == "flights"
     # 2 of readability, 2 of NULLs, 5 of domains, the day, the rate; 5 of rows (columns, NULLs, domains).
     assert quality.evaluated == 11 + 6
-    assert quality.docs.is_file() and docs.docs_index().is_file()
+    assert quality.docs.is_file() and (docs.site_folder() / "index.html").is_file()
     assert [m.partition for m in quality.measures] == ["2013-01-01", DAY, NEWEST]
 
 

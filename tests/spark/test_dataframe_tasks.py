@@ -29,7 +29,7 @@ from streambound.history.local import LocalExecutor
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.query.model import TABLE, History, Relation
 from streambound.query.parse import statement
-from streambound.spark import frames
+from streambound.spark import data_frames
 from streambound.spark.executor import SparkExecutor
 from streambound.storage.partitions import find_partitions, folder_partitions
 
@@ -185,7 +185,7 @@ def test_the_same_answers(
 def test_the_same_values_in_another_column_are_another_content(spark: Any, tmp_path: Path) -> None:
     plain = catalog_from_mapping({"U": {"columns": {"A": "int", "B": "int", "C": "int"}}})
     relation = replace(plain.relations[0], history=History("renamed", KEY, TABLE))
-    listed, contents = frames.listing(spark, tmp_path), []
+    listed, contents = data_frames.listing(spark, tmp_path), []
     for columns in ("5 AS A, 6 AS B", "5 AS A, 6 AS C", "5 AS A, '6' AS B", "6 AS B, 5 AS A"):
         spark.sql(f"SELECT {columns}, 7 AS {KEY}").createOrReplaceTempView("renamed")
         (part,) = listed(relation)
@@ -339,8 +339,8 @@ def test_only_files_are_what_is_in_a_partition(linked: Relation) -> None:
 
 
 def test_the_folder_of_a_link_names_its_partition(spark: Any, linked: Relation) -> None:
-    frame = frames.frame_of(spark, linked, folder_partitions(linked))
-    assert {row[0]: row[1] for row in frame.groupBy(frames.NAME).count().collect()} == dict.fromkeys(
+    frame = data_frames.frame_of(spark, linked, folder_partitions(linked))
+    assert {row[0]: row[1] for row in frame.groupBy(data_frames.NAME).count().collect()} == dict.fromkeys(
         "012", 40
     )
 
@@ -349,7 +349,7 @@ def test_rows_of_an_unknown_partition_fail_the_query_with_a_word(
     spark: Any, direct: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     history = to_orc(direct.relations[0], tmp_path / "S")
-    monkeypatch.setattr(frames, "_folder", lambda history: functions.lit("other"))
+    monkeypatch.setattr(data_frames, "_folder", lambda history: functions.lit("other"))
     told = said(spark, read_as(direct, S=history), tmp_path / "out", "SELECT A FROM S WHERE A > 3")
     assert "Spark has read rows of partition 'other', which was not asked for" in told
     assert "accepted: 0, 1, 2" in told

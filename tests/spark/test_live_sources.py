@@ -29,7 +29,7 @@ from tests.strategies import Case
 from streambound.errors import DataError, PlatformError, QueryError, StorageError
 from streambound.live.sinks import Into, marked
 from streambound.query.catalog import Catalog, catalog_from_mapping
-from streambound.query.sources import live_of
+from streambound.query.live_sources import live_of
 from streambound.spark.live import epochs
 from streambound.spark.live.epochs import SPOOL
 from streambound.spark.live.query import Pace, live

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from streambound.errors import PlatformError
 from streambound.spark import session as sessions
-from streambound.spark.frames import staging
+from streambound.spark.data_frames import staging
 
 
 def fake_java(folder: Path, version_line: str) -> Path:

@@ -20,8 +20,8 @@ from streambound.errors import DataError, StorageError
 from streambound.history.prepare import draft, prepare, stream_scans
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.spark import dataframe_tasks, spool
+from streambound.spark.data_frames import NAME
 from streambound.spark.distribute import collected, cores, summary_of
-from streambound.spark.frames import NAME
 from streambound.storage.partitions import Partition, PartitionRange
 from streambound.tasks.embedded_engine import translated
 from streambound.tasks.summarise import StreamScan, Summary, Task

@@ -91,17 +91,14 @@ class Verification:
         return {**body, "states": self.states, "told_apart": self.told_apart}
 
 
-def verify(query: Statement, witness: Witness, evaluator: Evaluator | None = None) -> Verification:
-    """Replay all prefixes with all suffixes.
-
-    Args:
-        query: what names the relations and their columns; it is evaluated unless ``evaluator`` is given.
+def verify(query: Statement, witness: Witness) -> Verification:
+    """Replay all prefixes with all suffixes by the definition of the query.
 
     Raises:
         WitnessError: more than REPLAY_LIMIT slots.
         DataError: the events do not fit the catalog, or time goes back.
     """
-    return Verification(witness.query, witness.size, len(set(_states(query, witness, evaluator))))
+    return Verification(witness.query, witness.size, len(set(_states(query, witness, definition(query)))))
 
 
 def holds(query: Statement, witness: Witness, evaluator: Evaluator | None = None) -> bool:
@@ -111,18 +108,17 @@ def holds(query: Statement, witness: Witness, evaluator: Evaluator | None = None
         WitnessError, DataError: as ``verify``.
     """
     seen = set()
-    for state in _states(query, witness, evaluator):
+    for state in _states(query, witness, evaluator or definition(query)):
         if state in seen:
             return False
         seen.add(state)
     return True
 
 
-def _states(query: Statement, witness: Witness, evaluator: Evaluator | None) -> Iterator[tuple[Any, ...]]:
+def _states(query: Statement, witness: Witness, judge: Evaluator) -> Iterator[tuple[Any, ...]]:
     """For each prefix the replies after every suffix."""
     refuse_size(witness.size, "the size of a witness that is replayed")
     static = encode_static(query, witness.static)
-    judge = evaluator or definition(query)
     lengths = [len(list(batches(query, slot.suffix))) for slot in witness.slots]
     for subset in product((False, True), repeat=witness.size):
         chosen = [k for k, there in enumerate(subset) if there]

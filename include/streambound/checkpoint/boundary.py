@@ -34,11 +34,11 @@ class Checkpoint:
     """The boundary after a partition.
 
     ``scope`` is the partition from which on history was asked for (empty: all); ``inputs`` are by stream;
-    ``segment`` is what the plan keeps of this partition alone and ``state`` of all up to it, both None where
-    they have not been loaded; ``chain`` digests all segments up to here; ``units`` and ``peak_units`` are
-    of the state here and of the largest so far; ``rows`` are input rows so far; ``new`` are the answers of
-    this partition, ``total`` those so far; ``file`` is that with the answers of this
-    partition, and ``answers`` the token of the folder that holds it.
+    ``segment`` is the summary of this partition, what the plan keeps of it alone, and ``state`` what it keeps
+    of all up to it, both None where they have not been loaded; ``chain`` digests all summaries up to here;
+    ``units`` and ``peak_units`` are of the state here and of the largest so far; ``rows`` are input rows so
+    far; ``new`` are the answers of this partition, ``total`` those so far; ``file`` is that with the answers
+    of this partition, and ``answers`` the token of the folder that holds it.
     """
 
     query: str

@@ -18,12 +18,13 @@ from typing import Any
 
 from streambound.plan.conditions import Flag, Pair
 from streambound.plan.flow import Applied, Guarded, Irredundant, Sought
+from streambound.plan.model import Buffer, Plan
 from streambound.query.column_types import NotANumber, Type
 from streambound.query.model import Filter, Join, Query, Relation, RelationKind
 from streambound.query.operators import AggregateKind, Shown, WindowCalls
 from streambound.state.serial import plain
 
-# To be raised when the same plan comes to mean another state or segment, or other answers.
+# To be raised when the same plan comes to mean another state or summary, or other answers.
 VERSION = 6
 # The user's own spelling, of constants and of offsets, and what no answer depends on; with the last two no
 # history is evaluated. How far windows are apart stands in the formula of their column; how far outputs are
@@ -31,7 +32,12 @@ VERSION = 6
 _LEFT_OUT = ("text", "offset_text", "observed", "cardinality", "within", "slide", "cumulative", "moved")
 # Classes and fields under the names that they had in the first checkpoints; of rooms above this one
 # fields have theirs in their metadata, as "written".
-_CLASSES: dict[type, str] = {AggregateKind: "Kind", RelationKind: "Kind", WindowCalls: "Framing"}
+_CLASSES: dict[type, str] = {
+    AggregateKind: "Kind",
+    RelationKind: "Kind",
+    WindowCalls: "Framing",
+    Buffer: "Window",
+}
 _WRITTEN = {
     (Guarded, "static"): "known",
     (Sought, "static"): "known",
@@ -43,6 +49,7 @@ _WRITTEN = {
     (Flag, "left"): "mine",
     (Type, "resolution"): "step",
     (Applied, "max_units"): "units",
+    (Plan, "buffers"): "windows",
 }
 
 Rows = Iterable[Mapping[str, Any]]

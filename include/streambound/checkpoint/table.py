@@ -51,6 +51,7 @@ SCHEMA = pa.schema(
         ("file", pa.string()),
         ("answers", pa.string()),
         ("digest", pa.string()),
+        # The summary of the partition: the column has the name that it had in the first checkpoints.
         ("segment", pa.binary()),
         ("state", pa.binary()),
     ]
@@ -80,7 +81,7 @@ def address_of(root: str, query: str) -> str:
 class CheckpointTable:
     """A query's checkpoints, as they were when it was opened and with what was committed since.
 
-    ``rows`` are the sound checkpoints by partition, whatever their fingerprint, without segments and states;
+    ``rows`` are the sound checkpoints by partition, whatever their fingerprint, without summaries and states;
     ``late`` the quarantined partitions; ``faults`` say what is damaged; ``version`` is Delta's, -1 without
     a table.
 
@@ -160,7 +161,7 @@ class CheckpointTable:
             yield from rows
 
     def load(self, partitions: Iterable[str]) -> dict[str, Checkpoint]:
-        """Checkpoints with segments and states; those that are damaged are left out, and no longer rows."""
+        """Checkpoints with summaries and states; those that are damaged are left out, and no longer rows."""
         wanted = [name for name in partitions if name in self.rows]
         by_partition: dict[str, Checkpoint] = {}
         with refused(self.address):
@@ -186,7 +187,7 @@ class CheckpointTable:
 
         Args:
             fingerprint: of the plan; rows with another are dropped.
-            rows: with segments and states.
+            rows: with summaries and states.
             late: all quarantined partitions of the query.
             gone: partitions whose checkpoints are dropped.
             anew: drop all that was there.

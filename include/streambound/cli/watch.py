@@ -36,7 +36,7 @@ def watch(options: argparse.Namespace) -> int:
         with Examiner() as examiner:
             examiner.start()
             rounds = _Rounds(options, form, Again(form, options, examiner))
-            folders = rounds.folders(_files(options))
+            folders = rounds.folders(files(options))
             while True:
                 folders = rounds.until_elsewhere(folders)
     except KeyboardInterrupt:
@@ -74,7 +74,7 @@ class _Rounds:
                 continue
             first = False
             try:
-                requests = list(_files(self._options))
+                requests = list(files(self._options))
                 self._round(requests)
             except (StreamboundError, OSError) as error:
                 code = f"{error.code}: " if isinstance(error, StreamboundError) else ""
@@ -110,10 +110,6 @@ class _Rounds:
         if self._form == "text":
             return f"{'gone':<10} {name}"
         return json.dumps({"query": name, "verdict": None, "path": str(path)}, ensure_ascii=False)
-
-
-def _files(options: argparse.Namespace) -> Iterable[Request]:
-    return files(options)
 
 
 def _is_read(change: object, path: str) -> bool:

@@ -27,7 +27,7 @@ from streambound.plan.trees.flow_planner import flow
 from streambound.query.catalog import Catalog
 from streambound.query.column_types import Family, Value, shown
 from streambound.query.expressions.independence import derives, independent
-from streambound.query.model import Attribute, NullTest, Query, RelationKind
+from streambound.query.model import Attribute, NullTest, Query
 from streambound.query.parse import read
 from streambound.query.statement import Statement
 
@@ -112,7 +112,7 @@ def parsed(
     text = read(sql, catalog, name, dialect, query)
     statement = text.statement
     for selection in statement.selections:
-        if all(o.relation.kind is RelationKind.STATIC for o in selection.occurrences):
+        if not selection.arriving:
             raise UnsupportedError(
                 "only static relations are queried, so the answer never changes",
                 subject=name,

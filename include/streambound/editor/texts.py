@@ -170,7 +170,7 @@ def _given(tree: ast.Module) -> Iterator[ast.expr]:
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or not _takes_sql(node.func):
             continue
-        given = node.args[0] if node.args else _keyword(node, "sqlQuery")
+        given = _query_argument(node)
         if isinstance(given, ast.Name):
             values = bound.get(given.id, [])
             given = values[0] if len(values) == 1 else None
@@ -185,8 +185,9 @@ def _takes_sql(called: ast.expr) -> bool:
     return name in CALLS
 
 
-def _keyword(call: ast.Call, name: str) -> ast.expr | None:
-    return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
+def _query_argument(call: ast.Call) -> ast.expr | None:
+    named = (keyword.value for keyword in call.keywords if keyword.arg == "sqlQuery")
+    return call.args[0] if call.args else next(named, None)
 
 
 def _is_query(node: ast.AST) -> bool:

@@ -322,7 +322,7 @@ class _Selection:
         static = self.base.occurrence(alias).relation.kind is RelationKind.STATIC
         static |= all(self.base.occurrence(name).relation.kind is RelationKind.STATIC for name in names)
         made |= {Fact.STATIC} if static else set()
-        statics = {o.alias for o in self.base.occurrences if o.relation.kind is RelationKind.STATIC}
+        statics = {o.alias for o in self.base.statics}
         kept = Fact.OUTER in made and bool(statics & {*names, alias} - self.outer)
         made |= {Fact.STATIC_KEPT} if static and kept else set()
         made |= {Fact.SCALAR} if any(self._single_row(name) for name in (*names, alias)) else set()

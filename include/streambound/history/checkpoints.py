@@ -32,7 +32,7 @@ from streambound.history.evaluations.partition_summary import (
     PartitionSummary,
     changed,
     irretrievable,
-    segment_of,
+    summary_of,
 )
 from streambound.history.prepare import Job
 from streambound.state.serial import digest
@@ -41,7 +41,7 @@ from streambound.tasks.summarise import Summary
 
 # Segments and states of so many partitions are loaded at once.
 LOADED = 64
-# What is not committed yet, in bytes of segments and states: of one query, and of all.
+# What is not committed yet, in bytes of summaries and states: of one query, and of all.
 PENDING_BYTES, ALL_PENDING_BYTES = 32 << 20, 256 << 20
 
 
@@ -70,7 +70,7 @@ class Checkpoints:
         self.job, self.plan, self.folder, self.table, self.scope = job, job.plan, folder, table, scope
         self.rows: dict[str, Checkpoint] = {}
         self._pending: list[Checkpoint] = []
-        # What waits to be committed, in bytes of segments and states.
+        # What waits to be committed, in bytes of summaries and states.
         self.pending_bytes = 0
         self._loaded: dict[str, Checkpoint] = {}
         self._unflushed: list[Path] = []
@@ -163,7 +163,7 @@ class Checkpoints:
 
     # What a partition adds.
 
-    def segment(self, partition: str, summaries: Sequence[Summary]) -> PartitionSummary | None:
+    def summary(self, partition: str, summaries: Sequence[Summary]) -> PartitionSummary | None:
         """What the plan keeps of a partition, as read or as checkpointed; None if nothing of it counts.
 
         Raises:
@@ -193,7 +193,7 @@ class Checkpoints:
             unchanged or any(self.actions[s, partition] is Action.COMPARE for s in streams)
         ):
             self._from_checkpoint(row, streams, inputs, tables)
-        return segment_of(partition, inputs, tables)
+        return summary_of(partition, inputs, tables)
 
     def _together(
         self, partition: str, row: Checkpoint | None, streams: Sequence[str], summaries: Sequence[Summary]
@@ -215,7 +215,7 @@ class Checkpoints:
                     self._quarantine(stream, partition)
         replaced = [s for s in streams if self.actions.replaced(s, partition)]
         if row is None or not replaced:
-            return segment_of(partition, inputs, tables)
+            return summary_of(partition, inputs, tables)
         if set(row.inputs) != set(streams) or Action.READ in actions.values():
             raise irretrievable(partition, replaced)
         mine = {s: before if s in replaced else inputs.get(s, before) for s, before in row.inputs.items()}
@@ -249,7 +249,7 @@ class Checkpoints:
         self, partition: str, stream: str, given: Input, summaries: Sequence[Summary]
     ) -> PartitionSummary:
         answered = sum((x.answers for x in summaries if x.answers is not None), emit.Digest())
-        kept = states.answered_segment(answered)
+        kept = states.answered_bytes(answered)
         row = self.rows.get(partition)
         if self.actions[stream, partition] is Action.COMPARE and row is not None:
             old = row.inputs[stream]
@@ -266,27 +266,27 @@ class Checkpoints:
 
     # Which boundaries hold.
 
-    def holding(self, chain: str, segment: PartitionSummary) -> Checkpoint | None:
+    def holding(self, chain: str, summary: PartitionSummary) -> Checkpoint | None:
         """The checkpoint of a boundary, if it rests on the same history and its answers are written."""
-        row = self.rows.get(segment.partition)
+        row = self.rows.get(summary.partition)
         if row is None or row.chain != chain or not self._written(row):
             return None
         file = self._files[row.partition]
-        if dict(row.inputs) != dict(segment.inputs) or file != row.file:
+        if dict(row.inputs) != dict(summary.inputs) or file != row.file:
             # Files were written again with the same content: only their identities are new.
-            self.add(replace(self._full(row.partition), inputs=segment.inputs, file=file))
+            self.add(replace(self._full(row.partition), inputs=summary.inputs, file=file))
         return row
 
     def _written(self, row: Checkpoint) -> bool:
         return row.partition in self._files and row.partition not in self.holder.unsettled
 
-    def kept(self, segment: PartitionSummary) -> bytes:
+    def kept(self, summary: PartitionSummary) -> bytes:
         """What the plan keeps of a partition.
 
         Raises:
             Damaged: it is in a checkpoint that is.
         """
-        return self._blob(segment.partition, "segment") if segment.kept is None else segment.kept
+        return self._blob(summary.partition, "segment") if summary.kept is None else summary.kept
 
     def state(self, row: Checkpoint) -> bytes:
         """The state at a boundary.
@@ -325,7 +325,7 @@ class Checkpoints:
             self._hold(replace(self.holder, unsettled=self.holder.unsettled | unsettled))
 
     def add(self, row: Checkpoint) -> None:
-        """Take in a new checkpoint, with its segment and state; some are committed together.
+        """Take in a new checkpoint, with its summary and state; some are committed together.
 
         Raises:
             StorageError: the disk or the object storage refuses.
@@ -367,6 +367,6 @@ class Checkpoints:
         """The state of a checkpoint; nothing where none are kept."""
         return b"" if self.table is None else dump()
 
-    def chain(self, before: str, segment: PartitionSummary) -> str:
+    def chain(self, before: str, summary: PartitionSummary) -> str:
         """The chain at the boundary after a partition."""
-        return chained(before, segment.partition, segment.inputs, segment.digest)
+        return chained(before, summary.partition, summary.inputs, summary.digest)

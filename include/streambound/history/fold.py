@@ -89,17 +89,17 @@ class Fold:
             self.error = next((s.error for s in mine if s.error is not None), None)
             # A stream under two aliases has been read once.
             self.rows_read += sum({s.stream: s.rows for s in mine}.values())
-            if self.error is None and (segment := self.checkpoints.segment(partition, mine)) is not None:
-                self._take(segment)
+            if self.error is None and (summary := self.checkpoints.summary(partition, mine)) is not None:
+                self._take(summary)
         except StreamboundError as error:
             self.error = error
 
-    def _take(self, segment: PartitionSummary) -> None:
+    def _take(self, summary: PartitionSummary) -> None:
         self.markers += 1
-        self.chain = self.checkpoints.chain(self.chain, segment)
-        checkpoint = self.checkpoints.holding(self.chain, segment)
+        self.chain = self.checkpoints.chain(self.chain, summary)
+        checkpoint = self.checkpoints.holding(self.chain, summary)
         if checkpoint is None:
-            self._go_on(segment)
+            self._go_on(summary)
         else:
             self.at, self.live = checkpoint, False
             self.rows, self.peak_units = checkpoint.rows, checkpoint.peak_units
@@ -107,43 +107,43 @@ class Fold:
             require_units(self.job.name, self.plan.max_units, self.peak_units)
         new = self.at.new.rows if self.at is not None else 0
         if new:
-            self.written.append(emit.answer_name(self.job.key, segment.partition))
+            self.written.append(emit.answer_name(self.job.key, summary.partition))
         if self._earlier is not None and self._earlier.boundary == self.checkpoints.boundary(self.chain):
             self._summed = len(self.written)
 
-    def _go_on(self, segment: PartitionSummary) -> None:
+    def _go_on(self, summary: PartitionSummary) -> None:
         """Evaluate a partition, from the state at the boundary before it."""
         if self.unbroken:
             self.unbroken, self.started_after = False, self.at.partition if self.at is not None else None
             if not self.plan.stateless:
                 self.checkpoints.unsettle(
-                    name for name in self.checkpoints.names if name >= segment.partition
+                    name for name in self.checkpoints.names if name >= summary.partition
                 )
         self._restore()
-        path = emit.answer_path(self.folder, self.job.key, segment.partition)
-        kept = self.checkpoints.kept(segment)
-        if segment.answered is not None and self.plan.stateless:
-            new, file = segment.answered, segment.file
+        path = emit.answer_path(self.folder, self.job.key, summary.partition)
+        kept = self.checkpoints.kept(summary)
+        if summary.answered is not None and self.plan.stateless:
+            new, file = summary.answered, summary.file
         else:
-            tables = states.tables_of(kept) if segment.tables is None else segment.tables
-            new, file = self._advance(path, segment.partition, tables)
+            tables = states.tables_of(kept) if summary.tables is None else summary.tables
+            new, file = self._advance(path, summary.partition, tables)
         self.digest += new
-        self.rows += segment.rows
+        self.rows += summary.rows
         self.peak_units = max(self.peak_units, self.evaluation.peak_units)
         # Before it is checkpointed.
         require_units(self.job.name, self.plan.max_units, self.peak_units)
-        self._check(segment, kept, new, file)
+        self._check(summary, kept, new, file)
 
-    def _check(self, segment: PartitionSummary, kept: bytes, new: emit.Digest, file: AnswerFile) -> None:
+    def _check(self, summary: PartitionSummary, kept: bytes, new: emit.Digest, file: AnswerFile) -> None:
         """The boundary after a partition, as a checkpoint."""
         state = self.checkpoints.dumped(self.evaluation.dump)
         self.at = Checkpoint(
             query=self.job.name,
             fingerprint=self.checkpoints.fingerprint,
-            partition=segment.partition,
+            partition=summary.partition,
             scope=self.checkpoints.scope,
-            inputs=segment.inputs,
-            segment_digest=segment.digest,
+            inputs=summary.inputs,
+            segment_digest=summary.digest,
             state_digest=digest(state),
             chain=self.chain,
             units=self.evaluation.stored_units,

@@ -50,7 +50,8 @@ def files(path: Path, kind: str, name: str | None = None) -> Rows:
     _require_single(path, kind, paths)
     try:
         schemas = [ds.dataset(str(file), format=kind).schema for file in paths]
-        schema = pa.unify_schemas([_bare(schema) for schema in schemas])
+        # Of what some writers note beside a schema there may be several.
+        schema = pa.unify_schemas([schema.remove_metadata() for schema in schemas])
         dataset = ds.dataset([str(file) for file in paths], format=kind, schema=schema)
     except (pa.ArrowException, OSError) as error:
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -137,11 +138,6 @@ def nested_type(kind: pa.DataType) -> str:
     if types.is_timestamp(kind):
         return "timestamp"
     return declared_as(kind) or f"object({kind})"
-
-
-def _bare(schema: pa.Schema) -> pa.Schema:
-    """Without what some writers note beside a schema, which need not be one."""
-    return schema.remove_metadata()
 
 
 def _visible(file: Path, root: Path) -> bool:

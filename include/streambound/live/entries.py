@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from streambound.evaluation.flow import Tree
-from streambound.history.evaluations.states import segment, tables_of
+from streambound.history.evaluations.states import tables_bytes, tables_of
 from streambound.state.serial import canonical, compact_text
 
 Entries = dict[str, str]
@@ -51,7 +51,7 @@ def state_of(entries: Mapping[str, str], labels: Sequence[str] = ()) -> bytes:
         for name, value in entries.items():
             _, label, own = json.loads(name)
             parts[label][own] = value
-        return segment({label: state_of(own) for label, own in parts.items()})
+        return tables_bytes({label: state_of(own) for label, own in parts.items()})
     if (whole := entries.get(compact_text([WHOLE]))) is not None:
         return whole.encode()
     return compact_text(_document(entries)).encode()

@@ -23,8 +23,8 @@ from streambound.history.evaluations.tree import TreeEvaluation
 from streambound.live.entries import Entries, entries_of, state_of, tree_entries, tree_state
 from streambound.live.waiting import PREFIX, Waiting, waiting_of
 from streambound.query.column_types import Type
+from streambound.query.live_sources import DROP
 from streambound.query.model import Relation
-from streambound.query.sources import DROP
 from streambound.state.row_join import Row
 from streambound.state.serial import compact_text
 from streambound.tasks.plans import StatementPlan

@@ -180,7 +180,7 @@ class TablePlan:
 
 
 @dataclass(frozen=True)
-class Window:
+class Buffer:
     """Tuples of a stream that are held as they came for ``hold``, and before that until their timestamp is
     complete, ``late`` after it: ``ticks`` timestamps in all.
 
@@ -282,7 +282,7 @@ class Plan:
     streams: tuple[StreamSynopsis, ...] = ()
     synopses: tuple[TablePlan, ...] = ()
     answers: tuple[Split, ...] = ()
-    windows: tuple[Window, ...] = ()
+    buffers: tuple[Buffer, ...] = ()
     remembered: Remembered | None = None
     linger: int = 0
     empty: bool = False
@@ -325,7 +325,7 @@ class Plan:
 
     @property
     def _sizing(self) -> list[tuple[str, int | None, int | None]]:
-        buffered = [(window.relation, window.rows, window.most) for window in self.windows]
+        buffered = [(b.relation, b.rows, b.most) for b in self.buffers]
         remembered = [] if self.remembered is None else self.remembered.rated
         return buffered + [(relation, rows, most) for (relation, _, rows), most in remembered]
 
@@ -359,17 +359,17 @@ class Plan:
 
     def size(self, rows: Mapping[str, int | None]) -> int:
         """Units with so many tuples at each timestamp of the relations that are held."""
-        buffered = sum(window.max_units(rows[window.relation]) for window in self.windows)
+        buffered = sum(buffer.max_units(rows[buffer.relation]) for buffer in self.buffers)
         return self.tables + buffered + (0 if self.remembered is None else self.remembered.size(rows))
 
     @property
     def formula(self) -> str:
         """The units where they depend on what is not declared."""
         buffered = [
-            str(w.max_units(w.rows))
-            if w.rows is not None or w.most is not None
-            else w.formula(self.relations)
-            for w in self.windows
+            str(b.max_units(b.rows))
+            if b.rows is not None or b.most is not None
+            else b.formula(self.relations)
+            for b in self.buffers
         ]
         some = self.remembered is not None and self.remembered.number
         remembered = [self.remembered.formula(self.relations)] if self.remembered and some else []

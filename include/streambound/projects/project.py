@@ -133,7 +133,8 @@ def load_project(file: Path) -> Project:
         accepted, fits = _KEYS[key]
         if not fits(value):
             raise _wrong(file, text, key, f"{key} is {shown(value)}", accepted)
-    for key, dialect in [("dialect", said.get("dialect")), *_said(said, "dialects")]:
+    named = [("dialects", value) for value in said.get("dialects", {}).values()]
+    for key, dialect in [("dialect", said.get("dialect")), *named]:
         _refuse_dialect(file, text, key, dialect)
     engine = said.get("for")
     if engine is not None and engine not in ENGINES:
@@ -210,10 +211,6 @@ _KEYS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "errors": (f"a list of {', '.join(OUTCOMES)}", _is_list),
     "dbt": ('{manifest = "target/manifest.json", select = ["tag:streaming"]}, select if need be', _is_dbt),
 }
-
-
-def _said(said: Mapping[str, Any], key: str) -> Iterator[tuple[str, str]]:
-    yield from ((key, value) for value in said.get(key, {}).values())
 
 
 def _refuse_dialect(file: Path, text: str, key: str, dialect: str | None) -> None:

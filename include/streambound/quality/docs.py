@@ -55,11 +55,6 @@ _BACKGROUND = re.compile(r"url\('https?://[^']*'\)")
 _FOOTER = re.compile(r"<footer>.*?</footer>", re.DOTALL)
 
 
-def docs_index() -> Path:
-    """The first page of the Data Docs."""
-    return site_folder() / "index.html"
-
-
 def site_folder() -> Path:
     """The folder of the Data Docs: plain files that any web server can show."""
     return settings.quality_root() / "docs"

@@ -17,7 +17,7 @@ One form serves the file ``streams.yml`` and the ``streams`` of a corpus line::
         rate: {rows: 900, per: hour}       # in each hour of UTC; also 10 minutes, 60 (ticks)
         allowed_lateness: 2 days
         history: {path: departures, partition_by: date}      # see ``histories``
-        live: {format: kafka, options: {...}, value: {format: json}}      # see ``sources``
+        live: {format: kafka, options: {...}, value: {format: json}}      # see ``live_sources``
 
 In the short form a relation is its columns alone, ``{A: int, ts: timestamp}``; the timestamp is
 then the only column of type ``timestamp``.
@@ -39,8 +39,8 @@ import yaml
 from streambound.errors import CatalogError, DataError, Location, meant
 from streambound.query.column_types import Family, NotANumber, Type, Value, parse_type, shown
 from streambound.query.histories import history_of
+from streambound.query.live_sources import live_of
 from streambound.query.model import TABLE, TICKS, Column, Domain, History, Rate, Relation, RelationKind
-from streambound.query.sources import live_of
 from streambound.query.type_names import nested
 
 RELATION_KEYS = (
@@ -371,7 +371,7 @@ def _relation(name: str, body: Any) -> Relation:
     timestamp = _timestamp(name, types, described.get("timestamp"), short)
     nullable = set(types) - _not_null(name, types, described.get("not_null")) - {timestamp}
     domains = _domains(name, types, described.get("domains"))
-    allowed = _duration(name, "allowed_lateness", described.get("allowed_lateness"))
+    allowed = _duration(name, described.get("allowed_lateness"))
     within = _times(name, types, timestamp, described.get("times"))
     numbers = _cardinality(name, types, timestamp, described.get("cardinality"))
     observed = _observed(name, types, [c for c, _ in opaque], described.get("observed"))
@@ -669,12 +669,12 @@ def _microseconds(text: Any) -> int | None:
     return int(exact) if exact.denominator == 1 and exact > 0 else None
 
 
-def _duration(name: str, key: str, value: Any) -> str | None:
+def _duration(name: str, value: Any) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or not _DURATION.fullmatch(" ".join(value.split())):
         raise CatalogError(
-            f"stream {name}: {key} is {shown(value)}",
+            f"stream {name}: allowed_lateness is {shown(value)}",
             accepted="a number of seconds, minutes, hours or days, such as '2 days'",
         )
     return value

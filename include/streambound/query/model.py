@@ -162,7 +162,7 @@ class Payload:
 
 @dataclass(frozen=True)
 class Live:
-    """A source of Spark's from which a stream arrives (see ``sources``).
+    """A source of Spark's from which a stream arrives (see ``live_sources``).
 
     ``columns`` say where the source has what; ``lateness`` is in microseconds, or in ticks.
     """
@@ -525,8 +525,33 @@ class Output:
     moved: int | Fraction = 0
 
 
+class Reads:
+    """What is read, by its kind, in the order of ``occurrences``."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def occurrences(self) -> tuple[Occurrence, ...]:
+            """What FROM names."""
+
+    @property
+    def streams(self) -> tuple[Occurrence, ...]:
+        """The occurrences of infinite streams."""
+        return tuple(o for o in self.occurrences if o.relation.kind is RelationKind.STREAM)
+
+    @property
+    def arriving(self) -> tuple[Occurrence, ...]:
+        """The occurrences of infinite and finite streams."""
+        return tuple(o for o in self.occurrences if o.relation.kind is not RelationKind.STATIC)
+
+    @property
+    def statics(self) -> tuple[Occurrence, ...]:
+        """The occurrences of static relations."""
+        return tuple(o for o in self.occurrences if o.relation.kind is RelationKind.STATIC)
+
+
 @dataclass(frozen=True)
-class Query:
+class Query(Reads):
     """A select-project-join query over streams and static relations.
 
     A match weighs the product of the columns ``weight``, which are not NULL; without any it weighs one.
@@ -550,21 +575,6 @@ class Query:
     def outputs(self) -> tuple[tuple[str, Type], ...]:
         """Name and type of each answer column."""
         return tuple((o.name, self.type_of(o.term)) for o in self.select)
-
-    @property
-    def streams(self) -> tuple[Occurrence, ...]:
-        """The occurrences of infinite streams, in FROM order."""
-        return tuple(o for o in self.occurrences if o.relation.kind is RelationKind.STREAM)
-
-    @property
-    def arriving(self) -> tuple[Occurrence, ...]:
-        """The occurrences of infinite and finite streams, in FROM order."""
-        return tuple(o for o in self.occurrences if o.relation.kind is not RelationKind.STATIC)
-
-    @property
-    def statics(self) -> tuple[Occurrence, ...]:
-        """The occurrences of static relations, in FROM order."""
-        return tuple(o for o in self.occurrences if o.relation.kind is RelationKind.STATIC)
 
     def occurrence(self, alias: str) -> Occurrence:
         """The occurrence under that alias; KeyError if there is none."""

@@ -23,8 +23,8 @@ from streambound.query.model import (
     Occurrence,
     Op,
     Query,
+    Reads,
     Relation,
-    RelationKind,
 )
 from streambound.query.modes import FINAL
 from streambound.query.operators import Operator, Shown
@@ -68,7 +68,7 @@ class AsOf:
 
 
 @dataclass(frozen=True)
-class Selection:
+class Selection(Reads):
     """One SELECT: ``base`` holds what it projects and joins, without conditions; ``formula`` those.
 
     ``shown`` is what rows show where some of it is computed of several outputs; else these are shown.
@@ -162,7 +162,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Statement:
+class Statement(Reads):
     """A whole query text; ``outputs`` are the names and types of its answer columns.
 
     ``bare`` is the same query as one statement of Spark SQL over streams, where ``sql`` is more or otherwise,
@@ -247,21 +247,6 @@ class Statement:
         return all(block.plain for block in self.blocks) and not any(
             o.relation.fed or o.relation == CLOCK for o in self.occurrences
         )
-
-    @property
-    def streams(self) -> tuple[Occurrence, ...]:
-        """The occurrences of infinite streams."""
-        return tuple(o for o in self.occurrences if o.relation.kind is RelationKind.STREAM)
-
-    @property
-    def arriving(self) -> tuple[Occurrence, ...]:
-        """The occurrences of infinite and finite streams."""
-        return tuple(o for o in self.occurrences if o.relation.kind is not RelationKind.STATIC)
-
-    @property
-    def statics(self) -> tuple[Occurrence, ...]:
-        """The occurrences of static relations."""
-        return tuple(o for o in self.occurrences if o.relation.kind is RelationKind.STATIC)
 
     @cached_property
     def simple(self) -> Query | None:

@@ -10,10 +10,10 @@ from enum import Enum
 from streambound.compiler import Planned
 from streambound.plan.ending import EndingPlan
 from streambound.plan.flow import Applied, Leaf, Node, Settled, nodes
-from streambound.plan.model import Cell, Plan, Remembered, StreamSynopsis, TablePlan, Window
+from streambound.plan.model import Buffer, Cell, Plan, Remembered, StreamSynopsis, TablePlan
 from streambound.plan.parts import AnyPlan
 from streambound.query.column_types import Family
-from streambound.query.model import TICKS, Query, RelationKind
+from streambound.query.model import TICKS, Query
 from streambound.report.layouts import all_text, end_text, extremum_text, filters_text, key_text
 from streambound.report.operations import operations, said_of, size_text
 from streambound.report.sizes import units_text
@@ -202,7 +202,7 @@ def plan_words(plan: AnyPlan) -> PlanWords:
         return _timed(plan)
     if plan.stateless:
         filters = _filters(plan.query, plan.streams)
-        waiting = tuple(_window(plan, window) for window in plan.windows)
+        waiting = tuple(_buffer(plan, buffer) for buffer in plan.buffers)
         return PlanWords(_read(plan.query), waiting, filters, sentence=STATELESS)
     return _untimed(plan)
 
@@ -215,7 +215,7 @@ def _untimed(plan: Plan) -> PlanWords:
     query, joins = plan.query, " and ".join(map(str, plan.joins))
     return PlanWords(
         _read(query),
-        (*(_window(plan, w) for w in plan.windows), *(_of_stream(query, s) for s in plan.synopses)),
+        (*(_buffer(plan, b) for b in plan.buffers), *(_of_stream(query, s) for s in plan.synopses)),
         _filters(query, plan.streams),
         joins,
         f"An answer joins what is kept on {joins}." if joins else "An answer combines what is kept.",
@@ -251,9 +251,9 @@ def _timed(plan: Plan) -> PlanWords:
     conditions = " and ".join(map(str, (*plan.joins, *plan.clock.conditions)))
     made = f"on {conditions}" if conditions else "in every combination"
     last = [alias for alias in plan.clock.streams if plan.clock.completes(alias)]
-    more = "nothing more" if any([w.alias] == last for w in plan.windows) else "nothing"
+    more = "nothing more" if any([b.alias] == last for b in plan.buffers) else "nothing"
     why = f" {last[0]} completes every match, so {more} is kept of it." if len(last) == 1 else ""
-    kept = [_window(plan, window) for window in plan.windows]
+    kept = [_buffer(plan, buffer) for buffer in plan.buffers]
     kept += [_of_matches(plan, synopsis) for synopsis in plan.synopses]
     none = plan.remembered is not None and plan.remembered.number == 0
     if plan.remembered is not None and not none:
@@ -269,19 +269,19 @@ def _timed(plan: Plan) -> PlanWords:
     )
 
 
-def _window(plan: Plan, window: Window) -> Kept:
-    each = f"{window.ticks:,} timestamps x {window.width} values of each tuple"
-    size = each if window.rows is None and window.most is None else units_text(window.max_units(window.rows))
-    buffered, late = (_span(plan.query, window.alias, length) for length in (window.hold, window.late))
-    before = "before that " if window.hold else ""
+def _buffer(plan: Plan, buffer: Buffer) -> Kept:
+    each = f"{buffer.ticks:,} timestamps x {buffer.width} values of each tuple"
+    size = each if buffer.rows is None and buffer.most is None else units_text(buffer.max_units(buffer.rows))
+    buffered, late = (_span(plan.query, buffer.alias, length) for length in (buffer.hold, buffer.late))
+    before = "before that " if buffer.hold else ""
     waits = f"{before}every tuple waits {late} until its timestamp is complete: rows may come so late"
     return Kept(
         What.WINDOW,
-        (window.alias,),
-        window.alias,
+        (buffer.alias,),
+        buffer.alias,
         size,
-        duration=buffered if window.hold else "",
-        notes=(waits,) if window.late else (),
+        duration=buffered if buffer.hold else "",
+        notes=(waits,) if buffer.late else (),
     )
 
 
@@ -345,6 +345,6 @@ def _ending(plan: EndingPlan) -> PlanWords:
     after = f"Then the tuples of {ending} are rows of a static relation"
     last = f"{after}, and what is kept of {', '.join(rest)} is planned with them." if rest else f"{after}."
     until = f"Until {ending} ends, every tuple is held as it came, since any may still match."
-    buffered = tuple(o.alias for o in plan.query.occurrences if o.relation.kind is not RelationKind.STATIC)
+    buffered = tuple(o.alias for o in plan.query.arriving)
     kept = Kept(What.BUFFERED, buffered, f"every tuple, until {ending} ends", plan.formula, notes=(last,))
     return PlanWords(_read(plan.query), (kept,), sentence=f"{until} {last}", timed=True)

@@ -580,7 +580,7 @@ def _edges(
     """Where a window begins and ends, what is grouped by, and the source that has it."""
     if build.target.windowing:
         edges = [build.column(name, alias) for name in ("window_start", "window_end")]
-        table = window_table(build, alias, stamp, "TUMBLE", (length,))
+        table = window_table(build, alias, stamp, length)
         return edges[0], edges[1], [edge.copy() for edge in edges], table
     # Grouped by the whole window, since the watermark is told by it and not by its start.
     text = exp.Literal.string(interval(length).sql("spark").removeprefix("INTERVAL ").replace("'", ""))

@@ -108,7 +108,7 @@ def dated(plan: Plan, build: Clauses) -> Branch:
     (synopsis,) = plan.streams
     stamp = str(query.occurrence(synopsis.alias).relation.timestamp)
     columns = shown(build, query, Names(), {a: build.attribute(a) for a in query.projected})
-    source = window_table(build, synopsis.alias, stamp, "TUMBLE", (SECOND,))
+    source = window_table(build, synopsis.alias, stamp, SECOND)
     by = [build.column(name, synopsis.alias) for name in ("window_start", "window_end")]
     by += [node.copy() for _, node in columns if isinstance(node, exp.Column)]
     select = exp.select(*(build.aliased(node, name) for name, node in columns)).from_(source)
@@ -118,14 +118,14 @@ def dated(plan: Plan, build: Clauses) -> Branch:
     return Branch(select, tuple(name for name, _ in columns), (), None, kept, ("R8",), True)
 
 
-def window_table(build: Clauses, alias: str, stamp: str, function: str, lengths: tuple[int, ...]) -> exp.Expr:
+def window_table(build: Clauses, alias: str, stamp: str, length: int) -> exp.Expr:
     """``TABLE(TUMBLE(TABLE S, DESCRIPTOR(ts), INTERVAL '1' HOUR)) AS S``."""
     table = exp.Anonymous(
-        this=function,
+        this="TUMBLE",
         expressions=[
             InputTable(this=build.table(alias)),
             exp.Anonymous(this="DESCRIPTOR", expressions=[exp.column(build.name(stamp))]),
-            *map(interval, lengths),
+            interval(length),
         ],
     )
     return exp.Table(

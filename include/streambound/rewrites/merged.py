@@ -110,7 +110,7 @@ class _OneGroupBy:
             outer = outer.select(build.aliased(weight.copy(), number))
         grouped = self._grouped(inner, aggregates)
         return Branch(
-            outer.from_(_table(build, grouped, UNION)).where(*conditions),
+            outer.from_(_table(build, grouped)).where(*conditions),
             tuple(name for name, _ in columns),
             tuple(name for name, _ in further),
             number,
@@ -156,7 +156,7 @@ class _OneGroupBy:
 
     def _grouped(self, inner: exp.Query, aggregates: Sequence[tuple[str, exp.Expr]]) -> exp.Select:
         keys = [self.build.column(item.name, UNION) for item in self.common]
-        grouped = exp.select(*keys).from_(_table(self.build, inner, UNION))
+        grouped = exp.select(*keys).from_(_table(self.build, inner))
         grouped = grouped.select(*(self.build.aliased(node.copy(), name) for name, node in aggregates))
         return grouped.group_by(*(node.copy() for node in keys)) if keys else grouped
 
@@ -201,16 +201,14 @@ class _OneGroupBy:
         for name, values in enumerated.items():
             # One function that makes rows for each SELECT.
             if any(select.find_all(exp.Explode)):
-                select = exp.select(exp.Star()).from_(_table(build, select, UNION))
+                select = exp.select(exp.Star()).from_(_table(build, select))
             select = select.select(build.aliased(exp.Explode(this=values), name))
         if not enumerated and not own:
             return select
         all_names = [column.name for column in self.common]
         for sender in self.sides:
             all_names += [n for n in (*(name for name, _, _ in sender.ends), sender.number) if n]
-        select = exp.select(*(build.column(name, UNION) for name in all_names)).from_(
-            _table(build, select, UNION)
-        )
+        select = exp.select(*(build.column(name, UNION) for name in all_names)).from_(_table(build, select))
         conditions = [_where_sent(build, join, self.common, own) for join in decided]
         return select.where(*conditions) if conditions else select
 
@@ -249,8 +247,8 @@ class _OneGroupBy:
                 yield self.build.aliased(weight, target.number)
 
 
-def _table(build: Clauses, query: exp.Query, name: str) -> exp.Subquery:
-    return exp.Subquery(this=query, alias=exp.TableAlias(this=build.name(name)))
+def _table(build: Clauses, query: exp.Query) -> exp.Subquery:
+    return exp.Subquery(this=query, alias=exp.TableAlias(this=build.name(UNION)))
 
 
 def _total(side: Side, own: exp.Expr) -> exp.Expr:

@@ -18,6 +18,7 @@ import pyarrow as pa
 from streambound.errors import DataError, StorageError, StreamboundError
 from streambound.plan.model import StreamSynopsis
 from streambound.query.model import Relation
+from streambound.spark.data_frames import NAME, frame_of, quoted, spark_reads, where
 from streambound.spark.distribute import (
     FIELDS,
     SCHEMA,
@@ -29,7 +30,6 @@ from streambound.spark.distribute import (
     summaries_of,
     summary_of,
 )
-from streambound.spark.frames import NAME, frame_of, quoted, spark_reads, where
 from streambound.spark.pushdown import pushdown
 from streambound.spark.spool import ROWS, STREAM, Source, Spool
 from streambound.spark.workers import settle

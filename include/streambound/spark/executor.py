@@ -10,9 +10,9 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from streambound.history.executor import Progress
+from streambound.spark.data_frames import listing, staging
 from streambound.spark.dataframe_tasks import by_spark, run_dataframe_tasks
 from streambound.spark.distribute import GROUPS_OF_ROUNDS, cores, run_tasks
-from streambound.spark.frames import listing, staging
 from streambound.spark.session import session
 from streambound.storage.partitions import Listing
 from streambound.tasks.summarise import Summary, Task
@@ -33,7 +33,7 @@ class SparkExecutor:
         return cores(self.session)
 
     def listing(self, exit_stack: ExitStack, folder: Path) -> Listing:
-        """What lists histories, whoever reads them (see ``frames.listing``)."""
+        """What lists histories, whoever reads them (see ``data_frames.listing``)."""
         return listing(self.session, staging(exit_stack, folder))
 
     def scans(self, scan: Scan) -> bool:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from streambound.errors import StorageError
 from streambound.plan.model import StreamSynopsis
 from streambound.query.model import Relation
-from streambound.spark.frames import where
+from streambound.spark.data_frames import where
 from streambound.tasks.summarise import Task
 
 # Of a row: the number of its stream (NULL of a row that only says that its partition is asked for), and how

@@ -118,7 +118,7 @@ class TupleBuffer:
         self.moment: int | None = None
         self.cache: dict[tuple[Composite, int], PartialMatches] = {}
         self.holds = {alias: plan.clock.hold(alias) for alias in plan.clock.streams}
-        self.widths = {window.alias: window.width for window in plan.windows}
+        self.widths = {buffer.alias: buffer.width for buffer in plan.buffers}
 
     def take(self, arriving: Mapping[str, list[PartialMatch]], moment: int | None) -> None:
         """Take in the tuples of one batch."""

@@ -228,7 +228,7 @@ def _virtual(plan: Plan) -> Plan:
         plan,
         query=query,
         clock=replace(clock, conditions=conditions),
-        windows=(),
+        buffers=(),
         synopses=tuple(replace(synopsis, ages=()) for synopsis in plan.synopses),
     )
 

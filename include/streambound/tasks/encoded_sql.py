@@ -85,11 +85,11 @@ def encoded(raw: Any) -> Value | None:
 def compared(node: exp.Expr, kind: Type, op: Op, value: Value) -> exp.Expr:
     """``node op value``, exact whatever the types; NULL or false where the column is NULL."""
     if kind.family is not Family.NUMBER:
-        return _node(op, node, literal(kind, value))
+        return comparison(op, node, literal(kind, value))
     if (infinite := _infinite(value)) and kind.resolution is not None:
         return _truth(node, op in (Op.NE, *((Op.LT, Op.LE) if infinite > 0 else (Op.GT, Op.GE))))
     if isinstance(value, NotANumber) or infinite:
-        return _node(op, node, _double(value))
+        return comparison(op, node, _double(value))
     below = _at_or_below(kind, Fraction(value))
     if below == value:
         return _in_range(node, kind, op, below)
@@ -204,7 +204,7 @@ def _at_or_below(kind: Type, value: Fraction) -> Value:
 
 def _in_range(node: exp.Expr, kind: Type, op: Op, value: Value) -> exp.Expr:
     side = _side(kind, value)
-    return _truth(node, op.holds(0, side)) if side else _node(op, node, literal(kind, value))
+    return _truth(node, op.holds(0, side)) if side else comparison(op, node, literal(kind, value))
 
 
 def _side(kind: Type, value: Value) -> int:
@@ -241,10 +241,6 @@ def _date(days: int) -> exp.Expr:
     return exp.cast(exp.Literal.string(text), "DATE")
 
 
-def _node(op: Op, left: exp.Expr, right: exp.Expr) -> exp.Expr:
-    return _NODES[op](this=left, expression=right)
-
-
 def comparison(op: Op, left: exp.Expr, right: exp.Expr) -> exp.Expr:
-    """A comparison of two columns in ordered form."""
-    return _node(op, left, right)
+    """A comparison of what is in ordered form, such as two columns."""
+    return _NODES[op](this=left, expression=right)

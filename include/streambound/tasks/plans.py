@@ -176,5 +176,5 @@ def timeless(plan: AnyPlan | MemoryPlan) -> Relation | None:
     """A stream without timestamps in a plan that puts tuples in order; None if there is none."""
     if not plan.timed:
         return None
-    streams = (o.relation for o in plan.query.occurrences if o.relation.kind is not RelationKind.STATIC)
+    streams = (o.relation for o in plan.query.arriving)
     return next((relation for relation in streams if relation.timestamp is None), None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, Field
 
@@ -198,6 +198,3 @@ class SubjectBody(BaseModel):
     failures: list[FailureBody] = Field(default_factory=list, description="The newest partition first.")
     total: int = Field(description="How many failures there are.")
     docs: str | None = Field(default=None, description="Its page of Data Docs, below quality/docs/.")
-
-
-Observed = dict[str, Any]

@@ -77,7 +77,7 @@ def point(value: int) -> Distribution:
 
 def uniform(width: int) -> Distribution:
     """Uniform on -width .. width."""
-    _at_least("width", width, 0)
+    _refuse_width(width)
     return Distribution(-width, np.full(2 * width + 1, 1 / (2 * width + 1)))
 
 
@@ -96,7 +96,7 @@ def normal(deviation: float, width: int | None = None, mean: float = 0.0) -> Dis
     far = int(np.ceil(8.3 * deviation)) + 1
     low, high = round(mean) - far, round(mean) + far
     if width is not None:
-        _at_least("width", width, 0)
+        _refuse_width(width)
         low, high = -width, width
     edges = (np.arange(low, high + 2) - 0.5 - mean) / deviation
     # From the side of the nearer tail, where the difference keeps its digits.
@@ -104,6 +104,6 @@ def normal(deviation: float, width: int | None = None, mean: float = 0.0) -> Dis
     return Distribution(low, mass / mass.sum())
 
 
-def _at_least(name: str, value: int, least: int) -> None:
-    if value < least:
-        raise DataError(f"the {name} is {value}", accepted=f"a whole number, {least} or more")
+def _refuse_width(width: int) -> None:
+    if width < 0:
+        raise DataError(f"the width is {width}", accepted="a whole number, 0 or more")

@@ -37,23 +37,6 @@ class Fitted:
     held_out: dict[str, float]
 
 
-@dataclass(frozen=True)
-class Diagnostics:
-    """Whether a model explains a sequence: its randomised quantile residuals should be independent normals.
-
-    Args:
-        mean: of the residuals; 0 if the model is true.
-        deviation: of the residuals; 1 if the model is true.
-        ljung_box: p-value of no correlation up to lag 10.
-        normality: p-value of the Kolmogorov-Smirnov test.
-    """
-
-    mean: float
-    deviation: float
-    ljung_box: float
-    normality: float
-
-
 def fit(values: Integers, kinds: Sequence[str] | None = None) -> Fitted:
     """The model of the largest held-out likelihood.
 
@@ -86,27 +69,6 @@ def fit(values: Integers, kinds: Sequence[str] | None = None) -> Fitted:
     best = max(held_out, key=lambda kind: held_out[kind])
     # A kind that fitted the first part need not fit the whole, for instance where it has come to a stop.
     return Fitted(KINDS[best](values) or trained[best], best, held_out)
-
-
-def diagnostics(model: Model, values: Integers, seed: int = 0) -> Diagnostics:
-    """How well a model explains a sequence."""
-    from scipy.stats import kstest, norm
-    from statsmodels.stats.diagnostic import acorr_ljungbox
-
-    draws = np.random.default_rng(seed).random(len(values))
-    ranks = np.empty(len(values))
-    for step, value in enumerate(values):
-        now = next(model.ahead(values[:step]))
-        below = float(now.probability[: max(int(value) - now.low, 0)].sum())
-        ranks[step] = below + draws[step] * now.of(int(value))
-    residuals = norm.ppf(np.clip(ranks, 1e-12, 1 - 1e-12))
-    box = acorr_ljungbox(residuals, lags=[min(10, len(values) // 2 - 1)])
-    return Diagnostics(
-        float(residuals.mean()),
-        float(residuals.std()),
-        float(box["lb_pvalue"].iloc[0]),
-        float(kstest(residuals, "norm").pvalue),
-    )
 
 
 def _stationary(values: Integers) -> Model | None:

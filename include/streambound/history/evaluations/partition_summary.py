@@ -55,7 +55,7 @@ def irretrievable(partition: str, streams: Sequence[str]) -> DataError:
     )
 
 
-def segment_of(partition: str, inputs: Mapping[str, Input], tables: Mapping[str, bytes]) -> PartitionSummary:
+def summary_of(partition: str, inputs: Mapping[str, Input], tables: Mapping[str, bytes]) -> PartitionSummary:
     """What the plan keeps of a partition, from what tasks made of it."""
-    kept = states.segment(tables)
+    kept = states.tables_bytes(tables)
     return PartitionSummary(partition, inputs, digest(kept), kept, tables=tables)

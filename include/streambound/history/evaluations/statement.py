@@ -168,7 +168,7 @@ class StatementEvaluation:
 
     def dump(self) -> bytes:
         """The states of the parts, by label."""
-        return states.segment(
+        return states.tables_bytes(
             {label: part_evaluation.dump() for label, part_evaluation in self.evaluations.items()}
         )
 

@@ -1,11 +1,11 @@
 """The bytes of what a query keeps, as checkpoints hold them: of one partition, and of all up to a boundary.
 
-A segment is ``{"ALIAS": table, ...}``, or ``{"answers": [rows, "count", "hash"]}`` of a plan that keeps
-nothing. A state is as its engine writes it (``state.codec``), where the final answer is kept with
+Of a partition they are ``{"ALIAS": table, ...}``, or ``{"answers": [rows, "count", "hash"]}`` of a plan that
+keeps nothing. A state is as its engine writes it (``state.codec``), where the final answer is kept with
 ``"total": [[row, count], ...]``. Equal contents have equal bytes.
 
-Laws: ``tables_of(segment(tables))`` equals ``tables``; ``total_of(json.loads(with_total(state, total)))``
-equals ``total``.
+Laws: ``tables_of(tables_bytes(tables))`` equals ``tables``;
+``total_of(json.loads(with_total(state, total)))`` equals ``total``.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from streambound.tasks.emit import Digest
 Total = dict[tuple[Any, ...], int]
 
 
-def segment(tables: Mapping[str, bytes]) -> bytes:
-    """The segment of some occurrences' tables."""
+def tables_bytes(tables: Mapping[str, bytes]) -> bytes:
+    """The tables of some occurrences, or the states of some parts, in one."""
     body = (json.dumps(alias, ensure_ascii=False).encode() + b":" + tables[alias] for alias in sorted(tables))
     return b"{" + b",".join(body) + b"}"
 
 
 def tables_of(data: bytes) -> dict[str, bytes]:
-    """The tables in a segment, by occurrence."""
+    """The tables in such bytes, by occurrence or part."""
     return {alias: canonical(table) for alias, table in json.loads(data).items()}
 
 
-def answered_segment(digest: Digest) -> bytes:
-    """The segment of a plan that keeps nothing."""
+def answered_bytes(digest: Digest) -> bytes:
+    """The answers of a partition, of a plan that keeps nothing."""
     return canonical({"answers": [digest.rows, str(digest.count), str(digest)]})
 
 

@@ -65,7 +65,7 @@ class _PartState:
     @property
     def units(self) -> int:
         """Stored values."""
-        widths = {window.alias: window.width for window in self.part.plan.windows}
+        widths = {buffer.alias: buffer.width for buffer in self.part.plan.buffers}
         kept = (len(table) * widths.get(alias, 0) for alias, table in self.tails.items())
         return sum(kept) + (0 if self.answered is None else len(self.answered))
 
@@ -271,7 +271,7 @@ class WindowEvaluation:
     def dump(self) -> bytes:
         """The tuples that are held and the rows that were answered, of each part."""
         dumped = {label: self._dumped(state) for label, state in self.parts.items()}
-        return dumped[self.plan.parts[0].label] if len(dumped) == 1 else states.segment(dumped)
+        return dumped[self.plan.parts[0].label] if len(dumped) == 1 else states.tables_bytes(dumped)
 
     def _dumped(self, state: _PartState) -> bytes:
         buffered = {

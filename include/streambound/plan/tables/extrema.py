@@ -110,6 +110,6 @@ def _without(plan: Plan, alias: str, terms: int) -> Plan | None:
         streams=tuple(s for s in plan.streams if s.alias != alias),
         synopses=tuple(s for s in plan.synopses if alias not in s.streams),
         answers=tuple(dict.fromkeys(Split(less(s.new), less(s.kept)) for s in plan.answers if less(s.new))),
-        windows=tuple(w for w in plan.windows if w.alias != alias),
+        buffers=tuple(b for b in plan.buffers if b.alias != alias),
         remembered=None,
     )

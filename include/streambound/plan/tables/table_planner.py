@@ -14,6 +14,7 @@ from streambound.errors import PlanError
 from streambound.plan.clock import Clock, time_conditions
 from streambound.plan.ending import ends
 from streambound.plan.model import (
+    Buffer,
     Cell,
     Key,
     Plan,
@@ -22,7 +23,6 @@ from streambound.plan.model import (
     Streams,
     StreamSynopsis,
     TablePlan,
-    Window,
 )
 from streambound.plan.tables.cells import CellPlanner
 from streambound.plan.tables.facts import Facts, facts_of
@@ -75,7 +75,7 @@ def timed_plan(query: Query, static_values: StaticValues | None = None, linger: 
         streams=tuple(stream_synopsis(facts, alias) for alias in clock.streams),
         synopses=tuple(planner.synopsis(kept) for kept in _needed(clock, answers)),
         answers=answers,
-        windows=tuple(_windows(facts, clock)),
+        buffers=tuple(_buffers(facts, clock)),
         remembered=_remembered(facts, clock, static_values or {}, linger) if query.ring.idempotent else None,
         linger=linger,
     )
@@ -213,21 +213,21 @@ def _ticks(query: Query, alias: str, length: int) -> int:
     return -(-max(0, length) // query.occurrence(alias).relation.tick)
 
 
-def _windows(facts: Facts, clock: Clock) -> Iterator[Window]:
+def _buffers(facts: Facts, clock: Clock) -> Iterator[Buffer]:
     query = facts.query
     # A timestamp is complete when no stream can have a row of it any more.
     late = max(query.occurrence(alias).relation.lateness for alias in clock.streams)
     for alias in clock.streams:
         hold = clock.hold(alias)
         if hold + late > 0:
-            yield window(query, alias, len(stream_synopsis(facts, alias).carried), hold, late)
+            yield buffer(query, alias, len(stream_synopsis(facts, alias).carried), hold, late)
 
 
-def window(query: Query, alias: str, carried: int, hold: int, late: int) -> Window:
+def buffer(query: Query, alias: str, carried: int, hold: int, late: int) -> Buffer:
     """The tuples of a stream, each of so many columns, that are held as they came, and wait before that."""
     relation = query.occurrence(alias).relation
     ticks, rows = _ticks(query, alias, hold + late), relation.max_rows_per_timestamp
-    return Window(alias, relation.name, hold, ticks, carried + 1, rows, _most(query, alias, ticks), late)
+    return Buffer(alias, relation.name, hold, ticks, carried + 1, rows, _most(query, alias, ticks), late)
 
 
 def _most(query: Query, alias: str, ticks: int) -> int | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
+from typing import NamedTuple
 
 from streambound.errors import PlanError
 from streambound.plan.conditions import condition
@@ -78,7 +79,7 @@ def looked_up(statement: Statement, selection: Selection, leaf: Leaves) -> Node:
             shown = tuple(
                 columns[o.term] if isinstance(o.term, Attribute) else constants.index(o) for o in base.select
             )
-        made = (columns, rest if last else ALWAYS, shown)
+        made = _Made(columns, rest if last else ALWAYS, shown)
         node = _joined(statement, selection, join, node, positions, kept, made, leaf)
         positions = columns
     return replace(node, outputs=base.outputs) if isinstance(node, Applied) else node
@@ -96,6 +97,14 @@ def _read(join: AsOf) -> list[Attribute]:
     return [a for a in attributes if a.occurrence != join.alias]
 
 
+class _Made(NamedTuple):
+    """What a join makes: where the columns are, the condition on the rows, and what is shown of them."""
+
+    columns: Mapping[Attribute, int]
+    formula: Formula
+    shown: tuple[int, ...]
+
+
 def _joined(
     statement: Statement,
     selection: Selection,
@@ -103,42 +112,32 @@ def _joined(
     rows: Node,
     positions: Mapping[Attribute, int],
     kept: Sequence[Attribute],
-    made: tuple[Mapping[Attribute, int], Formula, tuple[int, ...]],
+    made: _Made,
     leaf: Leaves,
 ) -> Applied:
-    columns, formula, shown = made
-    name, left, ahead = statement.name, join.left, join.op in (Op.LT, Op.LE)
-    if left is None or join.right is None:
-        raise PlanError("an as-of join by arrival cannot be evaluated yet", subject=name)
-    occurrence = selection.base.occurrence(join.alias)
-    if occurrence.relation.kind not in (RelationKind.STREAM, RelationKind.VERSIONED):
-        raise PlanError(
-            f"an as-of join with {join.alias}, which is no stream, cannot be evaluated yet", subject=name
-        )
-    stream = replace(occurrence, relation=replace(occurrence.relation, kind=RelationKind.STREAM))
+    left, right, ahead = join.left, join.right, join.op in (Op.LT, Op.LE)
+    if left is None or right is None:
+        raise PlanError("an as-of join by arrival cannot be evaluated yet", subject=statement.name)
     parts = conjuncts(join.where)
     own = [part for part in parts if _aliases(part) == {join.alias}]
     where = all_of(part for part in parts if part not in own)
     asked = [a for atom in atoms_of(where) for a in atom.attributes if a.occurrence == join.alias]
-    base = replace(selection.base.over((stream,)), select=(), ring=INTEGERS)
-    base, theirs = showing(base, [*(b for _, b in join.keys), join.right, *asked, *kept])
+    base, theirs = showing(
+        _stream(statement.name, selection.base, join.alias),
+        [*(b for _, b in join.keys), right, *asked, *kept],
+    )
     tuples = leaf(single_select(statement, Selection(base, all_of(own))))
-    dated = rows.times.lag(positions[left]) is not None or nothing(rows)
-    if not dated or tuples.times.delay or not (tuples.times or nothing(tuples)):
-        raise PlanError(f"rows of {left.occurrence} need what {join.alias} was long before", subject=name)
-    if rows.retracts or tuples.retracts:
-        raise PlanError("an as-of join of rows that are taken back cannot be evaluated yet", subject=name)
-    if ahead and rows.times.lag(positions[left]) and not nothing(rows):
-        raise PlanError(f"rows of {left.occurrence} need what {join.alias} was before", subject=name)
+    _require_in_time(statement.name, join, rows, rows.times.lag(positions[left]), tuples)
     mine, columns_of_tuples = columns_of(rows), columns_of(tuples)
     sought = [columns_of_tuples[theirs[b]] if ahead else mine[positions[a]] for a, b in join.keys]
-    asked_again = {columns[a] for atom in atoms_of(formula) for a in atom.attributes} | {*shown}
+    asked_again = {made.columns[a] for atom in atoms_of(made.formula) for a in atom.attributes}
+    asked_again.update(made.shown)
     asked_again.update(positions[a] for atom in atoms_of(where) for a in atom.attributes if a in positions)
     operation = LookedUp(
         keys=tuple((positions[a], theirs[b]) for a, b in join.keys),
         ranges=tuple(values.range for values in sought),
         left=positions[left],
-        right=theirs[join.right],
+        right=theirs[right],
         strict=join.op in (Op.GT, Op.LT),
         tolerance=join.tolerance,
         outer_join=join.outer,
@@ -146,18 +145,61 @@ def _joined(
         outer=positions,
         inner=theirs,
         kept=tuple(theirs[a] for a in kept),
-        formula=formula,
-        columns=columns,
-        shown=shown,
+        formula=made.formula,
+        columns=made.columns,
+        shown=made.shown,
         ahead=ahead,
         timely=ahead and (join.tolerance is not None or positions[left] in asked_again),
     )
+    return _applied(statement.name, operation, rows, tuples)
+
+
+def _stream(name: str, base: Query, alias: str) -> Query:
+    """The stream that an as-of join looks into, without outputs.
+
+    Raises:
+        PlanError: it is none.
+    """
+    occurrence = base.occurrence(alias)
+    if occurrence.relation.kind not in (RelationKind.STREAM, RelationKind.VERSIONED):
+        raise PlanError(
+            f"an as-of join with {alias}, which is no stream, cannot be evaluated yet", subject=name
+        )
+    stream = replace(occurrence, relation=replace(occurrence.relation, kind=RelationKind.STREAM))
+    return replace(base.over((stream,)), select=(), ring=INTEGERS)
+
+
+def _require_in_time(name: str, join: AsOf, rows: Node, lag: int | None, tuples: Node) -> None:
+    """Refuse what asks for tuples of long ago; ``lag`` is how late rows come after their time.
+
+    Raises:
+        PlanError: it does.
+    """
+    assert join.left is not None
+    dated = lag is not None or nothing(rows)
+    if not dated or tuples.times.delay or not (tuples.times or nothing(tuples)):
+        raise PlanError(
+            f"rows of {join.left.occurrence} need what {join.alias} was long before", subject=name
+        )
+    if rows.retracts or tuples.retracts:
+        raise PlanError("an as-of join of rows that are taken back cannot be evaluated yet", subject=name)
+    if join.op in (Op.LT, Op.LE) and lag and not nothing(rows):
+        raise PlanError(f"rows of {join.left.occurrence} need what {join.alias} was before", subject=name)
+
+
+def _applied(name: str, operation: LookedUp, rows: Node, tuples: Node) -> Applied:
+    """The node, with its size and times.
+
+    Raises:
+        PlanError: it has no finite size.
+    """
+    ahead, shown = operation.ahead, operation.shown
     size = _waiting(operation, rows) if ahead else _size(name, operation, rows, tuples)
     at = {p: n for n, p in reversed(list(enumerate(shown))) if p < len(rows.outputs)}
     types = [*rows.outputs, *(tuples.outputs[p] for p in operation.kept)]
     outputs = tuple(types[p] for p in shown)
     times = _arrival_times(operation, rows, tuples) if ahead else rows.times.among(at)
-    retracts = ahead and join.outer
+    retracts = ahead and operation.outer_join
     return Applied(operation, (rows, tuples), outputs, times, retracts, size.number, size.formula)
 
 

@@ -19,7 +19,7 @@ from streambound.plan.flow import (
 from streambound.plan.model import Plan
 from streambound.plan.parts import AnyPlan
 from streambound.plan.tables.statement import PART, WHOLE, require_bounded
-from streambound.plan.tables.table_planner import StaticValues, window
+from streambound.plan.tables.table_planner import StaticValues, buffer
 from streambound.plan.trees.first_tuples import ranked_join
 from streambound.plan.trees.group_planner import different, grouped
 from streambound.plan.trees.irredundant import irredundant
@@ -73,8 +73,8 @@ def _with_delay(plan: AnyPlan, late: int) -> AnyPlan:
         return plan
     stamped = {o.alias for o in plan.query.arriving if o.relation.timestamp and o.relation.fed is None}
     synopses = [s for s in plan.streams if s.alias in stamped]
-    waiting = (window(plan.query, s.alias, len(s.carried), 0, late) for s in synopses)
-    return replace(plan, windows=tuple(waiting))
+    waiting = (buffer(plan.query, s.alias, len(s.carried), 0, late) for s in synopses)
+    return replace(plan, buffers=tuple(waiting))
 
 
 def _flow(statement: Statement, planning: Planning) -> Node:

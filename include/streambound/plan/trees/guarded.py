@@ -50,7 +50,6 @@ from streambound.query.model import (
     Op,
     Output,
     Query,
-    RelationKind,
 )
 from streambound.query.ring import BOOLEANS, INTEGERS
 from streambound.query.statement import Guard, Selection, Statement
@@ -79,7 +78,7 @@ def guarded(statement: Statement, selection: Selection, leaf: Leaves) -> Node:
     if not selection.guards:
         return looked_up(statement, selection, leaf)
     distinct = selection.base.ring.idempotent
-    if distinct and sum(o.relation.kind is not RelationKind.STATIC for o in selection.base.occurrences) < 2:
+    if distinct and len(selection.base.arriving) < 2:
         # Of one stream nothing need be kept to tell how often a row comes.
         selection = replace(selection, base=replace(selection.base, ring=INTEGERS))
     selection = replace(selection, guards=tuple(_least(selection, guard) for guard in selection.guards))
@@ -369,7 +368,7 @@ def _sought(
     between = all_of(part for part in parts if part not in own)
     read = dict.fromkeys(a for atom in atoms_of(between) for a in atom.attributes)
     # Whether there is a match is all that counts; of one stream nothing need be kept to tell how often.
-    arriving = sum(o.relation.kind is not RelationKind.STATIC for o in guard.base.occurrences)
+    arriving = len(guard.base.arriving)
     within = implied_times(joined(selection, [guard]), guard.base) if arriving > 1 else ()
     ring = INTEGERS if arriving < 2 else BOOLEANS
     base, mine = showing(replace(guard.base, select=(), ring=ring), [a for a in read if a in inner])

@@ -161,8 +161,6 @@ class DeclaredTable:
     watermark: tuple[exp.Identifier, exp.Expr | None] | None = None
     options: dict[str, str] = field(default_factory=dict)
     append_only: bool = False
-    # There are columns that the text does not list: those of another table, or of a schema elsewhere.
-    further: bool = False
 
 
 @dataclass(frozen=True)
@@ -212,7 +210,7 @@ class Statements(Streaming):
     def _statement(self) -> Written:
         first = self._curr
         if self._match_text_seq("INSERT") or self._match_text_seq("UPSERT"):
-            return self._insert(first, None)
+            return self._insert(first)
         if self._curr.text.upper() == "CREATE":
             return self._create(first)
         if named := self._named_query(first):
@@ -279,7 +277,7 @@ class Statements(Streaming):
                 return into.this if isinstance(into.this, exp.Table) else None
         return None
 
-    def _insert(self, first: Token, kind: str | None) -> Written:
+    def _insert(self, first: Token) -> Written:
         self._match_texts(("INTO", "OVERWRITE"))
         self._match_text_seq("LOCAL")
         if self._match_text_seq("DIRECTORY"):
@@ -288,7 +286,7 @@ class Statements(Streaming):
                 self._advance()
                 if self._prev.text.upper() == "OPTIONS":
                     self._skip_parenthesis()
-            return self._inserted(first, kind, None)
+            return self._inserted(first, None, None)
         self._match_text_seq("TABLE")
         target = self._parse_table_parts(schema=True)
         if self._match_text_seq("PARTITION"):
@@ -296,7 +294,7 @@ class Statements(Streaming):
         if self._curr.text == "(" and self._next.text.upper() not in (*_QUERY, "("):
             self._skip_parenthesis()
         self._match_text_seq("BY", "NAME")
-        return self._inserted(first, kind, target if isinstance(target, exp.Table) else None)
+        return self._inserted(first, None, target if isinstance(target, exp.Table) else None)
 
     def _inserted(self, first: Token, kind: str | None, target: exp.Table | None) -> Written:
         tree = self._query()
@@ -364,9 +362,7 @@ class Statements(Streaming):
             word for word in adjectives if word not in ("or", "replace", "refresh", "temporary", "temp")
         ]
         kind = " ".join((*adjectives, what.lower()))
-        columns, keys, watermark, further = (
-            self._columns(what) if self._curr.text == "(" else ([], [], None, False)
-        )
+        columns, keys, watermark = self._columns(what) if self._curr.text == "(" else ([], [], None)
         options, append_only, tree = self._after_name(what)
         options.update(self._options_after())
         if self._like is not None:
@@ -378,15 +374,14 @@ class Statements(Streaming):
             watermark,
             options,
             append_only,
-            further or not columns,
         )
         named = name if isinstance(name, exp.Table) else None
         return Written(kind, first, self._prev, named, tree, table)
 
-    def _columns(self, what: str) -> tuple[list[DeclaredColumn], list[exp.Identifier], Any, bool]:
+    def _columns(self, what: str) -> tuple[list[DeclaredColumn], list[exp.Identifier], Any]:
         columns: list[DeclaredColumn] = []
         keys: list[exp.Identifier] = []
-        watermark, further = None, False
+        watermark = None
         self._advance()
         while self._curr and self._curr.text != ")":
             word, after = self._curr.text.upper(), self._next.text.upper()
@@ -414,7 +409,6 @@ class Statements(Streaming):
                     self._advance(2 if self._ahead(2) == "PRIMARY KEY" else 3)
                     self._advance()
                     keys += [key for key in self._identifiers() if key]
-                further = further or word == "LIKE"
                 if word == "LIKE":
                     self._advance()
                     like = self._parse_table_parts(schema=True)
@@ -422,7 +416,6 @@ class Statements(Streaming):
                         self._like = like.name
             elif word == "*":
                 self._advance()
-                further = True
             else:
                 columns.append(self._column())
             self._to_comma()
@@ -430,7 +423,7 @@ class Statements(Streaming):
                 self._advance()
         if not self._match(TokenType.R_PAREN):
             self.raise_error("Expecting )")
-        return columns, keys, watermark, further
+        return columns, keys, watermark
 
     def _constraint_follows(self, word: str) -> bool:
         """Whether what begins with such a word is a constraint, not a column of that name."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
 
 from sqlglot import expressions as exp
 from sqlglot.dialects.dialect import Dialect
@@ -75,8 +74,8 @@ def _name_windows(stream: list[Token]) -> None:
             token.token_type = TokenType.VAR
 
 
-def trees(sql: str, stream: Sequence[Token] | None = None) -> list[exp.Expr]:
-    """The statements of a text, nested to the limit; ``stream`` are its tokens, where they are known.
+def trees(sql: str) -> list[exp.Expr]:
+    """The statements of a text, nested to the limit.
 
     Raises:
         QueryError: as ``tokens``.
@@ -85,7 +84,7 @@ def trees(sql: str, stream: Sequence[Token] | None = None) -> list[exp.Expr]:
     # Never lowered again: another thread may be within a text.
     sys.setrecursionlimit(max(sys.getrecursionlimit(), FRAMES))
     with quiet():
-        parsed = _SPARK.parser().parse(list(tokens(sql) if stream is None else stream), sql)
+        parsed = _SPARK.parser().parse(tokens(sql), sql)
     return [tree for tree in parsed if tree is not None]
 
 

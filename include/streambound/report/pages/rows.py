@@ -33,7 +33,7 @@ def rows_chart(bars: Sequence[Bar], *, large: bool = False, name: str = "") -> s
         name: the stream, for the picture's title.
     """
     width, height = (720, 160) if large else (132, 40)
-    shown = _fewer(bars, LARGE) if large else list(bars[-SMALL:])
+    shown = _fewer(bars) if large else list(bars[-SMALL:])
     box = (2.0, width - 2.0, 10.0, height - 4.0)
     drawn = picture(width, height, f"Rows by partition of {name}", described(bars), _bars(shown, *box))
     if not large or not bars:
@@ -59,8 +59,8 @@ def described(bars: Sequence[Bar]) -> str:
     return f"{spread} in {len(bars):,} partitions, {bars[0].name} to {bars[-1].name}{wrong}."
 
 
-def _fewer(bars: Sequence[Bar], most: int) -> list[Bar]:
-    stretch = -(-len(bars) // most)
+def _fewer(bars: Sequence[Bar]) -> list[Bar]:
+    stretch = -(-len(bars) // LARGE)
     if stretch <= 1:
         return list(bars)
     parts = [bars[at : at + stretch] for at in range(0, len(bars), stretch)]

@@ -21,7 +21,7 @@ from streambound.simulator.problems import Streams, streams
 
 POLICIES = ("opt-offline", "heeb", "heeb-adaptive", "life", "prob", "rand", "lru", "lfu", "fifo")
 SIZES = tuple(range(1, 51))
-STEPS, RUNS = 5000, 50
+STEPS = 5000
 
 
 def drawn(models: Sequence[Model], run: int, steps: int = STEPS) -> Streams:

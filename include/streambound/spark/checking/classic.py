@@ -209,7 +209,7 @@ class _Reader:
     def _hopping(self, node: Node) -> Query | None:
         """A window that slides: Spark writes as many rows as there are windows of a moment."""
         names = node.several("output")
-        first = node.row("projections", 0)
+        first = node.projection(0)
         if not any(item.kind == "CreateNamedStruct" for item in first):
             return None
 
@@ -300,7 +300,7 @@ class _Reader:
     def _grouping_sets(self, node: Node, groups: Sequence[Node], shown: Sequence[Node]) -> Query:
         """CUBE and the like: Spark writes each row once a set, with NULL for what is not in it."""
         names = node.several("output")
-        rows = [node.row("projections", number) for number in range(len(node.args["projections"]))]
+        rows = [node.projection(number) for number in range(len(node.args["projections"]))]
         by_name = {name.key: [row[position] for row in rows] for position, name in enumerate(names)}
         *keys, number = [group.key for group in groups]
 

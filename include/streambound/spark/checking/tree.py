@@ -42,10 +42,10 @@ class Node:
             return [_decoded(value, lambda: _only(getattr(self.jvm, name)()))]
         return [_decoded(part, self._at(name, number)) for number, part in enumerate(value)]
 
-    def row(self, name: str, number: int) -> list[Node]:
-        """The expressions in one list of an argument that is a list of lists."""
-        row = self.args[name][number]
-        jvm_row = lambda: getattr(self.jvm, name)().apply(number)  # noqa: E731
+    def projection(self, number: int) -> list[Node]:
+        """The expressions in one of its lists of projections."""
+        row = self.args["projections"][number]
+        jvm_row = lambda: self.jvm.projections().apply(number)  # noqa: E731
         return [_decoded(item, _within(jvm_row, position)) for position, item in enumerate(row)]
 
     def _at(self, name: str, number: int) -> Callable[[], Any]:

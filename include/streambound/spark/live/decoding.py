@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from streambound.errors import CatalogError, DataError, PlatformError, meant
 from streambound.query.column_types import Family, Type, digits_of
 from streambound.query.model import Live, Payload, Relation
-from streambound.spark.frames import quoted
+from streambound.spark.data_frames import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from streambound.errors import StreamboundError
 from streambound.query.model import Relation
-from streambound.spark.frames import literal
+from streambound.spark.data_frames import literal
 from streambound.spark.live.arrivals import Mapper, Rows, arrivals, batch_of, failed
 from streambound.spark.live.source import Arrived
 from streambound.spark.workers import settle

@@ -24,9 +24,9 @@ from streambound.live.sinks import Into, require_key
 from streambound.live.start import Start, beginning_of, begun, relations_of
 from streambound.live.step import END
 from streambound.query.catalog import Catalog
+from streambound.spark.data_frames import require_plain
 from streambound.spark.executor import SparkExecutor
 from streambound.spark.failures import first_lines
-from streambound.spark.frames import require_plain
 from streambound.spark.live.arrivals import FIELDS, SCHEMA, SPARK_TYPES, row_of
 from streambound.spark.live.epochs import Epochs
 from streambound.spark.live.folders import folder_of, growing

@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 from streambound import settings
 from streambound.errors import DataError, StorageError, StreamboundError
 from streambound.query.column_types import shown
+from streambound.query.live_sources import DROP
 from streambound.query.model import Live, Relation
-from streambound.query.sources import DROP
 from streambound.spark.failures import first_lines
 from streambound.spark.live.arrivals import Mapper, arrivals, batch_of, failed
 from streambound.spark.live.decoding import (

@@ -82,7 +82,7 @@ def keyed(rows: DataFrame, key: tuple[str, ...]) -> DataFrame:
     """
     from pyspark.sql import functions as f
 
-    from streambound.spark.frames import quoted
+    from streambound.spark.data_frames import quoted
 
     value = f.to_json(f.struct(*map(quoted, rows.columns)), {"ignoreNullFields": "false"})
     named = f.to_json(f.struct(*map(quoted, key)), {"ignoreNullFields": "false"}) if key else f.lit(None)

@@ -1,13 +1,73 @@
-"""The trade-off of a query's caches as text: what each policy kept at each size, and what was chosen."""
+"""What the demo prints of its runs: a line a query, and of each in k tuples what policies kept."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 
 from streambound.approximate.nightly.advice import SharesAtSize, kept_by_size
 from streambound.approximate.nightly.night import Night
-from streambound.report.tables import aligned
-from streambound.results import CacheAnswer
+from streambound.report.tables import aligned, first_names, quality_cell, why_not
+from streambound.results import CacheAnswer, QuerySummary, Results
+
+HEADINGS = ("query", "verdict", "units", "rows read", "answer rows", "quality", "note")
+NUMBERS = ("units", "rows read", "answer rows")
+NOTE_WIDTH = 72
+
+
+def demo_table(results: Results) -> str:
+    """One line a query: its newest verdict and evaluation, and the quality of what it read.
+
+    Units are stored values and counts. A note says why a query has no bounded plan, which partitions
+    were kept out of its answers, and how large a part of its answer an unbounded one has in k tuples.
+
+    Raises:
+        StorageError: the results database failed.
+    """
+    cached = {cache_answer.query: cache_answer for cache_answer in results.latest_cache_answers()}
+    rows = [_query_row(summary, cached.get(summary.query)) for summary in results.latest_summary()]
+    return aligned(HEADINGS, rows, NUMBERS)
+
+
+def _query_row(summary: QuerySummary, cached: CacheAnswer | None = None) -> tuple[str, ...]:
+    """The cells of one query, in the order of HEADINGS."""
+    verdict, answer = summary.verdict, summary.answer
+    return (
+        summary.query,
+        verdict.verdict if verdict else "-",
+        _number(_units(summary)),
+        _number(answer.rows_read if answer else None),
+        _number(answer.answer_rows if answer else None),
+        quality_cell(summary.quality),
+        textwrap.shorten(_note(summary, cached), NOTE_WIDTH, placeholder=" ..."),
+    )
+
+
+def _units(summary: QuerySummary) -> int | None:
+    """The bound of the verdict; of the evaluation where static relations size the state."""
+    verdict, answer = summary.verdict, summary.answer
+    if verdict is not None and (verdict.units is not None or verdict.verdict != "bounded"):
+        return verdict.units
+    return answer.units if answer is not None else None
+
+
+def _number(value: int | None) -> str:
+    return "-" if value is None else f"{value:,}"
+
+
+def _note(summary: QuerySummary, cached: CacheAnswer | None) -> str:
+    if cached is not None:
+        notes = [_part(cached)]
+    else:
+        notes = [why_not(summary.verdict)] if summary.verdict else ["not checked"]
+    if summary.answer and summary.answer.missing_partitions:
+        notes.append(f"without {first_names(summary.answer.missing_partitions)}")
+    return "; ".join(note for note in notes if note)
+
+
+def _part(cached: CacheAnswer) -> str:
+    fraction = "a part" if cached.estimated_share is None else f"about {cached.estimated_share:.1%}"
+    return f"{fraction} of its answer, in {cached.size:,} tuples ({cached.policy})"
 
 
 def kept(answer: CacheAnswer, units: int | None, exact: int) -> str:
@@ -41,7 +101,7 @@ def _lines(night: Night, by_size: tuple[SharesAtSize, ...]) -> Iterator[str]:
         dict.fromkeys(judged.contender.policy for at_size in by_size for judged in at_size.of.judged)
     )
     headings = ("k", "units", *policies, "optimum", "chosen")
-    rows = [_row(at_size, policies, night.possible) for at_size in by_size]
+    rows = [_size_row(at_size, policies, night.possible) for at_size in by_size]
     yield aligned(headings, rows, headings[:-1])
     for at_size in by_size:
         if at_size.ahead:
@@ -58,7 +118,7 @@ def _lines(night: Night, by_size: tuple[SharesAtSize, ...]) -> Iterator[str]:
             yield f"its streams have drifted: {fit.sentence()}"
 
 
-def _row(at_size: SharesAtSize, policies: list[str], possible: int) -> tuple[str, ...]:
+def _size_row(at_size: SharesAtSize, policies: list[str], possible: int) -> tuple[str, ...]:
     best: dict[str, int] = {}
     for judged in at_size.of.judged:
         best[judged.contender.policy] = max(best.get(judged.contender.policy, 0), judged.kept)
