@@ -22,7 +22,7 @@ from streambound.evaluation.events import Encoded
 from streambound.evaluation.onepass import OnePass, static_values
 from streambound.evaluation.order import ArrivalOrder
 from streambound.evaluation.statement import summed
-from streambound.history.evaluations.evaluation import AnswersAt, ByEngine, FilterEvaluation, PlanEvaluation
+from streambound.history.evaluations.evaluation import AnswersAt, ByEngine, PlanEvaluation
 from streambound.plan.ending import EndingPlan, shadow_name
 from streambound.plan.model import Plan
 from streambound.plan.tables.planner import plan_of
@@ -50,7 +50,7 @@ class EndingEvaluation(ByEngine[EndingPass]):
 
     def __init__(self, plan: EndingPlan, static: Static, order: ArrivalOrder) -> None:
         self.plan = plan
-        self.later: PlanEvaluation | FilterEvaluation | None = None
+        self.later: PlanEvaluation | None = None
         self.readers: tuple[tuple[str, Reader], ...] = ()
         self.statics: Tables = {}
         super().__init__(EndingPass(plan, static, self._made, order))
@@ -60,12 +60,11 @@ class EndingEvaluation(ByEngine[EndingPass]):
         """The engine that goes on, whose state ``later`` shares."""
         plan = plan_of(query, static_values(query, static), linger)
         assert isinstance(plan, Plan)
-        made = PlanEvaluation(plan, static, ArrivalOrder(), totalled=False)
-        self.later = FilterEvaluation(plan) if plan.stateless else made
+        self.later = PlanEvaluation(plan, static, ArrivalOrder(), totalled=False)
         readers = readers_of(plan, Path(), (), counted=plan.stateless)
         self.readers = tuple((stream, replace(reader, by_key=False)) for stream, reader in readers)
         self.statics = _static_tables(plan.query, static) if plan.stateless else {}
-        return made.engine
+        return self.later.engine
 
     def advance(self, partition: str, summaries: Mapping[str, bytes]) -> Mapping[Row, int]:
         """The new answers of a partition.
