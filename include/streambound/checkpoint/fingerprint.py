@@ -17,6 +17,7 @@ from fractions import Fraction
 from typing import Any
 
 from streambound.plan.conditions import Flag, Pair
+from streambound.plan.ending import Ending
 from streambound.plan.flow import Applied, Guarded, Irredundant, Sought
 from streambound.query.column_types import NotANumber, Type
 from streambound.query.model import Filter, Join, Query, Relation, RelationKind
@@ -31,7 +32,12 @@ VERSION = 6
 _LEFT_OUT = ("text", "offset_text", "observed", "cardinality", "within", "slide", "cumulative", "moved")
 # Classes and fields under the names that they had in the first checkpoints; of rooms above this one
 # fields have theirs in their metadata, as "written".
-_CLASSES: dict[type, str] = {AggregateKind: "Kind", RelationKind: "Kind", WindowCalls: "Framing"}
+_CLASSES: dict[type, str] = {
+    AggregateKind: "Kind",
+    RelationKind: "Kind",
+    WindowCalls: "Framing",
+    Ending: "EndingPlan",
+}
 _WRITTEN = {
     (Guarded, "static"): "known",
     (Sought, "static"): "known",

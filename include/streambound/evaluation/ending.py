@@ -11,7 +11,8 @@ from typing import Any, Protocol
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.order import ArrivalOrder
 from streambound.plan.clock import time_conditions
-from streambound.plan.ending import EndingPlan, static_name, widened_row
+from streambound.plan.ending import static_name, widened_row
+from streambound.plan.model import Plan
 from streambound.plan.tables.planner import needs_time
 from streambound.query.model import Atom, Join, Query, RelationKind
 from streambound.query.statement import Statement
@@ -54,12 +55,13 @@ class EndingPass:
 
     def __init__(
         self,
-        plan: EndingPlan,
+        plan: Plan,
         static: Mapping[str, list[Encoded]],
         make: Make,
         order: ArrivalOrder | None = None,
     ) -> None:
-        self.plan, self.query, self.make = plan, plan.query, make
+        assert plan.ending is not None
+        self.plan, self.ending, self.query, self.make = plan, plan.ending, plan.query, make
         self.order = order or ArrivalOrder()
         self.static = dict(static)
         self.fixed = static_sources(plan.query, static)
@@ -106,7 +108,7 @@ class EndingPass:
             return {}
         self._follow(first, batch)
         self.now = batch.moment
-        if self.later is None and batch.moment > self.plan.last:
+        if self.later is None and batch.moment > self.ending.last:
             self._end()
         answers = (
             self._joined_with_buffered(batch)
@@ -205,8 +207,8 @@ class EndingPass:
     def _end(self) -> None:
         """Make the tuples of the streams that have ended static, and plan what is left."""
         # Their answers have been given, and where no order is asked for they enter at once.
-        batches = self.buffered if needs_time(self.plan.later) else [_merged(self.buffered)]
-        later = self.end({static_name(self.query.occurrence(a)): self._last(a) for a in self.plan.finite})
+        batches = self.buffered if needs_time(self.ending.later) else [_merged(self.buffered)]
+        later = self.end({static_name(self.query.occurrence(a)): self._last(a) for a in self.ending.finite})
         for batch in batches:
             later.process(self._widened(batch))
 
@@ -215,7 +217,7 @@ class EndingPass:
         own = [a for a in self.query.where if {x.occurrence for x in a.attributes} == {alias}]
         name = self.query.occurrence(alias).relation.name
         return [
-            widened_row(row, self.plan.shadows[alias])
+            widened_row(row, self.ending.shadows[alias])
             for batch in self.buffered
             for row in batch.tuples.get(name, ())
             if passes(own, row)
@@ -225,7 +227,7 @@ class EndingPass:
         """Go on with the rows of the streams that have ended; returns the engine that does."""
         self.ended = dict(rows)
         static = {**self.static, **rows}
-        later, linger = self.plan.later, self.plan.linger
+        later, linger = self.ending.later, self.ending.linger
         made = self.make(later, static, linger) if later.streams else Answered(self.answered)
         self.later, self.buffered, self.answered = made, [], set()
         self.seen = dict.fromkeys(self.seen, PartialMatches())
@@ -278,7 +280,7 @@ class EndingPass:
 
     def _widened(self, batch: Batch) -> Batch:
         """A batch with the columns that hold timestamps, of the streams that go on."""
-        shadows = {o.relation.name: self.plan.shadows[o.alias] for o in self.plan.later.streams}
+        shadows = {o.relation.name: self.ending.shadows[o.alias] for o in self.ending.later.streams}
         tuples = {
             name: [widened_row(row, shadows[name]) for row in rows]
             for name, rows in batch.tuples.items()

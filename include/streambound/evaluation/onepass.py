@@ -20,9 +20,7 @@ from streambound.evaluation.ending import EndingPass
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.order import ArrivalOrder
 from streambound.plan.clock import Composite
-from streambound.plan.ending import EndingPlan
 from streambound.plan.model import Plan, Split, Streams, StreamSynopsis
-from streambound.plan.parts import AnyPlan
 from streambound.plan.tables.planner import plan_of
 from streambound.query.column_types import Value
 from streambound.query.model import Attribute, Query
@@ -65,9 +63,9 @@ def one_pass(query: Query, static: Mapping[str, list[Encoded]], linger: int = 0)
     return pass_of(plan_of(query, static_values(query, static), linger), static)
 
 
-def pass_of(plan: AnyPlan, static: Mapping[str, list[Encoded]], order: ArrivalOrder | None = None) -> AnyPass:
+def pass_of(plan: Plan, static: Mapping[str, list[Encoded]], order: ArrivalOrder | None = None) -> AnyPass:
     """The engine of a plan; the parts of one statement share an ``order``."""
-    if isinstance(plan, EndingPlan):
+    if plan.ending is not None:
         return EndingPass(plan, static, one_pass, order)
     return OnePass(plan, static, order)
 

@@ -117,7 +117,7 @@ def _constant(job: Planned, to: Target) -> bool:
 
 
 def _plan(part: PlannedPart) -> Plan:
-    if not isinstance(part.plan, Plan):
+    if part.plan.ending is not None:
         raise PlanError("tuples are kept until a stream ends, which no statement of SQL says")
     if part.query.statics:
         raise PlanError("static relations are joined with what is kept, which is not written as SQL yet")
@@ -159,7 +159,7 @@ def _timeless(query: Query) -> Plan | None:
         return None
     with suppress(PlanError):
         plan = plan_of(query)
-        return plan if isinstance(plan, Plan) else None
+        return plan if plan.ending is None else None
     return None
 
 
@@ -204,7 +204,7 @@ def _equated(plan: Plan) -> bool:
 
 def _as_written(job: Planned, to: Target) -> str | None:
     """Why an engine keeps no more of the query than its plan, as it is written; None if it does."""
-    if all(isinstance(p.plan, Plan) and (p.plan.stateless or p.plan.empty) for p in job.planned_parts):
+    if all(p.plan.stateless or p.plan.empty for p in job.planned_parts):
         return "rows pass one by one, and nothing is kept"
     plans = [_plan(part) for part in job.planned_parts]
     alone = len(plans) == 1 and len(plans[0].streams) == len(job.planned_parts[0].query.occurrences) == 1

@@ -19,7 +19,6 @@ import numpy as np
 import pyarrow as pa
 
 from streambound.errors import StreamboundError
-from streambound.plan.model import Plan as CompactPlan
 from streambound.plan.model import StreamSynopsis
 from streambound.query.model import Query, Relation
 from streambound.state.segments import SegmentPlan, dump_segment, segment_plan
@@ -427,9 +426,10 @@ def cogroup_of(plan: StatementPlan) -> SegmentCoGroup | WindowCoGroup | None:
     """How partitions are summarised over all streams together; None if it is stream by stream."""
     if plan.checked or plan.node is not None:
         return None
-    alone = plan.parts[0].plan if len(plan.parts) == 1 else None
-    if isinstance(alone, CompactPlan) and (segments := segment_plan(alone)) is not None:
-        return SegmentCoGroup(segments)
+    if len(plan.parts) == 1:
+        (part,) = plan.parts
+        if not part.plan.approximate and (segments := segment_plan(part.plan)) is not None:
+            return SegmentCoGroup(segments)
     windows = window_plan(plan)
     return None if windows is None else WindowCoGroup(windows)
 

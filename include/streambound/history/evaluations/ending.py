@@ -23,7 +23,7 @@ from streambound.evaluation.onepass import OnePass, static_values
 from streambound.evaluation.order import ArrivalOrder
 from streambound.evaluation.statement import summed
 from streambound.history.evaluations.evaluation import AnswersAt, ByEngine, PlanEvaluation
-from streambound.plan.ending import EndingPlan, shadow_name
+from streambound.plan.ending import shadow_name
 from streambound.plan.model import Plan
 from streambound.plan.tables.planner import plan_of
 from streambound.query.model import Query
@@ -48,7 +48,7 @@ class EndingEvaluation(ByEngine[EndingPass]):
     and ``statics`` are the static relations that these name.
     """
 
-    def __init__(self, plan: EndingPlan, static: Static, order: ArrivalOrder) -> None:
+    def __init__(self, plan: Plan, static: Static, order: ArrivalOrder) -> None:
         self.plan = plan
         self.later: PlanEvaluation | None = None
         self.readers: tuple[tuple[str, Reader], ...] = ()
@@ -59,7 +59,6 @@ class EndingEvaluation(ByEngine[EndingPass]):
     def _made(self, query: Query, static: Mapping[str, list[Encoded]], linger: int) -> OnePass:
         """The engine that goes on, whose state ``later`` shares."""
         plan = plan_of(query, static_values(query, static), linger)
-        assert isinstance(plan, Plan)
         self.later = PlanEvaluation(plan, static, ArrivalOrder(), totalled=False)
         readers = readers_of(plan, Path(), (), counted=plan.stateless)
         self.readers = tuple((stream, replace(reader, by_key=False)) for stream, reader in readers)
@@ -77,7 +76,8 @@ class EndingEvaluation(ByEngine[EndingPass]):
             for alias, name in self.streams.items()
             if alias in summaries
         }
-        ended = {name: pc.greater(table.column(MOMENT), self.plan.last) for name, table in tables.items()}
+        last = self.engine.ending.last
+        ended = {name: pc.greater(table.column(MOMENT), last) for name, table in tables.items()}
         before = {name: table.filter(pc.invert(ended[name])) for name, table in tables.items()}
         after = {name: table.filter(ended[name]) for name, table in tables.items()}
         delta = summed(map(self.engine.process, self.engine.batches(_named(before), partition)))
@@ -135,7 +135,7 @@ class EndingEvaluation(ByEngine[EndingPass]):
         _, *columns, counts = table.columns
         by_column = dict(zip(self.engine.columns[relation.name], columns, strict=True))
         with translated(relation.name):
-            for column, shift in self.plan.shadows[reader.alias]:
+            for column, shift in self.engine.ending.shadows[reader.alias]:
                 by_column[shadow_name(column, shift)] = pc.add_checked(by_column[column], shift)
         arrays = {name: ordered_form(item, relation.column(name).type) for name, item in by_column.items()}
         each = pa.array(np.repeat(np.arange(len(table)), counts.to_numpy()))

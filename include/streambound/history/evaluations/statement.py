@@ -12,7 +12,6 @@ from functools import partial
 from heapq import merge
 from itertools import groupby
 
-from streambound.approximate.plan import MemoryPlan
 from streambound.evaluation.events import Batch
 from streambound.evaluation.order import ArrivalOrder
 from streambound.evaluation.statement import new_to_all, summed
@@ -30,7 +29,6 @@ from streambound.history.evaluations.k_memory import MemoryEvaluation
 from streambound.history.evaluations.segments import SegmentEvaluation
 from streambound.history.evaluations.tree import LeafEvaluation, TreeEvaluation
 from streambound.history.evaluations.windows import WindowEvaluation
-from streambound.plan.ending import EndingPlan
 from streambound.state.row_join import Row
 from streambound.tasks.cogroup import SegmentCoGroup, WindowCoGroup, cogroup_of
 from streambound.tasks.counts import counts_only
@@ -78,9 +76,9 @@ def _evaluation(
     part: PartPlan, static: Static, order: ArrivalOrder, alone: bool, moments: bool = False
 ) -> PartEvaluation:
     plan = part.plan
-    if isinstance(plan, MemoryPlan):
+    if plan.approximate:
         return MemoryEvaluation(plan, order)
-    if isinstance(plan, EndingPlan):
+    if plan.ending is not None:
         return EndingEvaluation(plan, static, order)
     # Without the timestamps of all of its streams a part takes a partition as a whole.
     steps = moments and all(relation.timestamp is not None for relation in part.inputs.values())

@@ -12,18 +12,16 @@ from streambound.boundedness.criterion.exact import exact
 from streambound.boundedness.criterion.folding import folded
 from streambound.errors import PlanError
 from streambound.plan.clock import Clock, time_conditions
-from streambound.plan.ending import ending_plan, ends
-from streambound.plan.model import Cell, Condition, Plan, Split, TablePlan
-from streambound.plan.parts import AnyPlan
+from streambound.plan.ending import ending_of, ends
+from streambound.plan.model import Cell, Condition, Plan, Split, StreamSynopsis, TablePlan
 from streambound.plan.tables.cells import CellPlanner
 from streambound.plan.tables.facts import Facts, facts_of
 from streambound.plan.tables.table_planner import StaticValues, stream_synopsis, timed_plan
-from streambound.query.model import Join, Op, Query, RelationKind
+from streambound.query.model import Attribute, Join, Occurrence, Op, Query, RelationKind
 
 
-def plan_of(query: Query, static_values: StaticValues | None = None, linger: int = 0) -> AnyPlan:
-    """The plan of a query that the exact criterion calls bounded: a compact one, or if streams end, one that
-    waits for that.
+def plan_of(query: Query, static_values: StaticValues | None = None, linger: int = 0) -> Plan:
+    """The plan of a query that the exact criterion calls bounded; where streams end it may wait for that.
 
     Args:
         query: a bounded query.
@@ -41,10 +39,38 @@ def plan_of(query: Query, static_values: StaticValues | None = None, linger: int
             raise PlanError(f"the query cannot be evaluated yet: {unplanned}", subject=query.name)
         return timed_plan(query, static_values, linger) if needs_time(query) else _plan(query, static_values)
     except PlanError:
-        ending = ending_plan(query, linger)
-        if ending is None or not exact(query).bounded:
+        plan = _waiting(query, linger)
+        if plan is None or not exact(query).bounded:
             raise
-        return ending
+        return plan
+
+
+def _waiting(query: Query, linger: int) -> Plan | None:
+    """The plan that takes in all tuples until streams have ended."""
+    ending = ending_of(query, linger)
+    if ending is None:
+        return None
+    # Each stream once, under whichever alias.
+    first = {o.relation.name: o for o in reversed(ending.query.arriving)}
+    streams = tuple(_all_tuples(ending.query, occurrence) for occurrence in first.values())
+    return Plan(ending.query, Clock((), ()), streams=streams, linger=linger, ending=ending)
+
+
+def _all_tuples(query: Query, first: Occurrence) -> StreamSynopsis:
+    """All tuples that may matter of a stream, under whichever alias."""
+    relation = first.relation
+    aliases = {o.alias for o in query.arriving if o.relation.name == relation.name}
+    mentioned = {a.column for a in query.mentioned if a.occurrence in aliases}
+    own = (a for a in query.where if {x.occurrence for x in a.attributes} == aliases)
+    columns = sorted({*mentioned, str(relation.timestamp)})
+    return StreamSynopsis(
+        alias=first.alias,
+        filters=tuple(own) if len(aliases) == 1 else (),
+        required=(),
+        derived=(),
+        members=(),
+        carried=tuple(Attribute(first.alias, column) for column in columns),
+    )
 
 
 def _with_times(query: Query) -> Query:

@@ -17,7 +17,6 @@ from streambound.plan.flow import (
     nodes,
 )
 from streambound.plan.model import Plan
-from streambound.plan.parts import AnyPlan
 from streambound.plan.tables.statement import PART, WHOLE, require_bounded
 from streambound.plan.tables.table_planner import StaticValues, window
 from streambound.plan.trees.first_tuples import ranked_join
@@ -68,8 +67,8 @@ def _late(node: Node, late: int) -> Node:
     return replace(node, inputs=tuple(_late(below, late) for below in node.inputs))
 
 
-def _with_delay(plan: AnyPlan, late: int) -> AnyPlan:
-    if not isinstance(plan, Plan) or plan.timed:
+def _with_delay(plan: Plan, late: int) -> Plan:
+    if plan.timed:
         return plan
     stamped = {o.alias for o in plan.query.arriving if o.relation.timestamp and o.relation.fed is None}
     synopses = [s for s in plan.streams if s.alias in stamped]
