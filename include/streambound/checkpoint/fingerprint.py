@@ -17,7 +17,6 @@ from fractions import Fraction
 from typing import Any
 
 from streambound.plan.conditions import Flag, Pair
-from streambound.plan.ending import Ending
 from streambound.plan.flow import Applied, Guarded, Irredundant, Sought
 from streambound.query.column_types import NotANumber, Type
 from streambound.query.model import Filter, Join, Query, Relation, RelationKind
@@ -32,12 +31,7 @@ VERSION = 6
 _LEFT_OUT = ("text", "offset_text", "observed", "cardinality", "within", "slide", "cumulative", "moved")
 # Classes and fields under the names that they had in the first checkpoints; of rooms above this one
 # fields have theirs in their metadata, as "written".
-_CLASSES: dict[type, str] = {
-    AggregateKind: "Kind",
-    RelationKind: "Kind",
-    WindowCalls: "Framing",
-    Ending: "EndingPlan",
-}
+_CLASSES: dict[type, str] = {AggregateKind: "Kind", RelationKind: "Kind", WindowCalls: "Framing"}
 _WRITTEN = {
     (Guarded, "static"): "known",
     (Sought, "static"): "known",

@@ -9,17 +9,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
 
 from streambound.boundedness.criterion.folding import folded
 from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
-from streambound.plan.clock import Clock, time_conditions
+from streambound.plan.clock import Clock, Composite, time_conditions
 from streambound.query.model import Attribute, Column, Join, Occurrence, Query, RelationKind
 
 # (column, shift): a column that holds the timestamp plus a shift.
 Shadow = tuple[str, int]
 Shadows = Mapping[str, tuple[Shadow, ...]]
+# Later than any moment after any other.
+FOR_EVER = 2**80
+
+
+class UntilEnd(Clock):
+    """The clock until streams end: what arrived may match what comes, so all streams are one composite."""
+
+    @cached_property
+    def composites(self) -> tuple[Composite, ...]:
+        """All streams."""
+        return (frozenset(self.streams),)
+
+    def hold(self, alias: str) -> int:
+        """All tuples are held."""
+        return FOR_EVER
 
 
 @dataclass(frozen=True)
@@ -154,10 +169,3 @@ def _later(occurrence: Occurrence, finite: tuple[str, ...], shadows: Shadows) ->
 def static_name(occurrence: Occurrence) -> str:
     """The name of the static relation that a stream becomes once it has ended."""
     return f"{occurrence.relation.name} as {occurrence.alias}"
-
-
-def widened_row(row: Mapping[str, Any], shadows: tuple[Shadow, ...]) -> dict[str, Any]:
-    """A tuple with the columns that hold its timestamp."""
-    if not shadows:
-        return dict(row)
-    return {**row, **{shadow_name(name, shift): row[name] + shift for name, shift in shadows}}

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from streambound.evaluation.events import Batch, Encoded
 from streambound.evaluation.flow import Tree
-from streambound.evaluation.onepass import AnyPass, OnePass
+from streambound.evaluation.onepass import OnePass
 from streambound.evaluation.order import ArrivalOrder
 from streambound.evaluation.statement import summed
 from streambound.history.evaluations import states
@@ -29,7 +29,7 @@ from streambound.state.table import Table
 from streambound.tasks import emit
 from streambound.tasks.relations import arrivals, counted_rows
 
-E = TypeVar("E", bound=AnyPass)
+E = TypeVar("E", bound=OnePass)
 Static = Mapping[str, list[Encoded]]
 
 

@@ -12,12 +12,21 @@ from streambound.boundedness.criterion.exact import exact
 from streambound.boundedness.criterion.folding import folded
 from streambound.errors import PlanError
 from streambound.plan.clock import Clock, time_conditions
-from streambound.plan.ending import ending_of, ends
-from streambound.plan.model import Cell, Condition, Plan, Split, StreamSynopsis, TablePlan
+from streambound.plan.ending import FOR_EVER, UntilEnd, ending_of, ends
+from streambound.plan.model import (
+    Cell,
+    Condition,
+    Plan,
+    Remembered,
+    Split,
+    StreamSynopsis,
+    TablePlan,
+    Window,
+)
 from streambound.plan.tables.cells import CellPlanner
 from streambound.plan.tables.facts import Facts, facts_of
 from streambound.plan.tables.table_planner import StaticValues, stream_synopsis, timed_plan
-from streambound.query.model import Attribute, Join, Occurrence, Op, Query, RelationKind
+from streambound.query.model import Attribute, Join, Op, Query, RelationKind
 
 
 def plan_of(query: Query, static_values: StaticValues | None = None, linger: int = 0) -> Plan:
@@ -50,26 +59,43 @@ def _waiting(query: Query, linger: int) -> Plan | None:
     ending = ending_of(query, linger)
     if ending is None:
         return None
-    # Each stream once, under whichever alias.
-    first = {o.relation.name: o for o in reversed(ending.query.arriving)}
-    streams = tuple(_all_tuples(ending.query, occurrence) for occurrence in first.values())
-    return Plan(ending.query, Clock((), ()), streams=streams, linger=linger, ending=ending)
+    query, conditions = ending.query, time_conditions(ending.query)
+    aliases = tuple(occurrence.alias for occurrence in query.arriving)
+    return Plan(
+        query=query,
+        clock=UntilEnd(aliases, conditions),
+        joins=tuple(a for a in query.joins if a not in conditions and _between(a)),
+        streams=tuple(_all_tuples(query, alias) for alias in aliases),
+        answers=(Split((frozenset(aliases),), ()),),
+        windows=tuple(_whole(query, alias) for alias in aliases),
+        remembered=Remembered() if query.ring.idempotent else None,
+        linger=linger,
+        ending=ending,
+    )
 
 
-def _all_tuples(query: Query, first: Occurrence) -> StreamSynopsis:
-    """All tuples that may matter of a stream, under whichever alias."""
-    relation = first.relation
-    aliases = {o.alias for o in query.arriving if o.relation.name == relation.name}
-    mentioned = {a.column for a in query.mentioned if a.occurrence in aliases}
-    own = (a for a in query.where if {x.occurrence for x in a.attributes} == aliases)
-    columns = sorted({*mentioned, str(relation.timestamp)})
+def _between(join: Join) -> bool:
+    return len({attribute.occurrence for attribute in join.attributes}) == 2
+
+
+def _whole(query: Query, alias: str) -> Window:
+    """All tuples of a stream; nobody knows how many."""
+    width = len({a for a in query.mentioned if a.occurrence == alias})
+    return Window(alias, query.occurrence(alias).relation.name, FOR_EVER, 0, width, None)
+
+
+def _all_tuples(query: Query, alias: str) -> StreamSynopsis:
+    """All tuples of a stream that meet the conditions on it alone, with their timestamps as columns."""
+    stamp, mentioned = query.occurrence(alias).relation.timestamp, {*query.mentioned}
+    if stamp is not None:
+        mentioned.add(Attribute(alias, stamp))
     return StreamSynopsis(
-        alias=first.alias,
-        filters=tuple(own) if len(aliases) == 1 else (),
-        required=(),
+        alias=alias,
+        filters=tuple(atom for atom in query.where if {a.occurrence for a in atom.attributes} == {alias}),
+        required=tuple(sorted({a for a in query.present if a.occurrence == alias})),
         derived=(),
         members=(),
-        carried=tuple(Attribute(first.alias, column) for column in columns),
+        carried=tuple(sorted(a for a in mentioned if a.occurrence == alias)),
     )
 
 
