@@ -79,6 +79,10 @@ class CoGroupPlan(Protocol):
     def begin(self, session: EmbeddedEngine, parts: int) -> Summarising:
         """Begin with so many partitions."""
 
+    @property
+    def tells_moments(self) -> bool:
+        """Whether the moment is known at which a match is complete."""
+
 
 @dataclass(frozen=True)
 class CoGroup:
@@ -348,6 +352,11 @@ class SegmentCoGroup:
         """Begin with so many partitions."""
         return _Segments(self.segments, [{} for _ in range(parts)], {})
 
+    @property
+    def tells_moments(self) -> bool:
+        """Not where no stream completes every match, nor in virtual time."""
+        return self.segments.last is not None and not self.segments.delay
+
 
 @dataclass
 class _Segments:
@@ -399,6 +408,11 @@ class WindowCoGroup:
     def begin(self, session: EmbeddedEngine, parts: int) -> Summarising:
         """Begin with so many partitions."""
         return _Windows(self.windows, session, parts, {}, {})
+
+    @property
+    def tells_moments(self) -> bool:
+        """That of its last tuple."""
+        return True
 
 
 @dataclass

@@ -7,10 +7,11 @@ together, since they forget rows that cannot come again; a part that does not ta
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from heapq import merge
 from itertools import groupby
+from typing import Any
 
 from streambound.evaluation.events import Batch
 from streambound.evaluation.order import ArrivalOrder
@@ -34,6 +35,12 @@ from streambound.tasks.cogroup import SegmentCoGroup, WindowCoGroup, cogroup_of
 from streambound.tasks.counts import counts_only
 from streambound.tasks.plans import PartPlan, StatementPlan, Static
 
+# By how the partitions of all streams are summarised together.
+_COGROUPED: Mapping[type, Callable[[Any], Evaluation]] = {
+    SegmentCoGroup: lambda cogroup: SegmentEvaluation(cogroup.segments),
+    WindowCoGroup: lambda cogroup: WindowEvaluation(cogroup.windows),
+}
+
 
 def history_evaluation(
     plan: StatementPlan, static: Static, cogroup: SegmentCoGroup | WindowCoGroup | None
@@ -41,11 +48,9 @@ def history_evaluation(
     """The evaluation of a statement over partitions, at the beginning; ``cogroup`` is how these are read."""
     if plan.node is not None:
         return tree_evaluation(plan, static)
-    if isinstance(cogroup, SegmentCoGroup):
-        return SegmentEvaluation(cogroup.segments)
-    if isinstance(cogroup, WindowCoGroup):
-        return WindowEvaluation(cogroup.windows)
-    return statement_evaluation(plan, static)
+    if cogroup is None:
+        return statement_evaluation(plan, static)
+    return _COGROUPED[type(cogroup)](cogroup)
 
 
 def live_evaluation(plan: StatementPlan, static: Static) -> Evaluation:
@@ -53,10 +58,7 @@ def live_evaluation(plan: StatementPlan, static: Static) -> Evaluation:
     if plan.node is not None:
         return tree_evaluation(plan, static, plan.in_time)
     cogroup = cogroup_of(plan)
-    if isinstance(cogroup, SegmentCoGroup) and (cogroup.segments.last is None or cogroup.segments.delay):
-        # Nothing tells the moment at which a match is complete, or virtual time does not.
-        cogroup = None
-    return history_evaluation(plan, static, cogroup)
+    return history_evaluation(plan, static, cogroup if cogroup and cogroup.tells_moments else None)
 
 
 def tree_evaluation(plan: StatementPlan, static: Static, moments: bool = False) -> TreeEvaluation:
