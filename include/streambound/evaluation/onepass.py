@@ -321,14 +321,14 @@ class EndingPass(OnePass):
                 for alias in ending.finite
             }
         )
-        going = {alias: matches for alias, matches in buffered.items() if alias not in ending.finite}
+        going = {alias: rows for alias, rows in buffered.items() if alias not in ending.finite}
         # Their answers have been given, and where no order is asked for they enter at once.
         if later.plan.timed:
-            for now in sorted({at for matches in going.values() for at in matches.groups}):
-                here = {alias: matches.groups.get(now, []) for alias, matches in going.items()}
+            for now in sorted({at for rows in going.values() for at in rows.groups}):
+                here = {alias: rows.groups.get(now, []) for alias, rows in going.items()}
                 later.step(now, self._counting(later, here))
         elif not later.plan.stateless:
-            later.join(self._counting(later, {alias: list(matches) for alias, matches in going.items()}))
+            later.join(self._counting(later, {alias: list(rows) for alias, rows in going.items()}))
 
     def end(self, rows: Mapping[str, list[Encoded]]) -> OnePass:
         """Go on with the rows of the streams that have ended; returns the engine that does."""

@@ -72,8 +72,8 @@ class EndingEvaluation(ByEngine[EndingPass]):
         ended = {alias: pc.greater(table.column(MOMENT), last) for alias, table in tables.items()}
         before = {alias: table.filter(pc.invert(ended[alias])) for alias, table in tables.items()}
         after = {alias: table for alias in tables if len(table := tables[alias].filter(ended[alias]))}
-        steps = arriving(self.plan, before)
-        delta = summed(self.engine.take(moment, rows, partition) for moment, rows in steps)
+        new = (self.engine.take(at, rows, partition) for at, rows in arriving(self.plan, before))
+        delta = summed(new)
         if after:
             self._reach(after, partition)
             if self.later is not None:

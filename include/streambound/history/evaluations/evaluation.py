@@ -198,13 +198,13 @@ class PlanEvaluation(ByEngine[OnePass]):
         join = RowJoin if plan.timed else ArrayJoin
         total: states.Total | None = {} if totalled and not (plan.timed or plan.stateless) else None
         super().__init__(OnePass(plan, static, order, join), total)
-        self.steps = plan.timed or moments
+        self.timed = plan.timed or moments
         self.feeds = any(plan.query.occurrence(s.alias).relation.fed is not None for s in plan.streams)
         self.keeps = totalled or self.feeds or not plan.stateless
 
     def by_moment(self, partition: str, summaries: Mapping[str, bytes]) -> Iterator[AnswersAt]:
         """A step for each moment of which a tuple counts, or the one step of a partition."""
-        if self.steps and (summaries or not self.feeds):
+        if self.timed and (summaries or not self.feeds):
             for moment, arriving in arrivals(self.plan, summaries):
                 yield AnswersAt(moment, partial(self._arrived, moment, arriving, partition))
         else:
@@ -222,8 +222,8 @@ class PlanEvaluation(ByEngine[OnePass]):
         if self.plan.stateless and self.feeds:
             return self.engine.join(came)
         if self.plan.stateless:
-            shares = (summaries[s.alias] for s in self.plan.streams if s.alias in summaries)
-            return summed(counted_rows(self.plan.query, share, self.partials) for share in shares)
+            given = (summaries[s.alias] for s in self.plan.streams if s.alias in summaries)
+            return summed(counted_rows(self.plan.query, rows, self.partials) for rows in given)
         summary = self._summary(summaries)
         for alias, rows in came.items():
             for match in rows:

@@ -83,10 +83,10 @@ def _evaluation(
     if plan.ending is not None:
         return EndingEvaluation(plan, static, order)
     # Without the timestamps of all of its streams a part takes a partition as a whole.
-    steps = moments and all(relation.timestamp is not None for relation in part.inputs.values())
-    if counts_only(plan) and not steps:
+    timed = moments and all(relation.timestamp is not None for relation in part.inputs.values())
+    if counts_only(plan) and not timed:
         return CountEvaluation(plan, static, order, totalled=alone)
-    return PlanEvaluation(plan, static, order, alone, steps, part.partial)
+    return PlanEvaluation(plan, static, order, alone, timed, part.partial)
 
 
 class StatementEvaluation(LeafEvaluation):
