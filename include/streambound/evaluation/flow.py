@@ -60,8 +60,7 @@ class Tree(Generic[Given]):
     """
 
     def __init__(self, node: Node, leaf_of: Callable[[Leaf], LeafRows[Given]]) -> None:
-        below = (made for _, made in node.fed) if isinstance(node, Leaf) else node.inputs
-        self.below: list[Tree[Given]] = [Tree(item, leaf_of) for item in below]
+        self.below: list[Tree[Given]] = [Tree(item, leaf_of) for item in node.inputs]
         self.leaf = leaf_of(node) if isinstance(node, Leaf) else None
         self.names = [name for name, _ in node.fed] if isinstance(node, Leaf) else []
         self.node = node

@@ -9,7 +9,7 @@ from enum import Enum
 
 from streambound.compiler import Planned
 from streambound.plan.ending import Ending
-from streambound.plan.flow import Applied, Leaf, Node, Settled, nodes
+from streambound.plan.flow import Applied, Leaf, Node, Settled, leaves
 from streambound.plan.model import Cell, Plan, Remembered, StreamSynopsis, TablePlan, Window
 from streambound.query.column_types import Family
 from streambound.query.model import TICKS, Query, RelationKind
@@ -156,7 +156,7 @@ def explained(job: Planned) -> Explained:
 
 def _tree_words(node: Node) -> PlanWords:
     """What is kept of a tree of rows that change: by its leaves, then by what is done to their rows."""
-    plans = [part.plan for leaf in nodes(node) if isinstance(leaf, Leaf) for part in leaf.parts]
+    plans = [part.plan for leaf in leaves(node) for part in leaf.parts]
     words = [plan_words(plan) for plan in plans]
     kept = dict.fromkeys(kept for word in words for kept in word.kept)
     filters = {alias: given for word in words for alias, given in word.filters.items()}
@@ -182,7 +182,7 @@ def _of_operation(node: Applied, numbers: Mapping[int, int]) -> Kept:
 
 def _read_by(node: Node, numbers: Mapping[int, int]) -> Iterator[Node]:
     """The leaves and operations whose rows a node takes."""
-    for item in [made for _, made in node.fed] if isinstance(node, Leaf) else node.inputs:
+    for item in node.inputs:
         if isinstance(item, Applied):
             yield item
             continue

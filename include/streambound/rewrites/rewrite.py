@@ -14,7 +14,7 @@ from streambound.boundedness.criterion.exact import exact
 from streambound.compiler import Planned
 from streambound.compiler.report import on_engine
 from streambound.errors import PlanError, UnsupportedError
-from streambound.plan.flow import Applied, Grouped, Leaf, Node, Ranked, nodes
+from streambound.plan.flow import Applied, Grouped, Leaf, Node, Ranked, leaves
 from streambound.plan.model import Plan
 from streambound.plan.parts import PlannedPart
 from streambound.plan.tables.planner import plan_of
@@ -287,7 +287,7 @@ def _streams(node: Node) -> int:
     Raises:
         PlanError: none, as no row passes its conditions.
     """
-    read = [len(p.query.arriving) for leaf in nodes(node) if isinstance(leaf, Leaf) for p in leaf.parts]
+    read = [len(p.query.arriving) for leaf in leaves(node) for p in leaf.parts]
     if not read:
         raise PlanError("no row is ever in a group, so its answer never changes")
     return max(read)

@@ -17,7 +17,7 @@ from typing import Any
 from streambound.approximate.plan import MemoryPlan
 from streambound.checkpoint.fingerprint import described, fingerprint, statement_fingerprint
 from streambound.evaluation.events import Encoded
-from streambound.plan.flow import Applied, First, Leaf, Node, Partial, nodes, units_of
+from streambound.plan.flow import Applied, First, Leaf, Node, Partial, leaves, nodes, units_of
 from streambound.plan.model import Plan
 from streambound.plan.parts import PlannedPart
 from streambound.query.model import Query, Relation, RelationKind
@@ -159,14 +159,14 @@ def statement_plan(
 
 
 def _tree_plan(statement: Statement, node: Node) -> StatementPlan:
-    numbers, leaves = count(), list[StatementPlan]()
-    for leaf in (item for item in nodes(node) if isinstance(item, Leaf) and not item.static):
+    numbers, planned = count(), list[StatementPlan]()
+    for leaf in (leaf for leaf in leaves(node) if not leaf.static):
         parts = (
             PartPlan(p.block, f"{next(numbers)} ", p.query, p.plan, leaf.best, leaf.first, leaf.partial)
             for p in leaf.parts
         )
-        leaves.append(StatementPlan(leaf.statement, tuple(parts)))
-    return StatementPlan(statement, tuple(p for leaf in leaves for p in leaf.parts), node, tuple(leaves))
+        planned.append(StatementPlan(leaf.statement, tuple(parts)))
+    return StatementPlan(statement, tuple(p for leaf in planned for p in leaf.parts), node, tuple(planned))
 
 
 def memory_statement_plan(plan: MemoryPlan, statement: Statement) -> StatementPlan:
