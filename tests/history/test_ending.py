@@ -18,9 +18,8 @@ from tests.spark.moments import cut, expected, last_boundary, write, write_stati
 from tests.spark.nights import night
 from tests.strategies import Case, static, timed_events
 
-from streambound.evaluation.ending import EndingPass
 from streambound.evaluation.events import batches, encode_static
-from streambound.evaluation.onepass import one_pass
+from streambound.evaluation.onepass import EndingPass, one_pass
 from streambound.query.catalog import catalog_from_mapping
 from streambound.query.parse import parse
 

@@ -24,7 +24,6 @@ from streambound.errors import StorageError
 from streambound.history.executor import about_read
 from streambound.history.local import LocalExecutor, local_executor
 from streambound.history.prepare import draft, prepare
-from streambound.plan.ending import EndingPlan
 from streambound.plan.model import Plan
 from streambound.query.catalog import Catalog, catalog_from_mapping
 from streambound.storage.partitions import PartitionRange
@@ -55,7 +54,8 @@ def test_the_kinds_are_all_that_tasks_summarise_in_another_way(catalog: Catalog)
     jobs = [prepare(one, PartitionRange(), {}) for one in drafts]
     parts = [part.plan for job in jobs if job.plan is not None for part in job.plan.parts]
     assert {type(job.cogroup) for job in jobs} == {SegmentCoGroup, WindowCoGroup, NoneType}
-    assert {type(one) for one in parts} == {Plan, EndingPlan, MemoryPlan}
+    assert {type(one) for one in parts} == {Plan, MemoryPlan}
+    assert {one.ending is None for one in parts} == {True, False}
     assert {one.timed for one in parts} == {True, False}
 
 

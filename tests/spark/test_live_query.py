@@ -39,7 +39,6 @@ from streambound.live.answers import (
     require_written,
     write_epoch,
 )
-from streambound.plan.model import Plan
 from streambound.query.catalog import Catalog, NamedQuery, load_catalog
 from streambound.rewrites.program import program
 from streambound.spark.live import epochs
@@ -63,7 +62,7 @@ def drawn(seed: int) -> tuple[Case, Rows, dict[str, Rows]] | None:
     rows, statics = timed_streams(seed, case), static_rows(seed, case)
     encoded = encode_static(case.statement, statics)
     plan = one_pass(case.query, encoded).plan
-    if not isinstance(plan, Plan) or not plan.timed or plan.empty or not by_marker(case, rows, encoded):
+    if plan.ending is not None or not plan.timed or plan.empty or not by_marker(case, rows, encoded):
         return None
     return case, rows, statics
 

@@ -58,7 +58,6 @@ def planned(types: tuple[str, ...]) -> tuple[Case, Plan]:
     catalog = catalog_from_mapping(streams)
     query = parse(sql, catalog)
     plan = one_pass(query, {}).plan
-    assert isinstance(plan, Plan)
     return Case(streams, sql, catalog, query), plan
 
 
@@ -100,7 +99,6 @@ SQL = "SELECT S.A, S.B, S.C FROM S, T WHERE S.A = T.A AND S.ts <= T.ts AND T.ts 
 def reader_of() -> tuple[Any, Reader]:
     query = parse(SQL, catalog_from_mapping({"S": BODY, "T": BODY}))
     plan = one_pass(query, {}).plan
-    assert isinstance(plan, Plan)
     return query.occurrence("S").relation, timed_reader(plan.query, plan.streams[0])[1]
 
 

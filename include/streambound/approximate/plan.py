@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from streambound.approximate.equijoin import Equijoin, equijoin, synopses, width
 from streambound.approximate.selected_policy import SelectedPolicy
@@ -28,9 +28,11 @@ class MemoryPlan:
     size: int
     selected_policy: SelectedPolicy = field(metadata={"written": "choice"})
     sampled: int = SAMPLED
-    timed: ClassVar[bool] = True
-    stateless: ClassVar[bool] = False
-    empty: ClassVar[bool] = False
+    approximate: ClassVar[Literal[True]] = True
+    timed: ClassVar[Literal[True]] = True
+    stateless: ClassVar[Literal[False]] = False
+    empty: ClassVar[Literal[False]] = False
+    ending: ClassVar[None] = None
 
     def extreme(self, alias: str) -> int | None:
         """See ``Plan.extreme``: all tuples count."""

@@ -21,7 +21,8 @@ from streambound.boundedness.criterion.verdict import Outcome, Reason, Verdict
 from streambound.boundedness.statements import Decision, decide
 from streambound.errors import PlanError, QueryError, UnsupportedError, meant
 from streambound.plan.flow import Node, formula_of, units_of
-from streambound.plan.parts import AnyPlan, PlannedPart
+from streambound.plan.model import Plan
+from streambound.plan.parts import PlannedPart
 from streambound.plan.tables.statement import planned_parts, require_final, sizing
 from streambound.plan.trees.flow_planner import flow
 from streambound.query.catalog import Catalog
@@ -89,7 +90,7 @@ class Planned(Decided):
     node: Node | None = None
 
     @property
-    def plans(self) -> tuple[AnyPlan, ...]:
+    def plans(self) -> tuple[Plan, ...]:
         """The plans of the parts."""
         return tuple(part.plan for part in self.planned_parts)
 

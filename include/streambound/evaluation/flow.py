@@ -22,7 +22,6 @@ from streambound.operators.rows.expressions import complete
 from streambound.operators.rows.operator import Changes, Operator, Row, added
 from streambound.operators.settled import Once
 from streambound.plan.flow import Applied, Leaf, Node, units_of
-from streambound.plan.model import Plan
 from streambound.plan.tables.statement import not_evaluated, require_bounded
 from streambound.plan.trees.flow_planner import flow
 from streambound.plan.trees.joined import changing
@@ -61,8 +60,7 @@ class Tree(Generic[Given]):
     """
 
     def __init__(self, node: Node, leaf_of: Callable[[Leaf], LeafRows[Given]]) -> None:
-        below = (made for _, made in node.fed) if isinstance(node, Leaf) else node.inputs
-        self.below: list[Tree[Given]] = [Tree(item, leaf_of) for item in below]
+        self.below: list[Tree[Given]] = [Tree(item, leaf_of) for item in node.inputs]
         self.leaf = leaf_of(node) if isinstance(node, Leaf) else None
         self.names = [name for name, _ in node.fed] if isinstance(node, Leaf) else []
         self.node = node
@@ -209,7 +207,7 @@ class StaticLeaf:
         rings = {part.block: part.query.ring for part in self.leaf.parts}
         for part in self.leaf.parts:
             plan, rows = part.plan, dict[Row, int]()
-            if isinstance(plan, Plan) and not plan.empty:
+            if not plan.empty:
                 EngineState(plan).join.rows(plan.query, static_sources(plan.query, self.static), rows)
             blocks.setdefault(part.block, []).append(rows)
         made = {block: added(rows) for block, rows in blocks.items()}

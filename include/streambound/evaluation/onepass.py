@@ -9,25 +9,27 @@ In time, answers at a marker are the matches with a tuple of its batch: those of
 entered the tables yet, with what is kept of the others. With DISTINCT, rows that were answered are
 remembered; a row with the timestamp of a stream that completes every match only as long as it can come
 again.
+
+Where streams end (``plan.ending``), all tuples are held until then. Afterwards a plan is made with their
+rows, and goes on with what was held of the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from streambound.evaluation.ending import EndingPass
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.order import ArrivalOrder
-from streambound.plan.clock import Composite
-from streambound.plan.ending import EndingPlan
-from streambound.plan.model import Plan, Split, Streams, StreamSynopsis
-from streambound.plan.parts import AnyPlan
+from streambound.plan.clock import Clock, Composite
+from streambound.plan.ending import shadow_name, static_name
+from streambound.plan.model import Plan, Remembered, Split, Streams, StreamSynopsis
 from streambound.plan.tables.planner import plan_of
 from streambound.query.column_types import Value
 from streambound.query.model import Attribute, Query
 from streambound.query.statement import Statement
-from streambound.state.codec import dump_state, load_state
+from streambound.state.codec import dump_state, load_state, sorted_rows
 from streambound.state.engine import EngineState
 from streambound.state.row_join import (
     PartialMatch,
@@ -39,6 +41,7 @@ from streambound.state.row_join import (
     weight_of,
     with_new,
 )
+from streambound.state.serial import canonical, value_of
 from streambound.state.table import Table, accepted
 
 
@@ -51,25 +54,6 @@ def static_values(query: Query, static: Mapping[str, list[Encoded]]) -> dict[Att
             values = {row[attribute.column] for row in rows} - {None}
             by_column[attribute] = tuple(sorted(values))
     return by_column
-
-
-AnyPass: TypeAlias = "OnePass | EndingPass"
-
-
-def one_pass(query: Query, static: Mapping[str, list[Encoded]], linger: int = 0) -> AnyPass:
-    """The engine that a bounded query needs; ``linger`` is that of ``plan_of``.
-
-    Raises:
-        PlanError: there is no plan.
-    """
-    return pass_of(plan_of(query, static_values(query, static), linger), static)
-
-
-def pass_of(plan: AnyPlan, static: Mapping[str, list[Encoded]], order: ArrivalOrder | None = None) -> AnyPass:
-    """The engine of a plan; the parts of one statement share an ``order``."""
-    if isinstance(plan, EndingPlan):
-        return EndingPass(plan, static, one_pass, order)
-    return OnePass(plan, static, order)
 
 
 class OnePass:
@@ -116,9 +100,13 @@ class OnePass:
     def process(self, batch: Batch) -> dict[Row, int]:
         """Take in one batch and return its new answer rows (encoded) with their multiplicities."""
         arriving = {s.alias: self.arriving(s, batch) for s in self.plan.streams}
-        if self.plan.timed:
-            return self.take(batch.moment, arriving, batch.partition)
-        return self.join(arriving)
+        return self.step(batch.moment, arriving, batch.partition)
+
+    def step(
+        self, moment: int, arriving: Mapping[str, list[PartialMatch]], partition: str | None = None
+    ) -> dict[Row, int]:
+        """Take in the tuples of a batch, by occurrence."""
+        return self.take(moment, arriving, partition) if self.plan.timed else self.join(arriving)
 
     def join(self, arriving: Mapping[str, list[PartialMatch]]) -> dict[Row, int]:
         """Take in the tuples of a batch, by occurrence, where the plan does not step through time."""
@@ -185,6 +173,12 @@ class OnePass:
         if self.plan.empty or first is None:
             return {}
         self.order.follow(self.query.occurrence(first).relation, now, partition)
+        answers = self._moment(now, arriving)
+        self.peak_units = max(self.peak_units, self.stored_units)
+        return answers
+
+    def _moment(self, now: int, arriving: Mapping[str, list[PartialMatch]]) -> dict[Row, int]:
+        """The new answers at a moment of which there are tuples."""
         self.state.advance(now - 1)
         self.state.buffer.take(arriving, now)
         answers = self._answers(now)
@@ -193,7 +187,6 @@ class OnePass:
             self._remember(answers, now)
         self.state.advance(now)
         self.state.buffer.drop(now)
-        self.peak_units = max(self.peak_units, self.stored_units)
         return answers
 
     def dump(self) -> bytes:
@@ -242,3 +235,154 @@ class OnePass:
         self.answered.update((row, self.plan.until(row)) for row in rows)
         if self.plan.ends:
             self.answered = {r: until for r, until in self.answered.items() if until is None or until > now}
+
+
+# Makes the engine of a query with the rows of its static relations, which remembers rows for so long.
+Make: TypeAlias = Callable[[Query, Mapping[str, list[Encoded]], int], OnePass]
+
+
+def one_pass(query: Query, static: Mapping[str, list[Encoded]], linger: int = 0) -> OnePass:
+    """The engine that a bounded query needs; ``linger`` is that of ``plan_of``.
+
+    Raises:
+        PlanError: there is no plan.
+    """
+    return pass_of(plan_of(query, static_values(query, static), linger), static)
+
+
+def pass_of(plan: Plan, static: Mapping[str, list[Encoded]], order: ArrivalOrder | None = None) -> OnePass:
+    """The engine of a plan; the parts of one statement share an ``order``."""
+    return OnePass(plan, static, order) if plan.ending is None else EndingPass(plan, static, order)
+
+
+class EndingPass(OnePass):
+    """Evaluates a plan whose streams end.
+
+    Afterwards ``ended`` are their rows, and ``later`` is the engine that goes on.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        static: Mapping[str, list[Encoded]],
+        order: ArrivalOrder | None = None,
+        make: Make = one_pass,
+    ) -> None:
+        super().__init__(plan, static, order)
+        assert plan.ending is not None
+        self.ending, self.make, self.given = plan.ending, make, static
+        self.ended: Mapping[str, list[Encoded]] = {}
+        self.later: OnePass | None = None
+
+    @property
+    def stored_units(self) -> int:
+        """What is stored now."""
+        return super().stored_units if self.later is None else self.later.stored_units
+
+    def holds(self, row: Row) -> bool:
+        """Whether a row (encoded) is an answer to what has arrived; for DISTINCT queries."""
+        return super().holds(row) if self.later is None else self.later.holds(row)
+
+    def reach(self, alias: str, moment: int, partition: str | None) -> None:
+        """Step to a moment after the streams have ended, of which a tuple is taken in elsewhere.
+
+        Raises:
+            DataError: it is not later than those of the partitions before.
+        """
+        self.order.follow(self.query.occurrence(alias).relation, moment, partition)
+        self.state.now = moment
+        if self.later is None:
+            self._end()
+
+    def settle(self) -> None:
+        """Count what was taken in elsewhere."""
+        self.peak_units = max(self.peak_units, self.stored_units)
+
+    def _moment(self, now: int, arriving: Mapping[str, list[PartialMatch]]) -> dict[Row, int]:
+        if self.later is None and now > self.ending.last:
+            self._end()
+        if self.later is None:
+            return super()._moment(now, arriving)
+        self.state.now = now
+        return self.later.step(now, self._counting(self.later, arriving))
+
+    def _remember(self, rows: Mapping[Row, int], now: int) -> None:
+        """Remember answered rows: until streams have ended any may come again."""
+        self.answered.update(dict.fromkeys(rows))
+
+    def _end(self) -> None:
+        """Make the tuples of the streams that have ended static, and plan what is left."""
+        buffered, ending = self.state.buffer.older, self.ending
+        later = self.end(
+            {
+                static_name(self.query.occurrence(alias)): [
+                    row for match in buffered[alias] for row in [self._row(alias, match)] * int(match.weight)
+                ]
+                for alias in ending.finite
+            }
+        )
+        going = {alias: rows for alias, rows in buffered.items() if alias not in ending.finite}
+        # Their answers have been given, and where no order is asked for they enter at once.
+        if later.plan.timed:
+            for now in sorted({at for rows in going.values() for at in rows.groups}):
+                here = {alias: rows.groups.get(now, []) for alias, rows in going.items()}
+                later.step(now, self._counting(later, here))
+        elif not later.plan.stateless:
+            later.join(self._counting(later, {alias: list(rows) for alias, rows in going.items()}))
+
+    def end(self, rows: Mapping[str, list[Encoded]]) -> OnePass:
+        """Go on with the rows of the streams that have ended; returns the engine that does."""
+        query, static = self.ending.later, {**self.given, **rows}
+        if query.streams:
+            later = self.make(query, static, self.ending.linger)
+        else:
+            later = OnePass(Plan(query, Clock((), ()), remembered=Remembered(), empty=True), static)
+            later.answered = self.answered
+        self.ended, self.later, self.answered, now = rows, later, {}, self.state.now
+        self.state = EngineState(self.plan)
+        self.state.now = now
+        return later
+
+    def _counting(
+        self, later: OnePass, arriving: Mapping[str, Sequence[PartialMatch]]
+    ) -> dict[str, list[PartialMatch]]:
+        """The tuples that count for what goes on."""
+        return {
+            s.alias: [
+                PartialMatch(values, match.stamps, match.weight)
+                for match in arriving[s.alias]
+                for values in accepted(s, [self._row(s.alias, match)])
+            ]
+            for s in later.plan.streams
+        }
+
+    def _row(self, alias: str, match: PartialMatch) -> Encoded:
+        """A tuple with the columns that hold its timestamp."""
+        row: dict[str, Any] = {attribute.column: value for attribute, value in match.values.items()}
+        shadows = self.ending.shadows[alias]
+        return {**row, **{shadow_name(name, shift): row[name] + shift for name, shift in shadows}}
+
+    def dump(self) -> bytes:
+        """What is held, or what has ended and the state of the engine that goes on, as canonical JSON."""
+        if self.later is None:
+            return super().dump()
+        ended = {name: _table(rows) for name, rows in self.ended.items()}
+        return canonical({"now": self.state.now, "ended": ended, "later": json.loads(self.later.dump())})
+
+    def load(self, document: Any) -> None:
+        """Take up a state, from what its bytes hold as JSON."""
+        if "later" not in document:
+            super().load(document)
+            return
+        self.end({name: _encoded(table) for name, table in document["ended"].items()}).load(document["later"])
+        self.state.now = document["now"]
+        self.order.resume(self.query, self.state.now)
+
+
+def _table(rows: Sequence[Encoded]) -> dict[str, Any]:
+    columns = sorted(rows[0]) if rows else []
+    return {"columns": columns, "rows": sorted_rows(tuple(row[c] for c in columns) for row in rows)}
+
+
+def _encoded(table: Mapping[str, Any]) -> list[Encoded]:
+    return [dict(zip(table["columns"], map(value_of, row), strict=True)) for row in table["rows"]]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from streambound.evaluation.events import Batch, Encoded
-from streambound.evaluation.onepass import AnyPass, pass_of
+from streambound.evaluation.onepass import OnePass, pass_of
 from streambound.evaluation.order import ArrivalOrder
 from streambound.plan.parts import PlannedPart
 from streambound.query.statement import Statement
@@ -29,7 +29,7 @@ class StatementPass:
         self, statement: Statement, parts: Iterable[PlannedPart], static: Mapping[str, list[Encoded]]
     ) -> None:
         self.statement = statement
-        self.blocks: dict[int, list[AnyPass]] = {}
+        self.blocks: dict[int, list[OnePass]] = {}
         order = ArrivalOrder()
         for part in parts:
             self.blocks.setdefault(part.block, []).append(pass_of(part.plan, static, order))

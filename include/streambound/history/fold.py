@@ -26,7 +26,6 @@ from streambound.history.answer import HistoryAnswer
 from streambound.history.checkpoints import Checkpoints
 from streambound.history.current_answer import distinct_rows, write_current
 from streambound.history.evaluations import states
-from streambound.history.evaluations.k_memory import MemoryEvaluation
 from streambound.history.evaluations.partition_summary import PartitionSummary
 from streambound.history.evaluations.statement import history_evaluation
 from streambound.history.prepare import Job, Missing
@@ -166,8 +165,7 @@ class Fold:
         self.live = True
 
     def _advance(self, path: Path, partition: str, summaries: Mapping[str, bytes]) -> emit.Written:
-        result = self.evaluation.advance(partition, summaries)
-        new = result if isinstance(result, emit.NewRows) else emit.new_rows(self.statement, partition, result)
+        new = self.evaluation.new_rows(self.statement, partition, summaries)
         return emit.write_answers(path, new.table.schema, new.table.to_batches(), new.digest)
 
     def reached(self) -> str | None:
@@ -272,7 +270,7 @@ class Fold:
 
     def _memory(self) -> Mapping[str, Any] | None:
         """How complete the answer of a query in k tuples is."""
-        if not isinstance(self.evaluation, MemoryEvaluation):
+        if not self.evaluation.approximate:
             return None
         self._restore()
         return self.evaluation.report()

@@ -3,7 +3,7 @@
 What ``Evaluation.dump`` writes is taken apart into texts: a name, which says what an entry is of, and what is
 held under it. Equal states have equal entries, so a micro-batch writes only those that it changed, and
 there are at most as many as the state has units, and one more for each part of a statement: its time, or of a
-part whose streams end, all of it.
+part whose streams have ended, all of it.
 The final answer so far, which grows with the answers, is left out: new answers do not depend on it.
 
 Law: an evaluation that loads ``state_of(entries_of(state))`` dumps ``state``, but for the final answer.

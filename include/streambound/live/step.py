@@ -19,7 +19,6 @@ from streambound.errors import DataError
 from streambound.evaluation.events import Encoded
 from streambound.evaluation.promises import require_units, too_many
 from streambound.history.evaluations.statement import live_evaluation
-from streambound.history.evaluations.tree import TreeEvaluation
 from streambound.live.entries import Entries, entries_of, state_of, tree_entries, tree_state
 from streambound.live.waiting import PREFIX, Waiting, waiting_of
 from streambound.query.column_types import Type
@@ -243,15 +242,12 @@ class LiveState:
         }
 
     def _kept(self) -> Entries:
-        state = self.evaluation.dump()
-        if isinstance(self.evaluation, TreeEvaluation):
-            return tree_entries(self.evaluation.tree, state)
-        return entries_of(state, self.labels)
+        state, tree = self.evaluation.dump(), self.evaluation.tree
+        return entries_of(state, self.labels) if tree is None else tree_entries(tree, state)
 
     def _state(self, entries: Entries) -> bytes:
-        if isinstance(self.evaluation, TreeEvaluation):
-            return tree_state(self.evaluation.tree, entries)
-        return state_of(entries, self.labels)
+        tree = self.evaluation.tree
+        return state_of(entries, self.labels) if tree is None else tree_state(tree, entries)
 
 
 def _progress_of(about: str | None, streams: Iterable[str]) -> Progress:

@@ -9,22 +9,36 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from functools import cached_property
 
 from streambound.boundedness.criterion.folding import folded
 from streambound.constraints.system import system
 from streambound.constraints.time import TimeOrder
-from streambound.plan.clock import Clock, time_conditions
-from streambound.plan.model import StreamSynopsis
+from streambound.plan.clock import Clock, Composite, time_conditions
 from streambound.query.model import Attribute, Column, Join, Occurrence, Query, RelationKind
 
 # (column, shift): a column that holds the timestamp plus a shift.
 Shadow = tuple[str, int]
 Shadows = Mapping[str, tuple[Shadow, ...]]
+# Later than any moment after any other.
+FOR_EVER = 2**80
+
+
+class UntilEnd(Clock):
+    """The clock until streams end: what arrived may match what comes, so all streams are one composite."""
+
+    @cached_property
+    def composites(self) -> tuple[Composite, ...]:
+        """All streams."""
+        return (frozenset(self.streams),)
+
+    def hold(self, alias: str) -> int:
+        """All tuples are held."""
+        return FOR_EVER
 
 
 @dataclass(frozen=True)
-class EndingPlan:
+class Ending:
     """A query of which the ``finite`` occurrences end: after ``last`` none of their tuples comes.
 
     ``later`` is the query with them as static relations; ``shadows`` are the columns that its relations
@@ -37,19 +51,6 @@ class EndingPlan:
     later: Query
     shadows: Shadows
     linger: int = 0
-    timed: ClassVar[bool] = True
-    stateless: ClassVar[bool] = False
-    empty: ClassVar[bool] = False
-
-    @property
-    def streams(self) -> tuple[StreamSynopsis, ...]:
-        """What counts of each stream, once, under whichever alias."""
-        first = {o.relation.name: o for o in reversed(self.query.arriving)}
-        return tuple(_all_tuples(self.query, occurrence) for occurrence in first.values())
-
-    def extreme(self, alias: str) -> int | None:
-        """See ``Plan.extreme``: all tuples count."""
-        return None
 
     @property
     def ends(self) -> dict[int, int]:
@@ -67,33 +68,11 @@ class EndingPlan:
         }
 
     @property
-    def max_units(self) -> None:
-        """Not known beforehand."""
-        return None
-
-    @property
     def formula(self) -> str:
         """What sizes the state."""
         kept = ", ".join(dict.fromkeys(o.relation.name for o in self.query.occurrences if not _static(o)))
         ending = ", ".join(dict.fromkeys(self.query.occurrence(a).relation.name for a in self.finite))
         return f"all tuples of {kept} until {ending} ends, then keys x classes of the values of {ending}"
-
-
-def _all_tuples(query: Query, first: Occurrence) -> StreamSynopsis:
-    """All tuples that may matter of a stream, under whichever alias."""
-    relation = first.relation
-    aliases = {o.alias for o in query.arriving if o.relation.name == relation.name}
-    mentioned = {a.column for a in query.mentioned if a.occurrence in aliases}
-    own = (a for a in query.where if {x.occurrence for x in a.attributes} == aliases)
-    columns = sorted({*mentioned, str(relation.timestamp)})
-    return StreamSynopsis(
-        alias=first.alias,
-        filters=tuple(own) if len(aliases) == 1 else (),
-        required=(),
-        derived=(),
-        members=(),
-        carried=tuple(Attribute(first.alias, column) for column in columns),
-    )
 
 
 def _static(occurrence: Occurrence) -> bool:
@@ -114,8 +93,8 @@ def ends(query: Query) -> dict[str, int]:
     return ends_
 
 
-def ending_plan(query: Query, linger: int = 0) -> EndingPlan | None:
-    """The plan of a query with streams that end; None if none does, or a finite one may still come."""
+def ending_of(query: Query, linger: int = 0) -> Ending | None:
+    """When and how streams of a query end; None if none does, or a finite one may still come."""
     query = folded(query)
     last = ends(query)
     declared = {o.alias for o in query.occurrences if o.relation.kind is RelationKind.FINITE}
@@ -132,7 +111,7 @@ def ending_plan(query: Query, linger: int = 0) -> EndingPlan | None:
             _of_shadows(compared[a]) if isinstance(a, Join) and a in compared else a for a in query.where
         ),
     )
-    return EndingPlan(query, finite, max(last.values()), later, shadows, linger)
+    return Ending(query, finite, max(last.values()), later, shadows, linger)
 
 
 # A comparison of two timestamps, each plus a shift.
@@ -190,10 +169,3 @@ def _later(occurrence: Occurrence, finite: tuple[str, ...], shadows: Shadows) ->
 def static_name(occurrence: Occurrence) -> str:
     """The name of the static relation that a stream becomes once it has ended."""
     return f"{occurrence.relation.name} as {occurrence.alias}"
-
-
-def widened_row(row: Mapping[str, Any], shadows: tuple[Shadow, ...]) -> dict[str, Any]:
-    """A tuple with the columns that hold its timestamp."""
-    if not shadows:
-        return dict(row)
-    return {**row, **{shadow_name(name, shift): row[name] + shift for name, shift in shadows}}

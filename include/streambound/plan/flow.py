@@ -228,6 +228,11 @@ class Leaf:
         return self.statement.outputs
 
     @property
+    def inputs(self) -> tuple[Node, ...]:
+        """The nodes that it is fed with."""
+        return tuple(node for _, node in self.fed)
+
+    @property
     def static(self) -> bool:
         """Whether all of its rows are there before anything comes: those of static relations."""
         return not self.statement.arriving
@@ -537,10 +542,14 @@ Operation: TypeAlias = (
 
 def nodes(node: Node) -> Iterator[Node]:
     """A node and all below it, those below first."""
-    below = [child for _, child in node.fed] if isinstance(node, Leaf) else node.inputs
-    for child in below:
+    for child in node.inputs:
         yield from nodes(child)
     yield node
+
+
+def leaves(node: Node) -> Iterator[Leaf]:
+    """The leaves of a tree, in the order of ``nodes``."""
+    return (item for item in nodes(node) if isinstance(item, Leaf))
 
 
 def units_of(node: Node) -> int | None:
@@ -559,7 +568,7 @@ def formula_of(node: Node) -> str | None:
     """The units of a tree where they depend on what is not declared; else None."""
     if units_of(node) is not None:
         return None
-    parts = [part.plan for leaf in nodes(node) if isinstance(leaf, Leaf) for part in leaf.parts]
+    parts = [part.plan for leaf in leaves(node) for part in leaf.parts]
     applied = [below for below in nodes(node) if isinstance(below, Applied)]
     sized = [units for units in (*(p.max_units for p in parts), *(a.max_units for a in applied)) if units]
     open_ended = [p.formula for p in parts if p.max_units is None]

@@ -27,9 +27,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from math import prod
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 from streambound.plan.clock import Clock, Composite
+from streambound.plan.ending import Ending
 from streambound.query.column_types import Value
 from streambound.query.model import Atom, Attribute, Join, Op, Query, Relation
 
@@ -273,7 +274,8 @@ class Plan:
     query is new if it did not follow from what was kept before, or where that does not say so, if it is not
     ``remembered`` as answered. Where the timestamp of a stream is projected, a row is forgotten once it
     cannot come again; ``linger`` is for how long after such a timestamp a row may come again at least (other
-    parts of a statement may have it later). ``empty`` means that the answer is always empty.
+    parts of a statement may have it later). ``empty`` means that the answer is always empty. With an
+    ``ending`` all tuples are kept until streams end, and what to keep then is planned then.
     """
 
     query: Query
@@ -286,11 +288,14 @@ class Plan:
     remembered: Remembered | None = None
     linger: int = 0
     empty: bool = False
+    # Follows from the query, and says all that there is to say of such a plan.
+    ending: Ending | None = field(default=None, compare=False)
+    approximate: ClassVar[Literal[False]] = False
 
     @property
     def timed(self) -> bool:
         """Whether tuples have to be taken in by their timestamps."""
-        return bool(self.clock.conditions) or self.remembered is not None
+        return bool(self.clock.conditions) or self.remembered is not None or self.ending is not None
 
     @property
     def stateless(self) -> bool:
@@ -299,12 +304,18 @@ class Plan:
 
     @property
     def max_units(self) -> int | None:
-        """Stored values and counts in the worst case; None if rows at a timestamp are not declared."""
-        return None if self.undeclared else self.size({name: rows for name, rows, _ in self._sizing})
+        """Stored values and counts in the worst case; None if rows at a timestamp are not declared, or
+        streams have to end first.
+        """
+        if self.undeclared or self.ending is not None:
+            return None
+        return self.size({name: rows for name, rows, _ in self._sizing})
 
     @property
     def ends(self) -> dict[int, int]:
         """The outputs after whose timestamp a row cannot come again, and how long after."""
+        if self.ending is not None:
+            return self.ending.ends
         if self.remembered is None or self.empty:
             return {}
         terms = ((position, output.term) for position, output in enumerate(self.query.select))
@@ -337,6 +348,8 @@ class Plan:
         with another is one with the first if the stream only precedes others, with the last if it only
         follows. What is held, or told apart by its timestamp, is needed as it is.
         """
+        if self.ending is not None:
+            return None
         own = [order for order in self.clock.orders if alias in (order.early, order.late)]
         sides = {order.early == alias for order in own}
         projected = any(a.occurrence == alias and self.query.is_timestamp(a) for a in self.query.projected)
@@ -364,7 +377,9 @@ class Plan:
 
     @property
     def formula(self) -> str:
-        """The units where they depend on what is not declared."""
+        """The units where they depend on what is not declared, or not known yet."""
+        if self.ending is not None:
+            return self.ending.formula
         buffered = [
             str(b.max_units(b.rows))
             if b.rows is not None or b.most is not None

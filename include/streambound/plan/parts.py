@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streambound.plan.ending import EndingPlan
 from streambound.plan.model import Plan
 from streambound.query.model import Query
-
-AnyPlan = Plan | EndingPlan
 
 
 @dataclass(frozen=True)
@@ -17,4 +14,4 @@ class PlannedPart:
 
     block: int
     query: Query
-    plan: AnyPlan
+    plan: Plan

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from streambound.compiler import Planned
-from streambound.plan.ending import EndingPlan
-from streambound.plan.flow import Applied, Leaf, Node, Settled, nodes
+from streambound.plan.ending import Ending
+from streambound.plan.flow import Applied, Leaf, Node, Settled, leaves
 from streambound.plan.model import Buffer, Cell, Plan, Remembered, StreamSynopsis, TablePlan
-from streambound.plan.parts import AnyPlan
 from streambound.query.column_types import Family
 from streambound.query.model import TICKS, Query
 from streambound.report.layouts import all_text, end_text, extremum_text, filters_text, key_text
@@ -157,7 +156,7 @@ def explained(job: Planned) -> Explained:
 
 def _tree_words(node: Node) -> PlanWords:
     """What is kept of a tree of rows that change: by its leaves, then by what is done to their rows."""
-    plans = [part.plan for leaf in nodes(node) if isinstance(leaf, Leaf) for part in leaf.parts]
+    plans = [part.plan for leaf in leaves(node) for part in leaf.parts]
     words = [plan_words(plan) for plan in plans]
     kept = dict.fromkeys(kept for word in words for kept in word.kept)
     filters = {alias: given for word in words for alias, given in word.filters.items()}
@@ -183,7 +182,7 @@ def _of_operation(node: Applied, numbers: Mapping[int, int]) -> Kept:
 
 def _read_by(node: Node, numbers: Mapping[int, int]) -> Iterator[Node]:
     """The leaves and operations whose rows a node takes."""
-    for item in [made for _, made in node.fed] if isinstance(node, Leaf) else node.inputs:
+    for item in node.inputs:
         if isinstance(item, Applied):
             yield item
             continue
@@ -192,10 +191,10 @@ def _read_by(node: Node, numbers: Mapping[int, int]) -> Iterator[Node]:
         yield from _read_by(item, numbers)
 
 
-def plan_words(plan: AnyPlan) -> PlanWords:
+def plan_words(plan: Plan) -> PlanWords:
     """One plan in words."""
-    if isinstance(plan, EndingPlan):
-        return _ending(plan)
+    if plan.ending is not None:
+        return _ending(plan.ending)
     if plan.empty:
         return PlanWords(_read(plan.query), sentence=EMPTY)
     if plan.timed:
@@ -338,7 +337,7 @@ def _answered(plan: Plan, remembered: Remembered) -> Kept:
     return Kept(What.ANSWERED, (), "rows already answered that may come again", size)
 
 
-def _ending(plan: EndingPlan) -> PlanWords:
+def _ending(plan: Ending) -> PlanWords:
     """What is kept until streams end, and after."""
     ending = ", ".join(plan.finite)
     rest = [o.alias for o in plan.later.streams]

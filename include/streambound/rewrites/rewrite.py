@@ -14,7 +14,7 @@ from streambound.boundedness.criterion.exact import exact
 from streambound.compiler import Planned
 from streambound.compiler.report import on_engine
 from streambound.errors import PlanError, UnsupportedError
-from streambound.plan.flow import Applied, Grouped, Leaf, Node, Ranked, nodes
+from streambound.plan.flow import Applied, Grouped, Leaf, Node, Ranked, leaves
 from streambound.plan.model import Plan
 from streambound.plan.parts import PlannedPart
 from streambound.plan.tables.planner import plan_of
@@ -117,7 +117,7 @@ def _constant(job: Planned, to: Target) -> bool:
 
 
 def _plan(part: PlannedPart) -> Plan:
-    if not isinstance(part.plan, Plan):
+    if part.plan.ending is not None:
         raise PlanError("tuples are kept until a stream ends, which no statement of SQL says")
     if part.query.statics:
         raise PlanError("static relations are joined with what is kept, which is not written as SQL yet")
@@ -159,7 +159,7 @@ def _timeless(query: Query) -> Plan | None:
         return None
     with suppress(PlanError):
         plan = plan_of(query)
-        return plan if isinstance(plan, Plan) else None
+        return plan if plan.ending is None else None
     return None
 
 
@@ -204,7 +204,7 @@ def _equated(plan: Plan) -> bool:
 
 def _as_written(job: Planned, to: Target) -> str | None:
     """Why an engine keeps no more of the query than its plan, as it is written; None if it does."""
-    if all(isinstance(p.plan, Plan) and (p.plan.stateless or p.plan.empty) for p in job.planned_parts):
+    if all(p.plan.stateless or p.plan.empty for p in job.planned_parts):
         return "rows pass one by one, and nothing is kept"
     plans = [_plan(part) for part in job.planned_parts]
     alone = len(plans) == 1 and len(plans[0].streams) == len(job.planned_parts[0].query.occurrences) == 1
@@ -287,7 +287,7 @@ def _streams(node: Node) -> int:
     Raises:
         PlanError: none, as no row passes its conditions.
     """
-    read = [len(p.query.arriving) for leaf in nodes(node) if isinstance(leaf, Leaf) for p in leaf.parts]
+    read = [len(p.query.arriving) for leaf in leaves(node) for p in leaf.parts]
     if not read:
         raise PlanError("no row is ever in a group, so its answer never changes")
     return max(read)

@@ -139,6 +139,8 @@ def unserved(plan: Plan) -> str | None:
         return "its answer is always empty"
     if not plan.timed:
         return "it compares no timestamps"
+    if plan.ending is not None:
+        return "streams end"
     if query.ring.idempotent:
         return "it is duplicate-eliminating"
     if query.statics:

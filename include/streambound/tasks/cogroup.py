@@ -19,7 +19,6 @@ import numpy as np
 import pyarrow as pa
 
 from streambound.errors import StreamboundError
-from streambound.plan.model import Plan as CompactPlan
 from streambound.plan.model import StreamSynopsis
 from streambound.query.model import Query, Relation
 from streambound.state.segments import SegmentPlan, dump_segment, segment_plan
@@ -79,6 +78,10 @@ class CoGroupPlan(Protocol):
 
     def begin(self, session: EmbeddedEngine, parts: int) -> Summarising:
         """Begin with so many partitions."""
+
+    @property
+    def tells_moments(self) -> bool:
+        """Whether the moment is known at which a match is complete."""
 
 
 @dataclass(frozen=True)
@@ -349,6 +352,11 @@ class SegmentCoGroup:
         """Begin with so many partitions."""
         return _Segments(self.segments, [{} for _ in range(parts)], {})
 
+    @property
+    def tells_moments(self) -> bool:
+        """Not where no stream completes every match, nor in virtual time."""
+        return self.segments.last is not None and not self.segments.delay
+
 
 @dataclass
 class _Segments:
@@ -401,6 +409,11 @@ class WindowCoGroup:
         """Begin with so many partitions."""
         return _Windows(self.windows, session, parts, {}, {})
 
+    @property
+    def tells_moments(self) -> bool:
+        """That of its last tuple."""
+        return True
+
 
 @dataclass
 class _Windows:
@@ -427,9 +440,10 @@ def cogroup_of(plan: StatementPlan) -> SegmentCoGroup | WindowCoGroup | None:
     """How partitions are summarised over all streams together; None if it is stream by stream."""
     if plan.checked or plan.node is not None:
         return None
-    alone = plan.parts[0].plan if len(plan.parts) == 1 else None
-    if isinstance(alone, CompactPlan) and (segments := segment_plan(alone)) is not None:
-        return SegmentCoGroup(segments)
+    if len(plan.parts) == 1:
+        (part,) = plan.parts
+        if not part.plan.approximate and (segments := segment_plan(part.plan)) is not None:
+            return SegmentCoGroup(segments)
     windows = window_plan(plan)
     return None if windows is None else WindowCoGroup(windows)
 

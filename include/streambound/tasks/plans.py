@@ -17,8 +17,9 @@ from typing import Any
 from streambound.approximate.plan import MemoryPlan
 from streambound.checkpoint.fingerprint import described, fingerprint, statement_fingerprint
 from streambound.evaluation.events import Encoded
-from streambound.plan.flow import Applied, First, Leaf, Node, Partial, nodes, units_of
-from streambound.plan.parts import AnyPlan, PlannedPart
+from streambound.plan.flow import Applied, First, Leaf, Node, Partial, leaves, nodes, units_of
+from streambound.plan.model import Plan
+from streambound.plan.parts import PlannedPart
 from streambound.query.model import Query, Relation, RelationKind
 from streambound.query.statement import Statement
 
@@ -32,7 +33,7 @@ class PartPlan:
     block: int
     label: str
     query: Query
-    plan: AnyPlan | MemoryPlan
+    plan: Plan | MemoryPlan
     # See ``flow.Leaf``.
     best: tuple[int, bool] | None = None
     first: First | None = None
@@ -123,7 +124,8 @@ class StatementPlan:
 
 def _fingerprint(part: PartPlan, static: Static) -> str:
     mine = {o.relation.name for o in part.query.statics}
-    return fingerprint(part.query, part.plan, {n: rows for n, rows in static.items() if n in mine})
+    rows = {name: rows for name, rows in static.items() if name in mine}
+    return fingerprint(part.query, part.plan.ending or part.plan, rows)
 
 
 def _tree(node: Node) -> Any:
@@ -157,14 +159,14 @@ def statement_plan(
 
 
 def _tree_plan(statement: Statement, node: Node) -> StatementPlan:
-    numbers, leaves = count(), list[StatementPlan]()
-    for leaf in (item for item in nodes(node) if isinstance(item, Leaf) and not item.static):
+    numbers, planned = count(), list[StatementPlan]()
+    for leaf in (leaf for leaf in leaves(node) if not leaf.static):
         parts = (
             PartPlan(p.block, f"{next(numbers)} ", p.query, p.plan, leaf.best, leaf.first, leaf.partial)
             for p in leaf.parts
         )
-        leaves.append(StatementPlan(leaf.statement, tuple(parts)))
-    return StatementPlan(statement, tuple(p for leaf in leaves for p in leaf.parts), node, tuple(leaves))
+        planned.append(StatementPlan(leaf.statement, tuple(parts)))
+    return StatementPlan(statement, tuple(p for leaf in planned for p in leaf.parts), node, tuple(planned))
 
 
 def memory_statement_plan(plan: MemoryPlan, statement: Statement) -> StatementPlan:
@@ -172,7 +174,7 @@ def memory_statement_plan(plan: MemoryPlan, statement: Statement) -> StatementPl
     return StatementPlan(statement, (PartPlan(0, "", plan.query, plan),))
 
 
-def timeless(plan: AnyPlan | MemoryPlan) -> Relation | None:
+def timeless(plan: Plan | MemoryPlan) -> Relation | None:
     """A stream without timestamps in a plan that puts tuples in order; None if there is none."""
     if not plan.timed:
         return None

@@ -9,7 +9,6 @@ from pathlib import Path
 from streambound.approximate.plan import MemoryPlan
 from streambound.plan.flow import First, Partial
 from streambound.plan.model import Cell, Plan, StreamSynopsis
-from streambound.plan.parts import AnyPlan
 from streambound.query.model import Attribute, Occurrence, Query, Relation
 from streambound.query.ring import INTEGERS
 from streambound.query.statement import Statement
@@ -109,7 +108,7 @@ def _read(statement: Statement, reader: Reader) -> tuple[str, ...]:
 
 
 def readers_of(
-    plan: AnyPlan | MemoryPlan,
+    plan: Plan | MemoryPlan,
     answers: Path,
     statics: Sequence[Static],
     counted: bool = False,
@@ -127,7 +126,7 @@ def readers_of(
         waiting: tuples are wanted by time, though the plan does not ask for it.
         best, first, partial: see ``flow.Leaf``.
     """
-    if not isinstance(plan, Plan) or plan.timed or waiting:
+    if plan.timed or waiting:
         return [timed_reader(plan.query, s, None if markers else plan.extreme(s.alias)) for s in plan.streams]
     query, readers, cells = plan.query, [], {s.streams[0]: s.cells for s in plan.synopses}
     for synopsis in plan.streams:

@@ -195,11 +195,23 @@ def arrivals(
     plan: Plan, summaries: Mapping[str, bytes]
 ) -> Iterator[tuple[int, dict[str, list[PartialMatch]]]]:
     """(moment, weighted tuples by occurrence) in order of time, from the bytes of each occurrence."""
+    return arriving(plan, relations_of(plan, summaries))
+
+
+def relations_of(plan: Plan, summaries: Mapping[str, bytes]) -> dict[str, pa.Table]:
+    """The relation of each occurrence of which there is one."""
+    return {s.alias: load_relation(summaries[s.alias]) for s in plan.streams if s.alias in summaries}
+
+
+def arriving(
+    plan: Plan, tables: Mapping[str, pa.Table]
+) -> Iterator[tuple[int, dict[str, list[PartialMatch]]]]:
+    """The same from the relation of each occurrence."""
     carried = {synopsis.alias: synopsis.carried for synopsis in plan.streams}
     weighing = {alias: bool(plan.query.weighing(alias)) for alias in carried}
     by_moment: dict[int, dict[str, list[PartialMatch]]] = {}
-    for alias in carried.keys() & summaries.keys():
-        for moment, *row, count in rows_of(load_relation(summaries[alias])):
+    for alias, table in tables.items():
+        for moment, *row, count in rows_of(table):
             if moment not in by_moment:
                 by_moment[moment] = {name: [] for name in carried}
             values = dict(zip(carried[alias], row, strict=not weighing[alias]))

@@ -102,7 +102,7 @@ def window_plan(plan: StatementPlan) -> WindowPlan | None:
 def _parts(parts: Iterable[PartPlan]) -> Iterator[WindowPart]:
     for part in parts:
         plan = part.plan
-        if not isinstance(plan, Plan) or not plan.timed or plan.empty or plan.query.statics:
+        if plan.approximate or plan.ending is not None or not plan.timed or plan.empty or plan.query.statics:
             continue
         if len(plan.clock.composites) == 1 and max(map(abs, plan.clock.latest.values())) < FARTHEST:
             yield WindowPart(part.label, plan)

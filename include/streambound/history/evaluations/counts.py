@@ -29,6 +29,7 @@ from streambound.history.evaluations.array_join import (
     weights_of,
 )
 from streambound.history.evaluations.evaluation import AnswersAt, ByEngine, Static
+from streambound.plan.exclusions import excluded
 from streambound.plan.model import Cell, Plan, Streams
 from streambound.query.model import Attribute, Op
 from streambound.state.row_join import Row
@@ -122,9 +123,7 @@ class CountEvaluation(ByEngine[OnePass]):
     def __init__(self, plan: Plan, static: Static, order: ArrivalOrder, totalled: bool) -> None:
         super().__init__(OnePass(plan, static, order, ArrayJoin), {} if totalled else None)
         self.plan, self.values = plan, _Dictionary()
-        join = self.engine.state.join
-        assert isinstance(join, ArrayJoin)
-        self.join = join
+        self.join = ArrayJoin(plan.query.ring, plan.joins, (), excluded(plan.synopses))
         self.tables = {frozenset(s.streams): _Counts(s.streams[0], s.cells) for s in plan.synopses}
         self.positions = {streams: self._positions(table) for streams, table in self.tables.items()}
         self.statics = [

@@ -17,8 +17,7 @@ from streambound.approximate.selected_policy import SelectedPolicy
 from streambound.approximate.serial import dump, load
 from streambound.checkpoint.fingerprint import fingerprint
 from streambound.evaluation.order import ArrivalOrder
-from streambound.history.evaluations import states
-from streambound.history.evaluations.evaluation import NOTHING, AnswersAt
+from streambound.history.evaluations.evaluation import AnswersAt, PartEvaluation
 from streambound.state.row_join import Row
 from streambound.tasks.relations import tuples_of
 
@@ -44,11 +43,10 @@ class Memory:
         return selected_policy(self.night, fingerprint(plan.query, plan.streams, {}), self.size)
 
 
-class MemoryEvaluation:
+class MemoryEvaluation(PartEvaluation):
     """The evaluation of an equijoin between two partitions; the final answer is that of the partitions."""
 
-    total: states.Total | None = None
-    initial = NOTHING
+    approximate = True
 
     def __init__(self, plan: MemoryPlan, order: ArrivalOrder) -> None:
         self.plan, self.order = plan, order
@@ -64,25 +62,15 @@ class MemoryEvaluation:
         """Stored values of the cache when it was fullest, at most."""
         return self.engine.peak_units
 
-    @property
-    def latest(self) -> int | None:
-        """The last moment of which a tuple counted."""
-        return self.order.latest
-
     def holds(self, row: Row) -> bool:
         """Never asked: the answers of such a query are not united with others."""
         raise AssertionError(f"{self.plan.query.name} is evaluated alone")
 
     def by_moment(self, partition: str, summaries: Mapping[str, bytes]) -> Iterator[AnswersAt]:
         """The one step of a partition."""
-        yield AnswersAt(None, lambda: self.advance(partition, summaries))
+        yield AnswersAt(None, lambda: self._taken(partition, summaries))
 
-    def advance(self, partition: str, summaries: Mapping[str, bytes]) -> Mapping[Row, int]:
-        """The new answers of a partition, from the tuples of each occurrence.
-
-        Raises:
-            DataError: a tuple that counts is not later than all of the partitions before.
-        """
+    def _taken(self, partition: str, summaries: Mapping[str, bytes]) -> Mapping[Row, int]:
         sides = {synopsis.alias: side for side, synopsis in enumerate(self.plan.streams)}
         rows = by_time(row for alias, data in summaries.items() for row in tuples_of(sides[alias], data))
         if rows:
@@ -103,7 +91,7 @@ class MemoryEvaluation:
         self.engine = load(self.plan, data)
         self.order.resume(self.plan.query, self.engine.now)
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> Mapping[str, Any]:
         """How complete the answer is, as JSON."""
         policy, estimate = self.plan.selected_policy, self.engine.estimate
         fraction = None if estimate is None else estimate.fraction(self.engine.results)

@@ -43,11 +43,6 @@ class SegmentEvaluation(PlanEvaluation):
         self.segments = segments
         self.join = ArrayJoin(self.plan.query.ring, self.plan.joins, segments.plan.clock.conditions)
 
-    @property
-    def latest(self) -> int | None:
-        """The last moment of which a tuple counted."""
-        return self.engine.order.latest
-
     def advance(self, partition: str, summaries: Mapping[str, bytes]) -> Mapping[Row, int]:
         """The new answers of a partition, from its summary.
 

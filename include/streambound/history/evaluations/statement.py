@@ -7,12 +7,12 @@ together, since they forget rows that cannot come again; a part that does not ta
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from heapq import merge
 from itertools import groupby
+from typing import Any
 
-from streambound.approximate.plan import MemoryPlan
 from streambound.evaluation.events import Batch
 from streambound.evaluation.order import ArrivalOrder
 from streambound.evaluation.statement import new_to_all, summed
@@ -20,49 +20,45 @@ from streambound.history.evaluations import states
 from streambound.history.evaluations.counts import CountEvaluation
 from streambound.history.evaluations.ending import EndingEvaluation
 from streambound.history.evaluations.evaluation import (
-    NOTHING,
     AnswersAt,
     Evaluation,
-    FedEvaluation,
-    FilterEvaluation,
-    MomentEvaluation,
     PartEvaluation,
     PlanEvaluation,
     moment_of,
 )
 from streambound.history.evaluations.k_memory import MemoryEvaluation
 from streambound.history.evaluations.segments import SegmentEvaluation
-from streambound.history.evaluations.tree import TreeEvaluation
+from streambound.history.evaluations.tree import LeafEvaluation, TreeEvaluation
 from streambound.history.evaluations.windows import WindowEvaluation
-from streambound.plan.ending import EndingPlan
 from streambound.state.row_join import Row
 from streambound.tasks.cogroup import SegmentCoGroup, WindowCoGroup, cogroup_of
 from streambound.tasks.counts import counts_only
 from streambound.tasks.plans import PartPlan, StatementPlan, Static
 
+# By how the partitions of all streams are summarised together.
+_COGROUPED: Mapping[type, Callable[[Any], Evaluation]] = {
+    SegmentCoGroup: lambda cogroup: SegmentEvaluation(cogroup.segments),
+    WindowCoGroup: lambda cogroup: WindowEvaluation(cogroup.windows),
+}
+
 
 def history_evaluation(
     plan: StatementPlan, static: Static, cogroup: SegmentCoGroup | WindowCoGroup | None
-) -> Evaluation | WindowEvaluation | TreeEvaluation:
+) -> Evaluation:
     """The evaluation of a statement over partitions, at the beginning; ``cogroup`` is how these are read."""
     if plan.node is not None:
         return tree_evaluation(plan, static)
-    if isinstance(cogroup, SegmentCoGroup):
-        return SegmentEvaluation(cogroup.segments)
-    if isinstance(cogroup, WindowCoGroup):
-        return WindowEvaluation(cogroup.windows)
-    return statement_evaluation(plan, static)
+    if cogroup is None:
+        return statement_evaluation(plan, static)
+    return _COGROUPED[type(cogroup)](cogroup)
 
 
-def live_evaluation(plan: StatementPlan, static: Static) -> Evaluation | WindowEvaluation | TreeEvaluation:
+def live_evaluation(plan: StatementPlan, static: Static) -> Evaluation:
     """The evaluation of a statement of which answers are asked for at each moment, at the beginning."""
     if plan.node is not None:
         return tree_evaluation(plan, static, plan.in_time)
     cogroup = cogroup_of(plan)
-    if isinstance(cogroup, SegmentCoGroup) and (cogroup.segments.last is None or cogroup.segments.delay):
-        # Nothing tells the moment at which a match is complete, or virtual time does not.
-        cogroup = None
-    return history_evaluation(plan, static, cogroup)
+    return history_evaluation(plan, static, cogroup if cogroup and cogroup.tells_moments else None)
 
 
 def tree_evaluation(plan: StatementPlan, static: Static, moments: bool = False) -> TreeEvaluation:
@@ -82,61 +78,40 @@ def _evaluation(
     part: PartPlan, static: Static, order: ArrivalOrder, alone: bool, moments: bool = False
 ) -> PartEvaluation:
     plan = part.plan
-    if isinstance(plan, MemoryPlan):
+    if plan.approximate:
         return MemoryEvaluation(plan, order)
-    if isinstance(plan, EndingPlan):
+    if plan.ending is not None:
         return EndingEvaluation(plan, static, order)
-    if part.fed:
-        return FedEvaluation(plan, static, order, moments)
-    if moments and not plan.timed and all(r.timestamp is not None for r in part.inputs.values()):
-        return MomentEvaluation(plan, static, order)
-    if plan.stateless and not alone:
-        return FilterEvaluation(plan, part.partial)
-    if counts_only(plan):
+    # Without the timestamps of all of its streams a part takes a partition as a whole.
+    timed = moments and all(relation.timestamp is not None for relation in part.inputs.values())
+    if counts_only(plan) and not timed:
         return CountEvaluation(plan, static, order, totalled=alone)
-    return PlanEvaluation(plan, static, order, totalled=alone)
+    return PlanEvaluation(plan, static, order, alone, timed, part.partial)
 
 
-class StatementEvaluation:
+class StatementEvaluation(LeafEvaluation):
     """The parts of a statement; its final answer is the sum of the partitions' answers.
 
     Args:
         moments: all tuples come by their timestamps.
     """
 
-    total: states.Total | None = None
-    initial = NOTHING
-
     def __init__(self, plan: StatementPlan, static: Static, moments: bool = False) -> None:
         self.order = order = ArrivalOrder()
         self.parts = {part.label: part for part in plan.parts}
         made = (_evaluation(p, static, order, False, moments) for p in plan.parts)
         self.evaluations = dict(zip(self.parts, made, strict=True))
-        self.peak_units = 0
 
     @property
     def stored_units(self) -> int:
         """What is stored now."""
         return sum(evaluation.stored_units for evaluation in self.evaluations.values())
 
-    @property
-    def latest(self) -> int | None:
-        """The last moment of which a tuple counted."""
-        return self.order.latest
-
-    def advance(self, partition: str, summaries: Mapping[str, bytes]) -> Mapping[Row, int]:
-        """The new answers of a partition, from what was made of each occurrence's share.
-
-        Raises:
-            DataError: a tuple that counts is not later than all of the partitions before.
-        """
-        return summed(step.take() for step in self.by_moment(partition, summaries))
-
     def feed(self, batch: Batch) -> None:
         """Take in rows of sub-queries, with the next share."""
-        for evaluation in self.evaluations.values():
-            if isinstance(evaluation, FedEvaluation):
-                evaluation.fed = batch
+        for label, part in self.parts.items():
+            if part.fed:
+                self.evaluations[label].fed = batch
 
     def by_moment(self, partition: str, summaries: Mapping[str, bytes]) -> Iterator[AnswersAt]:
         """The steps of all parts with the same moment as one, in order of time."""
@@ -150,7 +125,7 @@ class StatementEvaluation:
         new = {label: step.take() for label, step in answers.items()}
         blocks = dict.fromkeys(part.block for part in self.parts.values())
         delta = summed(self._block(block, new) for block in blocks)
-        self.peak_units = max(self.peak_units, self.stored_units)
+        self._peak = max(self._peak, self.stored_units)
         return delta
 
     def _by_moment(
@@ -177,7 +152,7 @@ class StatementEvaluation:
         tables = states.tables_of(data)
         for label, evaluation in self.evaluations.items():
             evaluation.load(tables[label], 0)
-        self.peak_units = peak_units
+        self._peak = peak_units
 
 
 def _moment(named: tuple[str, AnswersAt]) -> tuple[bool, int]:

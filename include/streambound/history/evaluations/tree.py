@@ -8,17 +8,16 @@ fold over changes, so the changes of a partition do not depend on which of them 
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from heapq import merge
 from itertools import groupby
-from typing import Any, Protocol
+from typing import Any
 
 from streambound.evaluation.events import Batch, Encoded
 from streambound.evaluation.flow import LeafRows, StaticLeaf, Tree, fed_batch
-from streambound.evaluation.order import ArrivalOrder
-from streambound.history.evaluations import states
 from streambound.history.evaluations.evaluation import NOTHING_COMES, AnswersAt, Evaluation, moment_of
 from streambound.plan.flow import Changes, Leaf
 from streambound.state.row_join import Row
@@ -29,11 +28,10 @@ from streambound.tasks.plans import StatementPlan
 Given = Mapping[int, Callable[[], Mapping[Row, int]]]
 
 
-class LeafEvaluation(Evaluation, Protocol):
-    """The evaluation of a leaf, with the order in which its tuples come."""
+class LeafEvaluation(Evaluation):
+    """The evaluation of a leaf."""
 
-    order: ArrivalOrder
-
+    @abstractmethod
     def feed(self, batch: Batch) -> None:
         """Take in rows of sub-queries, with the next share."""
 
@@ -72,14 +70,14 @@ class _Rows:
         self.evaluation.load(canonical(document), 0)
 
 
-class TreeEvaluation:
+class TreeEvaluation(Evaluation):
     """A tree over the evaluations of its leaves (see ``evaluation.Evaluation``).
 
     Args:
         leaf_of: makes the evaluation of a leaf.
     """
 
-    total: states.Total | None = None
+    tree: Tree[Given]
 
     def __init__(
         self,
@@ -98,9 +96,9 @@ class TreeEvaluation:
             number, evaluation = next(waiting)
             return _Rows(number, leaf, evaluation)
 
-        self.tree: Tree[Given] = Tree(plan.node, rows)
-        self.initial: Mapping[Row, int] = self.tree.begin({})
-        self.peak_units = self.stored_units
+        self.tree = Tree(plan.node, rows)
+        self.initial = self.tree.begin({})
+        self._peak = self.stored_units
 
     @property
     def stored_units(self) -> int:
@@ -148,7 +146,7 @@ class TreeEvaluation:
 
     def _take(self, given: Given) -> Mapping[Row, int]:
         changes = self.tree.take(given)
-        self.peak_units = max(self.peak_units, self.stored_units)
+        self._peak = max(self._peak, self.stored_units)
         return changes
 
     def dump(self) -> bytes:
@@ -158,7 +156,7 @@ class TreeEvaluation:
     def load(self, data: bytes, peak_units: int) -> None:
         """Take up the states of all nodes."""
         self.tree.load(json.loads(data))
-        self.peak_units = peak_units
+        self._peak = peak_units
 
 
 def _moment(named: tuple[int, AnswersAt]) -> tuple[bool, int]:

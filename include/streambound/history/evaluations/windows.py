@@ -20,7 +20,8 @@ import pyarrow.compute as pc
 from streambound.evaluation.events import answers
 from streambound.evaluation.order import ArrivalOrder
 from streambound.history.evaluations import states
-from streambound.history.evaluations.evaluation import NOTHING, AnswersAt
+from streambound.history.evaluations.evaluation import AnswersAt, Evaluation
+from streambound.query.statement import Statement
 from streambound.state.codec import BufferedRow, dump_buffered, load_buffered
 from streambound.tasks import embedded_engine, emit, encoded_sql
 from streambound.tasks.cogroup import COGROUP
@@ -98,33 +99,24 @@ class _PartState:
                 )
 
 
-class WindowEvaluation:
+class WindowEvaluation(Evaluation):
     """Partitions that follow each other in time, each by its edges (see ``evaluation.Evaluation``)."""
-
-    initial = NOTHING
 
     def __init__(self, plan: WindowPlan) -> None:
         self.plan = plan
-        self.total: states.Total | None = None
         self.parts = {part.label: _PartState(part) for part in plan.parts}
         # Each is asked of every partition, and made as text once.
         self._across_edge = {part.label: query_of(across(part)) for part in plan.parts}
         self._sum = query_of(added_up(plan, encoded_sql.table(CANDIDATES)))
         self.order = ArrivalOrder()
-        self.peak_units = 0
 
     @property
     def stored_units(self) -> int:
         """What is stored now."""
         return sum(state.units for state in self.parts.values())
 
-    @property
-    def latest(self) -> int | None:
-        """The last moment of which a tuple counted."""
-        return self.order.latest
-
-    def advance(self, partition: str, summaries: Mapping[str, bytes]) -> emit.NewRows:
-        """The new answers of a partition.
+    def new_rows(self, statement: Statement, partition: str, summaries: Mapping[str, bytes]) -> emit.NewRows:
+        """The new answers of a partition, from its edges: a table from the start.
 
         Raises:
             DataError: a tuple that counts is not later than all of the partitions before.
@@ -139,7 +131,7 @@ class WindowEvaluation:
                 rows = [edges.remembered[label]] if self.plan.ring.idempotent else []
                 rows += [] if here is None else [here.drop_columns(PART)]
                 self.parts[label].take(session, until, edges.tails, rows)
-        self.peak_units = max(self.peak_units, self.stored_units)
+        self._peak = max(self._peak, self.stored_units)
         return new
 
     def by_moment(self, partition: str, summaries: Mapping[str, bytes]) -> Iterator[AnswersAt]:
@@ -166,7 +158,7 @@ class WindowEvaluation:
             for label, (_, _, until) in moments.items():
                 answered = [table.drop_columns(PART) for table in (*rows[label], none)]
                 self.parts[label].take(session, until, new, answered)
-        self.peak_units = max(self.peak_units, self.stored_units)
+        self._peak = max(self._peak, self.stored_units)
         kinds = [kind for _, kind in self.plan.statement.outputs]
         columns = [column.to_pylist() for column in first.columns]
         encoded = [list(map(kind.encode, column)) for kind, column in zip(kinds, columns[1:-1], strict=True)]
@@ -295,7 +287,7 @@ class WindowEvaluation:
                 state.answered = emit.answer_table(self.plan.statement, loaded)
             state.tails = {alias: _table(rows, state.part, alias) for alias, rows in buffered.items()}
             self.order.resume(state.part.plan.query, state.now)
-        self.peak_units = peak_units
+        self._peak = peak_units
 
 
 def _moments(part: WindowPart, new: Mapping[str, pa.Table]) -> Moments | None:

@@ -15,7 +15,6 @@ from streambound.boundedness.aggregation.extrema import Waiting, argument, pendi
 from streambound.boundedness.criterion.questions import by_top, distinct, shows_time
 from streambound.errors import PlanError
 from streambound.plan.clock import Clock
-from streambound.plan.ending import EndingPlan
 from streambound.plan.model import Plan, Split, Streams
 from streambound.plan.parts import PlannedPart
 from streambound.plan.tables.statement import bounded_parts, planned_parts
@@ -59,7 +58,7 @@ def extreme_rows(
     parts = planned_parts(bounded_parts(distinct(statement, waiting, keys)), values)
     made = []
     for part in parts:
-        if isinstance(part.plan, EndingPlan):
+        if part.plan.ending is not None:
             raise unplanned
         plan = _without(part.plan, aggregate.text, len(order))
         if plan is None:

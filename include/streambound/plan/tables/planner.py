@@ -12,18 +12,25 @@ from streambound.boundedness.criterion.exact import exact
 from streambound.boundedness.criterion.folding import folded
 from streambound.errors import PlanError
 from streambound.plan.clock import Clock, time_conditions
-from streambound.plan.ending import ending_plan, ends
-from streambound.plan.model import Cell, Condition, Plan, Split, TablePlan
-from streambound.plan.parts import AnyPlan
+from streambound.plan.ending import FOR_EVER, UntilEnd, ending_of, ends
+from streambound.plan.model import (
+    Buffer,
+    Cell,
+    Condition,
+    Plan,
+    Remembered,
+    Split,
+    StreamSynopsis,
+    TablePlan,
+)
 from streambound.plan.tables.cells import CellPlanner
 from streambound.plan.tables.facts import Facts, facts_of
 from streambound.plan.tables.table_planner import StaticValues, stream_synopsis, timed_plan
-from streambound.query.model import Join, Op, Query, RelationKind
+from streambound.query.model import Attribute, Join, Op, Query, RelationKind
 
 
-def plan_of(query: Query, static_values: StaticValues | None = None, linger: int = 0) -> AnyPlan:
-    """The plan of a query that the exact criterion calls bounded: a compact one, or if streams end, one that
-    waits for that.
+def plan_of(query: Query, static_values: StaticValues | None = None, linger: int = 0) -> Plan:
+    """The plan of a query that the exact criterion calls bounded; where streams end it may wait for that.
 
     Args:
         query: a bounded query.
@@ -41,10 +48,55 @@ def plan_of(query: Query, static_values: StaticValues | None = None, linger: int
             raise PlanError(f"the query cannot be evaluated yet: {unplanned}", subject=query.name)
         return timed_plan(query, static_values, linger) if needs_time(query) else _plan(query, static_values)
     except PlanError:
-        ending = ending_plan(query, linger)
-        if ending is None or not exact(query).bounded:
+        plan = _waiting(query, linger)
+        if plan is None or not exact(query).bounded:
             raise
-        return ending
+        return plan
+
+
+def _waiting(query: Query, linger: int) -> Plan | None:
+    """The plan that takes in all tuples until streams have ended."""
+    ending = ending_of(query, linger)
+    if ending is None:
+        return None
+    query, conditions = ending.query, time_conditions(ending.query)
+    aliases = tuple(occurrence.alias for occurrence in query.arriving)
+    return Plan(
+        query=query,
+        clock=UntilEnd(aliases, conditions),
+        joins=tuple(a for a in query.joins if a not in conditions and _between(a)),
+        streams=tuple(_all_tuples(query, alias) for alias in aliases),
+        answers=(Split((frozenset(aliases),), ()),),
+        buffers=tuple(_whole(query, alias) for alias in aliases),
+        remembered=Remembered() if query.ring.idempotent else None,
+        linger=linger,
+        ending=ending,
+    )
+
+
+def _between(join: Join) -> bool:
+    return len({attribute.occurrence for attribute in join.attributes}) == 2
+
+
+def _whole(query: Query, alias: str) -> Buffer:
+    """All tuples of a stream; nobody knows how many."""
+    width = len({a for a in query.mentioned if a.occurrence == alias})
+    return Buffer(alias, query.occurrence(alias).relation.name, FOR_EVER, 0, width, None)
+
+
+def _all_tuples(query: Query, alias: str) -> StreamSynopsis:
+    """All tuples of a stream that meet the conditions on it alone, with their timestamps as columns."""
+    stamp, mentioned = query.occurrence(alias).relation.timestamp, {*query.mentioned}
+    if stamp is not None:
+        mentioned.add(Attribute(alias, stamp))
+    return StreamSynopsis(
+        alias=alias,
+        filters=tuple(atom for atom in query.where if {a.occurrence for a in atom.attributes} == {alias}),
+        required=tuple(sorted({a for a in query.present if a.occurrence == alias})),
+        derived=(),
+        members=(),
+        carried=tuple(sorted(a for a in mentioned if a.occurrence == alias)),
+    )
 
 
 def _with_times(query: Query) -> Query:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from streambound.boundedness.criterion.verdict import Verdict
 from streambound.boundedness.statements import Decision, Part, decide
 from streambound.errors import PlanError
-from streambound.plan.model import sum_of
-from streambound.plan.parts import AnyPlan, PlannedPart
+from streambound.plan.model import Plan, sum_of
+from streambound.plan.parts import PlannedPart
 from streambound.plan.tables.planner import plan_of
 from streambound.plan.tables.table_planner import StaticValues
 from streambound.query.model import Query
@@ -82,7 +82,7 @@ def bounded_parts(statement: Statement, called: str = WHOLE) -> tuple[Part, ...]
     return decision.parts
 
 
-def plans_of_block(parts: Sequence[tuple[Query, StaticValues | None]]) -> list[AnyPlan]:
+def plans_of_block(parts: Sequence[tuple[Query, StaticValues | None]]) -> list[Plan]:
     """The plans of the parts of one block, each a query with the values of its static relations.
 
     A row that a part has answered and forgotten must not come anew from another part: all parts
@@ -124,7 +124,7 @@ def planned_parts(
     return tuple(planned)
 
 
-def sizing(plans: Sequence[AnyPlan]) -> str | None:
+def sizing(plans: Sequence[Plan]) -> str | None:
     """The units of plans where rows at a timestamp are not declared, or a stream ends; else None."""
     sized = [plan.max_units for plan in plans if plan.max_units is not None]
     if len(sized) == len(plans):

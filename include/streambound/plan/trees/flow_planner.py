@@ -10,14 +10,8 @@ from streambound.boundedness.joins.finals import with_final_rows
 from streambound.boundedness.ranges import with_ranges
 from streambound.boundedness.reflexive import with_own_tuples
 from streambound.errors import PlanError
-from streambound.plan.flow import (
-    Leaf,
-    Node,
-    Sum,
-    nodes,
-)
+from streambound.plan.flow import Leaf, Node, Sum, leaves, nodes
 from streambound.plan.model import Plan
-from streambound.plan.parts import AnyPlan
 from streambound.plan.tables.statement import PART, WHOLE, require_bounded
 from streambound.plan.tables.table_planner import StaticValues, buffer
 from streambound.plan.trees.first_tuples import ranked_join
@@ -46,7 +40,7 @@ def flow(statement: Statement, values: Callable[[Query], StaticValues] | None = 
     planning = Planning(_flow, values, statement.scanned, WHOLE if statement.plain else PART)
     asked = replace(with_final_rows(statement), final=False) if statement.final else statement
     node = _flow(with_ranges(asked), planning)
-    if all(below.static for below in nodes(node) if isinstance(below, Leaf)):
+    if all(below.static for below in leaves(node)):
         raise PlanError("only static relations are queried: the answer never changes", subject=statement.name)
     node = settled(node, statement, planning) if statement.final else node
     return _waiting(node) if any(below.times for below in nodes(node)) else node
@@ -54,7 +48,7 @@ def flow(statement: Statement, values: Callable[[Query], StaticValues] | None = 
 
 def _waiting(node: Node) -> Node:
     """A tree of which tuples are taken in by their timestamps: they wait until these are complete."""
-    streams = {r for below in nodes(node) if isinstance(below, Leaf) for r in below.statement.scanned}
+    streams = {r for below in leaves(node) for r in below.statement.scanned}
     late = max((r.lateness for r in streams if r.timestamp is not None), default=0)
     return _late(node, late) if late else node
 
@@ -68,8 +62,8 @@ def _late(node: Node, late: int) -> Node:
     return replace(node, inputs=tuple(_late(below, late) for below in node.inputs))
 
 
-def _with_delay(plan: AnyPlan, late: int) -> AnyPlan:
-    if not isinstance(plan, Plan) or plan.timed:
+def _with_delay(plan: Plan, late: int) -> Plan:
+    if plan.timed:
         return plan
     stamped = {o.alias for o in plan.query.arriving if o.relation.timestamp and o.relation.fed is None}
     synopses = [s for s in plan.streams if s.alias in stamped]

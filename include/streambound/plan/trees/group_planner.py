@@ -30,7 +30,6 @@ from streambound.plan.flow import (
     Times,
     together,
 )
-from streambound.plan.model import Plan
 from streambound.plan.parts import PlannedPart
 from streambound.plan.tables.extrema import extreme_rows
 from streambound.plan.trees.first_tuples import counted_join
@@ -460,7 +459,7 @@ def _read_alone(node: Node) -> bool:
     """Whether rows are tuples of one stream, of which nothing is kept."""
     if not isinstance(node, Leaf) or node.fed:
         return False
-    return all(isinstance(part.plan, Plan) and part.plan.stateless for part in node.parts)
+    return all(part.plan.stateless for part in node.parts)
 
 
 def _summed(

@@ -13,7 +13,6 @@ from functools import partial
 from streambound.boundedness.criterion.current_time import reads_present
 from streambound.boundedness.criterion.questions import of_rows
 from streambound.errors import PlanError
-from streambound.plan.ending import EndingPlan
 from streambound.plan.flow import (
     Applied,
     Computed,
@@ -120,7 +119,7 @@ def times_of(parts: Sequence[PlannedPart]) -> Times:
 
 def _of_part(part: PlannedPart) -> Times | None:
     plan = part.plan
-    if isinstance(plan, EndingPlan):
+    if plan.ending is not None:
         return Times()
     if plan.empty:
         return None

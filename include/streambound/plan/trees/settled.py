@@ -20,7 +20,6 @@ from streambound.plan.flow import (
     Times,
     WindowFunctions,
 )
-from streambound.plan.model import Plan
 from streambound.plan.trees.row_planner import Planning, leaf
 from streambound.query.formula import ALWAYS
 from streambound.query.model import Attribute, Occurrence, Output, Query, Relation, RelationKind
@@ -79,7 +78,7 @@ def _settles(node: Node, name: str) -> bool:
     if isinstance(node, Sum):
         return any([_settles(child, name) for child in node.inputs])
     if isinstance(node, Leaf):
-        if not all(isinstance(part.plan, Plan) and part.plan.stateless for part in node.parts):
+        if not all(part.plan.stateless for part in node.parts):
             message = "rows of sub-queries that are joined with others cannot be told once yet"
             raise PlanError(message, subject=name)
         return all([_settles(child, name) for _, child in node.fed])

@@ -10,7 +10,6 @@ from functools import reduce
 from math import prod
 
 from streambound.errors import PlanError
-from streambound.plan.ending import EndingPlan
 from streambound.plan.flow import (
     Applied,
     Computed,
@@ -298,7 +297,7 @@ def _shortest(column: Column) -> int:
 
 def _of_plan(part: PlannedPart, times: Times, positions: tuple[int, ...]) -> Size:
     plan = part.plan
-    if isinstance(plan, EndingPlan):
+    if plan.ending is not None:
         raise PlanError("groups over streams that end cannot be evaluated yet", subject=part.query.name)
     if plan.empty:
         return Size(0)

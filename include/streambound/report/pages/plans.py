@@ -9,7 +9,7 @@ from itertools import count
 from markupsafe import Markup
 
 from streambound.compiler import Planned
-from streambound.plan.flow import Leaf, Node, nodes
+from streambound.plan.flow import Node, leaves
 from streambound.query.model import Occurrence, RelationKind
 from streambound.report.pages.cards import (
     Card,
@@ -127,11 +127,10 @@ def _parts(job: Planned, explained_plan: Explained) -> list[_Part]:
 
 def _leaves(node: Node) -> tuple[Occurrence, ...]:
     """What a tree reads: the occurrences in its leaves, but those of rows that another node makes."""
-    leaves = [item for item in nodes(node) if isinstance(item, Leaf)]
     return tuple(
         {
             o.alias: o
-            for leaf in leaves
+            for leaf in leaves(node)
             for o in leaf.statement.occurrences
             if o.relation.name not in dict(leaf.fed)
         }.values()
