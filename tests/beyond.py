@@ -1039,6 +1039,24 @@ def _earlier(world: _World) -> str:
     return f"SELECT x.c AS c0, {mine} {source}"
 
 
+def _united(world: _World) -> str:
+    """Unions of rows as they come and of what a window function says: a moment may have either alone."""
+    r = world.r
+    body = world.body(1, "t")
+    key = r.choice(body.columns)
+    whole = r.choice([c for c in body.columns if c.kind == "int"])
+    value = r.choice(["COUNT(*)", f"SUM({whole})", f"MAX({whole})"])
+    order = f" ORDER BY t0.{TIME}" if world.time and r.random() < 0.8 else ""
+    inner = f"SELECT {key} AS k, {value} OVER (PARTITION BY {key}{order}) AS m {body.text()}"
+    sides = [f"SELECT k FROM ({inner}) q WHERE m >= {r.choice('001')}"]
+    for _ in range(r.choice([1, 1, 2])):
+        tested = f" WHERE {world.test([_Column('s0', name, kind) for name, kind in world.kinds.items()])}"
+        name = r.choice(list(world.streams))
+        sides.append(f"SELECT s0.{key.name} AS k FROM {name} s0{r.choice(['', tested])}")
+    r.shuffle(sides)
+    return f" {r.choice(['UNION', 'UNION ALL', 'UNION ALL'])} ".join(sides)
+
+
 KINDS: dict[str, Callable[[_World], str]] = {
     "groups": _groups,
     "windows": _windows,
@@ -1056,4 +1074,5 @@ KINDS: dict[str, Callable[[_World], str]] = {
     "computed": _computed,
     "firsts": _firsts,
     "earlier": _earlier,
+    "united": _united,
 }

@@ -51,6 +51,12 @@ def test_changes_are_those_of_the_definition(made: Beyond, data: st.DataObject) 
     agrees(made.line, data)
 
 
+@given(statements_beyond("united"), st.data())
+def test_sub_queries_beside_streams(made: Beyond, data: st.DataObject) -> None:
+    """Rows of sub-queries are taken in when they come, with a tuple of a stream or without."""
+    agrees(made.line, data)
+
+
 @settings(max_examples=settings.default.max_examples // 4)
 @given(statements_beyond(*CLOSING), st.data())
 def test_rows_that_are_told_once(made: Beyond, data: st.DataObject) -> None:

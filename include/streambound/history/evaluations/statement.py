@@ -20,6 +20,7 @@ from streambound.history.evaluations import states
 from streambound.history.evaluations.counts import CountEvaluation
 from streambound.history.evaluations.ending import EndingEvaluation
 from streambound.history.evaluations.evaluation import (
+    NOTHING_COMES,
     AnswersAt,
     Evaluation,
     PartEvaluation,
@@ -123,6 +124,12 @@ class StatementEvaluation(LeafEvaluation):
 
     def _take(self, answers: Mapping[str, AnswersAt]) -> Mapping[Row, int]:
         new = {label: step.take() for label, step in answers.items()}
+        # Rows of sub-queries may come at a moment of which their part has no tuple.
+        new |= {
+            label: part_evaluation.advance("", {})
+            for label, part_evaluation in self.evaluations.items()
+            if label not in answers and part_evaluation.fed is not NOTHING_COMES
+        }
         blocks = dict.fromkeys(part.block for part in self.parts.values())
         delta = summed(self._block(block, new) for block in blocks)
         self._peak = max(self._peak, self.stored_units)
