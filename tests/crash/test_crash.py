@@ -325,7 +325,8 @@ def test_a_live_query_that_is_killed_goes_on_and_answers_once(
 ) -> None:
     kind, chance = moment.split("-")[0], random.Random(moment)
     streams = scene.home.parent / "streams"
-    query = Live(streams, tmp_path, chance.randint(1, 4))
+    # Nine files are three micro-batches.
+    query = Live(streams, tmp_path, chance.randint(1, 2))
     query.reach()
     family = kill(query, kind, chance.uniform(0, 1.5))
     code = query.wait()

@@ -18,7 +18,7 @@ from streambound.plan.trees.first_tuples import ranked_join
 from streambound.plan.trees.group_planner import different, grouped
 from streambound.plan.trees.irredundant import irredundant
 from streambound.plan.trees.order_planner import ranked, shown_alone, window_functions
-from streambound.plan.trees.row_planner import Planning, changes, computed, leaf, rows
+from streambound.plan.trees.row_planner import Planning, arrives, changes, computed, leaf, rows
 from streambound.plan.trees.settled import settled
 from streambound.query.clock import CLOCK
 from streambound.query.model import Query
@@ -40,7 +40,8 @@ def flow(statement: Statement, values: Callable[[Query], StaticValues] | None = 
     planning = Planning(_flow, values, statement.scanned, WHOLE if statement.plain else PART)
     asked = replace(with_final_rows(statement), final=False) if statement.final else statement
     node = _flow(with_ranges(asked), planning)
-    if all(below.static for below in leaves(node)):
+    alone = not all(selection.arriving for selection in statement.selections)
+    if alone or all(below.static for below in leaves(node)):
         raise PlanError("only static relations are queried: the answer never changes", subject=statement.name)
     node = settled(node, statement, planning) if statement.final else node
     return _waiting(node) if any(below.times for below in nodes(node)) else node
@@ -89,9 +90,12 @@ def _rows_of(statement: Statement, planning: Planning) -> Node:
             raise PlanError(f"no plan was found: {message}", subject=statement.name)
     plain = tuple(b for b in statement.blocks if b.plain)
     plain = tuple(b for b in plain if not (_over_changes(b) or any(map(changes, b.selections))))
+    # What static relations give is there before anything comes, as rows of their own.
+    plain = tuple(b for b in plain if len({arrives(s) for s in b.selections}) == 1)
     nodes: list[Node] = []
-    if plain:
-        nodes.append(_plain(replace(statement, blocks=plain), planning))
+    for later in (False, True):
+        if together := tuple(b for b in plain if arrives(b.selections[0]) is later):
+            nodes.append(_plain(replace(statement, blocks=together), planning))
     nodes += [_block(statement, b, planning) for b in statement.blocks if b not in plain]
     return nodes[0] if len(nodes) == 1 else Sum(tuple(nodes))
 

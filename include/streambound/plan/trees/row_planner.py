@@ -218,6 +218,8 @@ def rows(
 ) -> Node:
     """The rows of some selections together, of which some outputs matter.
 
+    With a ``ring`` of sets a leaf gives different rows; those of several leaves may be the same.
+
     Raises:
         PlanError: they have no plan.
     """
@@ -225,7 +227,16 @@ def rows(
     if any(_sliding(s, kept) for s in remaining):
         made = [_hopped(statement, s, kept, planning) for s in remaining]
         return made[0] if len(made) == 1 else Sum(tuple(made))
+    if len({arrives(s) for s in remaining}) > 1:
+        # What static relations give is there before anything comes, as rows of their own.
+        apart = ([s for s in remaining if arrives(s) is later] for later in (False, True))
+        return Sum(tuple(rows(statement, together, kept, planning) for together in apart))
     return _rows_node(statement, remaining, kept, planning, ring)
+
+
+def arrives(selection: Selection) -> bool:
+    """Whether rows come of streams or sub-queries; of static relations alone all are there at once."""
+    return bool(selection.arriving) or any(o.relation.fed for o in selection.base.occurrences)
 
 
 def _guarded(
