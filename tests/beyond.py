@@ -1054,7 +1054,8 @@ def _united(world: _World) -> str:
         name = r.choice(list(world.streams))
         sides.append(f"SELECT s0.{key.name} AS k FROM {name} s0{r.choice(['', tested])}")
     r.shuffle(sides)
-    return f" {r.choice(['UNION', 'UNION ALL', 'UNION ALL'])} ".join(sides)
+    union = f" {r.choice(['UNION', 'UNION ALL', 'UNION ALL'])} ".join(sides)
+    return f"SELECT k, COUNT(*) AS n FROM ({union}) u GROUP BY k" if r.random() < 0.3 else union
 
 
 KINDS: dict[str, Callable[[_World], str]] = {

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.spark
 MOMENTS = [f"{victim}-{number}" for victim in ("driver", "jvm", "worker", "family") for number in range(3)]
 SAMPLE = ("family-0",)
 KINDS = {"S": "payload", "T": "csv"}
-FILES, LATENESS = 4, 5
+FILES, LATENESS = 3, 5
 
 
 class FromSources(Live):
