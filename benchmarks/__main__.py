@@ -30,7 +30,7 @@ NAMES = {
     "timed_chain": 35,
     "history": 120,
     "incremental": 20,
-    "application": 45,
+    "application": 35,
     "live": 40,
     "live_state": 30,
     "cores": 55,

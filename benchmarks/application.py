@@ -61,7 +61,7 @@ def main() -> int:
     """Run the benchmark; see the module's text."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--rounds", type=int, default=7)
-    options, run = begin("application", parser, ["pyspark"], rounds=2)
+    options, run = begin("application", parser, ["pyspark"], rounds=1)
     if not CLASS_ARCHIVE.is_file():
         print(f"{CLASS_ARCHIVE} is not there: scripts/setup makes it", file=sys.stderr)
         return 3
