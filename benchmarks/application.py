@@ -74,7 +74,7 @@ def main() -> int:
             for way, java in (("", {}), (WITHOUT, {JAVA_OPTIONS: SHORT_LIVED})):
                 environment = {k: v for k, v in os.environ.items() if k != JAVA_OPTIONS} | java
                 began = time.perf_counter()
-                told = subprocess.run(
+                completed = subprocess.run(
                     [sys.executable, "-c", PROGRAM, name],
                     env={**environment, "STREAMBOUND_HOME": name},
                     stdout=subprocess.PIPE,
@@ -82,7 +82,7 @@ def main() -> int:
                     check=True,
                 )
                 clocks[way].append(time.perf_counter() - began)
-                laps, used = json.loads(told.stdout.splitlines()[-1])
+                laps, used = json.loads(completed.stdout.splitlines()[-1])
                 phases[way].append(laps)
                 processors[way].append(used)
     for way in clocks:

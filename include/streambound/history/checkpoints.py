@@ -39,7 +39,7 @@ from streambound.state.serial import digest
 from streambound.tasks import emit
 from streambound.tasks.summarise import Summary
 
-# Segments and states of so many partitions are loaded at once.
+# Summaries and states of so many partitions are loaded at once.
 LOADED = 64
 # What is not committed yet, in bytes of summaries and states: of one query, and of all.
 PENDING_BYTES, ALL_PENDING_BYTES = 32 << 20, 256 << 20

@@ -99,4 +99,5 @@ if __name__ == "__main__":
     try:
         make()
     except StreamboundError as failed:
-        sys.exit(f"class archive: {failed}")
+        print(f"class archive: {failed}", file=sys.stderr)
+        sys.exit(failed.exit_code)
