@@ -200,3 +200,16 @@ def test_the_launcher_of_java_reads_a_path_as_it_is() -> None:
 
 def test_without_an_archive_of_classes_java_starts_without(tmp_path: Path) -> None:
     assert sessions.java_options(tmp_path / "spark.jsa") == sessions.SHORT_LIVED
+
+
+def test_without_spark_the_archive_of_classes_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "pyspark.py").write_text("raise ModuleNotFoundError(name='pyspark')\n")
+    told = subprocess.run(
+        [sys.executable, "-m", "streambound.spark.applications.class_archive"],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"},
+        capture_output=True,
+        text=True,
+    )
+    assert told.returncode == PlatformError.exit_code
+    assert told.stderr.startswith("class archive: platform-error: the package pyspark is not installed")
+    assert "[spark]'" in told.stderr

@@ -7,12 +7,14 @@ and starts without it where they differ. ``python -m streambound.spark.applicati
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
+from streambound import settings
 from streambound.durable import flushed, refused
 from streambound.errors import PlatformError, StreamboundError
 from streambound.history.evaluate import evaluate_history
@@ -95,9 +97,24 @@ def _stream(folder: Path) -> Catalog:
     return catalog_from_mapping({"events": body})
 
 
-if __name__ == "__main__":
+def main() -> int:
+    """Make the archive; the exit codes are those of ``streambound``."""
+    program = "python -m streambound.spark.applications.class_archive"
+    argparse.ArgumentParser(prog=program, description=main.__doc__).parse_args()
     try:
         make()
-    except StreamboundError as failed:
-        print(f"class archive: {failed}", file=sys.stderr)
-        sys.exit(failed.exit_code)
+    except StreamboundError as error:
+        return _failed(error)
+    except ModuleNotFoundError as error:
+        missing = f"the package {error.name} is not installed, and the archive is of Spark's Java"
+        return _failed(PlatformError(missing, fix=settings.installing("spark")))
+    return 0
+
+
+def _failed(error: StreamboundError) -> int:
+    print(f"class archive: {error.code}: {error}", file=sys.stderr)
+    return error.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
