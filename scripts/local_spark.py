@@ -19,6 +19,7 @@ from types import TracebackType
 
 from scripts.airflow_layout import free_port
 from scripts.sessions import die_with_parent, end_of, end_sessions, sessions_below
+from streambound.spark.session import JAVA_OPTIONS, java_options
 
 LOOPBACK = "127.0.0.1"
 
@@ -76,6 +77,11 @@ class LocalSpark:
     def configuration(self) -> Path:
         """For SPARK_CONF_DIR: an application that has it runs on this cluster, and logs its events."""
         return self.folder / "conf"
+
+    @property
+    def java_options(self) -> str:
+        """The options of Java for all parts, and for executors: none is there for long."""
+        return os.environ.get(JAVA_OPTIONS) or java_options()
 
     def start(self, timeout: float = 300.0) -> None:
         """Start all parts, and return when the workers have registered."""
@@ -135,6 +141,7 @@ class LocalSpark:
             "spark.driver.bindAddress": LOOPBACK,
             "spark.ui.enabled": "false",
             "spark.executor.memory": "768m",
+            "spark.executor.defaultJavaOptions": self.java_options,
         }
         lines = [f"{name} {value}" for name, value in settings.items()]
         (self.configuration / "spark-defaults.conf").write_text("\n".join(lines) + "\n")
@@ -177,6 +184,7 @@ class LocalSpark:
             "SPARK_LOCAL_IP": LOOPBACK,
             "SPARK_LOCAL_HOSTNAME": LOOPBACK,
             "SPARK_DAEMON_MEMORY": "256m",
+            "SPARK_DAEMON_JAVA_OPTS": self.java_options,
             "SPARK_HISTORY_OPTS": " ".join(history) if name == "history" else "",
             "PYSPARK_PYTHON": sys.executable,
         }

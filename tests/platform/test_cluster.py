@@ -144,7 +144,8 @@ def places(spark: SparkSession) -> set[str]:
 def test_a_cluster_answers_as_this_machine_does(
     cluster: LocalSpark, catalog: Catalog, postgres: LocalPostgres, tmp_path: Path
 ) -> None:
-    with session("on the cluster", cluster.master, **ON_BOTH_WORKERS) as spark:
+    short_lived = {"spark__executor__defaultJavaOptions": cluster.java_options}
+    with session("on the cluster", cluster.master, **ON_BOTH_WORKERS, **short_lived) as spark:
         found = evaluated(SparkExecutor(spark), catalog, tmp_path / "cluster")
         archives = places(spark)
     expected = evaluated(LocalExecutor(1), catalog, tmp_path / "local")
