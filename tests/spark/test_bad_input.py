@@ -204,12 +204,6 @@ def test_counts_up_to_38_digits_and_never_wrapped(
         assert not [*tmp_path.glob("*/*.parquet")]
 
 
-def test_a_sum_over_partitions_that_overflows(tmp_path: Path) -> None:
-    walk = walk_of(compact_plan(PAIR), tmp_path)
-    walk.evaluation.total = {(1,): 10**38}
-    assert isinstance(walk.finish(0.0).error, CountOverflow)
-
-
 def test_the_largest_count_of_a_file() -> None:
     table = emit.answer_table(Statement.of(PAIR), [Answer(None, (1,), 10**38 - 1)])
     assert [int(n) for n in table.column("count").to_pylist()] == [10**38 - 1]

@@ -18,8 +18,8 @@ import pyarrow as pa
 from streambound.checkpoint.answer_files import AnswerFile
 from streambound.checkpoint.boundary import Checkpoint
 from streambound.durable import remove
-from streambound.errors import StreamboundError
-from streambound.evaluation.events import answers
+from streambound.errors import DataError, StreamboundError
+from streambound.evaluation.events import answers, refuse_overflow
 from streambound.evaluation.promises import require_units
 from streambound.history.actions import Action
 from streambound.history.answer import HistoryAnswer
@@ -31,7 +31,6 @@ from streambound.history.evaluations.statement import history_evaluation
 from streambound.history.prepare import Job, Missing
 from streambound.state.row_join import Row
 from streambound.state.serial import digest
-from streambound.storage.parquet import write_table
 from streambound.tasks import emit
 from streambound.tasks.summarise import Summary
 
@@ -204,7 +203,7 @@ class Fold:
             self.error = self.error or error
         # What is checkpointed stays, also where a later partition failed.
         emit.prune_answers(self.folder, self.written if self.error is None or self.checkpoints.table else ())
-        if self.error is not None or (self.evaluation.total is None and self.plan.node is None):
+        if self.error is not None or not self.plan.totalled:
             # That of an earlier evaluation must not pass for this one's.
             remove(emit.total_path(self.folder))
         done = self._answer(seconds)
@@ -212,27 +211,29 @@ class Fold:
         return done
 
     def _total(self) -> None:
-        if self.plan.node is not None or self.evaluation.total is None:
-            earlier = self._earlier
-            if earlier is not None and self._summed == len(self.written):
-                self.digest = emit.digest_of(earlier.rows)
-                return
-            self.digest = self._current() if self.plan.node is not None else self._counted()
-            self.checkpoints.keep_total(self.chain, self.digest)
+        earlier = self._earlier
+        if earlier is not None and self._summed == len(self.written):
+            self.digest = emit.digest_of(earlier.rows)
             return
-        self._restore()
-        table = self._answers(self.evaluation.total)
-        self.digest = emit.digest(table.to_batches())
-        write_table(table, emit.total_path(self.folder))
+        self.digest = self._current() if self.plan.totalled else self._counted()
+        self.checkpoints.keep_total(self.chain, self.digest)
 
     def _current(self) -> emit.Digest:
-        """Write what is the answer now: the changes since it was last written are put to what it was."""
+        """Write what is the answer now: the changes since it was last written are put to what it was.
+
+        Raises:
+            CountOverflow: a multiplicity has more than 38 digits.
+        """
         total = emit.total_path(self.folder)
         initial = self._answers(self.evaluation.initial)
         files = [self.folder / name for name in self.written]
         if self._summed is not None:
             initial, files = initial.schema.empty_table(), [total, *files[self._summed :]]
-        return write_current(total, initial, files)
+        try:
+            return write_current(total, initial, files)
+        except DataError:
+            refuse_overflow(self.statement, [self.digest.count])
+            raise
 
     def _counted(self) -> emit.Digest:
         """The answers of all partitions, with how many different rows there are."""

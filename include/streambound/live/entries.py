@@ -4,9 +4,8 @@ What ``Evaluation.dump`` writes is taken apart into texts: a name, which says wh
 held under it. Equal states have equal entries, so a micro-batch writes only those that it changed, and
 there are at most as many as the state has units, and one more for each part of a statement: its time, or of a
 part whose streams have ended, all of it.
-The final answer so far, which grows with the answers, is left out: new answers do not depend on it.
 
-Law: an evaluation that loads ``state_of(entries_of(state))`` dumps ``state``, but for the final answer.
+Law: an evaluation that loads ``state_of(entries_of(state))`` dumps ``state``.
 """
 
 from __future__ import annotations
@@ -153,7 +152,7 @@ def _weighted(rows: Iterable[list[Any]]) -> Iterator[tuple[list[Any], int]]:
 
 
 def _document(entries: Mapping[str, str]) -> dict[str, Any]:
-    """What was dumped, as far as it is read; the final answer so far is left out."""
+    """What was dumped."""
     slices: dict[str, dict[str, dict[str, list[Any]]]] = {}
     buffered: dict[str, list[Any]] = {}
     document: dict[str, Any] = {"now": None, "answered": []}

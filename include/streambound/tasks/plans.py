@@ -95,6 +95,14 @@ class StatementPlan:
         alone = len(self.parts) == 1 and self.node is None
         return alone and self.parts[0].plan.stateless and not self.checked
 
+    @property
+    def totalled(self) -> bool:
+        """Whether the answer as it is now is written beside those of the partitions: of rows that change, and
+        of a plan whose state is tables of single streams, which has no more different rows than these allow.
+        """
+        plan = self.parts[0].plan if len(self.parts) == 1 else None
+        return self.node is not None or not (plan is None or plan.timed or plan.stateless)
+
     @cached_property
     def checked(self) -> Mapping[str, Relation]:
         """The streams of which no answer needs a tuple, by the key of their shares.

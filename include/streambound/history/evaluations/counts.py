@@ -114,14 +114,10 @@ class _Counts:
 
 
 class CountEvaluation(ByEngine[OnePass]):
-    """The evaluation of such a plan, a partition at once (see ``evaluation.Evaluation``).
+    """The evaluation of such a plan, a partition at once (see ``evaluation.Evaluation``)."""
 
-    Args:
-        totalled: the final answer is kept beside the tables.
-    """
-
-    def __init__(self, plan: Plan, static: Static, order: ArrivalOrder, totalled: bool) -> None:
-        super().__init__(OnePass(plan, static, order, ArrayJoin), {} if totalled else None)
+    def __init__(self, plan: Plan, static: Static, order: ArrivalOrder) -> None:
+        super().__init__(OnePass(plan, static, order, ArrayJoin))
         self.plan, self.values = plan, _Dictionary()
         self.join = ArrayJoin(plan.query.ring, plan.joins, (), excluded(plan.synopses))
         self.tables = {frozenset(s.streams): _Counts(s.streams[0], s.cells) for s in plan.synopses}
@@ -213,7 +209,7 @@ class CountEvaluation(ByEngine[OnePass]):
         return {slot: self.values.encoded(column) for slot, column in raw.items()}
 
     def dump(self) -> bytes:
-        """The state, with the final answer so far where it is kept."""
+        """The state."""
         for streams, slices in self.engine.state.tables.items():
             empty = Table(slices.synopsis.cells, slices.ring)
             slices.tables = {(): self.tables[streams].table(empty, self.values)}

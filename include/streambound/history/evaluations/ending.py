@@ -55,7 +55,7 @@ class EndingEvaluation(ByEngine[EndingPass]):
     def _made(self, query: Query, static: Mapping[str, list[Encoded]], linger: int) -> OnePass:
         """The engine that goes on, whose state ``later`` shares."""
         plan = plan_of(query, static_values(query, static), linger)
-        self.later = PlanEvaluation(plan, static, ArrivalOrder(), totalled=False)
+        self.later = PlanEvaluation(plan, static, ArrivalOrder())
         readers = readers_of(plan, Path(), (), counted=plan.stateless)
         self.readers = tuple(replace(reader, by_key=False) for _, reader in readers)
         self.statics = _static_tables(plan.query, static) if plan.stateless else {}

@@ -18,7 +18,6 @@ from streambound.evaluation.flow import Tree
 from streambound.evaluation.onepass import OnePass
 from streambound.evaluation.order import ArrivalOrder
 from streambound.evaluation.statement import summed
-from streambound.history.evaluations import states
 from streambound.history.evaluations.array_join import ArrayJoin
 from streambound.plan.flow import Partial
 from streambound.plan.model import Plan, Streams
@@ -54,13 +53,10 @@ NOTHING_COMES = Batch(None, {})
 class Evaluation(ABC):
     """The state of one query between two partitions.
 
-    ``total`` is the final answer so far; None where it is the sum of the partitions' answers on disk and of
-    what is the answer before anything came, ``initial``. ``tree`` has the nodes of a tree of rows that
-    change, None where it is none. ``order`` is that in which tuples come. With ``approximate``, answers may
-    be missing.
+    ``initial`` is the answer before anything came. ``tree`` has the nodes of a tree of rows that change, None
+    where it is none. ``order`` is that in which tuples come. With ``approximate``, answers may be missing.
     """
 
-    total: states.Total | None = None
     initial: Mapping[Row, int] = NOTHING
     tree: Tree[Any] | None = None
     order: ArrivalOrder
@@ -129,13 +125,10 @@ class PartEvaluation(Evaluation):
 
 
 class ByEngine(PartEvaluation, Generic[E]):
-    """The evaluation by an engine, whose state it has.
+    """The evaluation by an engine, whose state it has."""
 
-    ``total`` is the final answer so far, where it is kept beside.
-    """
-
-    def __init__(self, engine: E, total: states.Total | None = None) -> None:
-        self.engine, self.order, self.total = engine, engine.order, total
+    def __init__(self, engine: E) -> None:
+        self.engine, self.order = engine, engine.order
 
     @property
     def stored_units(self) -> int:
@@ -151,24 +144,14 @@ class ByEngine(PartEvaluation, Generic[E]):
         """Whether a row (encoded) is an answer to what has arrived."""
         return self.engine.holds(row)
 
-    def advance(self, partition: str, summaries: Mapping[str, bytes]) -> Mapping[Row, int]:
-        """The new answers of a partition; the final answer has them too."""
-        delta = super().advance(partition, summaries)
-        if self.total is not None:
-            for row, count in delta.items():
-                self.total[row] = self.total.get(row, 0) + count
-        return delta
-
     def dump(self) -> bytes:
-        """The state, with the final answer so far where it is kept."""
-        state = self.engine.dump()
-        return state if self.total is None else states.with_total(state, self.total)
+        """The state."""
+        return self.engine.dump()
 
     def load(self, data: bytes, peak_units: int) -> None:
         """Take up a state."""
         document = json.loads(data)
         self.engine.load(document)
-        self.total = None if self.total is None else states.total_of(document)
         self.engine.peak_units = peak_units
 
 
@@ -179,7 +162,6 @@ class PlanEvaluation(ByEngine[OnePass]):
     single streams merge, and of a plan that keeps nothing tasks have computed the answers.
 
     Args:
-        totalled: the query is this plan alone; the final answer is kept beside the tables of single streams.
         moments: tuples come by their timestamps.
         partials: see ``flow.Leaf.partial``.
     """
@@ -189,18 +171,15 @@ class PlanEvaluation(ByEngine[OnePass]):
         plan: Plan,
         static: Static,
         order: ArrivalOrder,
-        totalled: bool = True,
         moments: bool = False,
         partials: Partial | None = None,
     ) -> None:
         self.plan, self.partials = plan, partials
         # At a timestamp there are few tuples, in a partition there may be many.
         join = RowJoin if plan.timed else ArrayJoin
-        total: states.Total | None = {} if totalled and not (plan.timed or plan.stateless) else None
-        super().__init__(OnePass(plan, static, order, join), total)
+        super().__init__(OnePass(plan, static, order, join))
         self.timed = plan.timed or moments
         self.feeds = any(plan.query.occurrence(s.alias).relation.fed is not None for s in plan.streams)
-        self.keeps = totalled or self.feeds or not plan.stateless
 
     def by_moment(self, partition: str, summaries: Mapping[str, bytes]) -> Iterator[AnswersAt]:
         """A step for each moment of which a tuple counts, or the one step of a partition."""
@@ -247,9 +226,9 @@ class PlanEvaluation(ByEngine[OnePass]):
 
     def dump(self) -> bytes:
         """The state; of a part that keeps nothing there is none."""
-        return super().dump() if self.keeps else b"{}"
+        return super().dump() if not self.plan.stateless else b"{}"
 
     def load(self, data: bytes, peak_units: int) -> None:
         """Take up a state."""
-        if self.keeps:
+        if not self.plan.stateless:
             super().load(data, peak_units)

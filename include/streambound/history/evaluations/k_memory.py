@@ -44,7 +44,7 @@ class Memory:
 
 
 class MemoryEvaluation(PartEvaluation):
-    """The evaluation of an equijoin between two partitions; the final answer is that of the partitions."""
+    """The evaluation of an equijoin between two partitions."""
 
     approximate = True
 

@@ -71,13 +71,11 @@ def statement_evaluation(plan: StatementPlan, static: Static) -> Evaluation:
     """The evaluation of a statement, at the beginning."""
     if len(plan.parts) == 1:
         (part,) = plan.parts
-        return _evaluation(part, static, ArrivalOrder(), alone=plan.stateless or not part.plan.stateless)
+        return _evaluation(part, static, ArrivalOrder())
     return StatementEvaluation(plan, static)
 
 
-def _evaluation(
-    part: PartPlan, static: Static, order: ArrivalOrder, alone: bool, moments: bool = False
-) -> PartEvaluation:
+def _evaluation(part: PartPlan, static: Static, order: ArrivalOrder, moments: bool = False) -> PartEvaluation:
     plan = part.plan
     if plan.approximate:
         return MemoryEvaluation(plan, order)
@@ -86,12 +84,12 @@ def _evaluation(
     # Without the timestamps of all of its streams a part takes a partition as a whole.
     timed = moments and all(relation.timestamp is not None for relation in part.inputs.values())
     if counts_only(plan) and not timed:
-        return CountEvaluation(plan, static, order, totalled=alone)
-    return PlanEvaluation(plan, static, order, alone, timed, part.partial)
+        return CountEvaluation(plan, static, order)
+    return PlanEvaluation(plan, static, order, timed, part.partial)
 
 
 class StatementEvaluation(LeafEvaluation):
-    """The parts of a statement; its final answer is the sum of the partitions' answers.
+    """The parts of a statement.
 
     Args:
         moments: all tuples come by their timestamps.
@@ -100,7 +98,7 @@ class StatementEvaluation(LeafEvaluation):
     def __init__(self, plan: StatementPlan, static: Static, moments: bool = False) -> None:
         self.order = order = ArrivalOrder()
         self.parts = {part.label: part for part in plan.parts}
-        made = (_evaluation(p, static, order, False, moments) for p in plan.parts)
+        made = (_evaluation(p, static, order, moments) for p in plan.parts)
         self.evaluations = dict(zip(self.parts, made, strict=True))
 
     @property

@@ -1,23 +1,18 @@
 """The bytes of what a query keeps, as checkpoints hold them: of one partition, and of all up to a boundary.
 
 Of a partition they are ``{"ALIAS": table, ...}``, or ``{"answers": [rows, "count", "hash"]}`` of a plan that
-keeps nothing. A state is as its engine writes it (``state.codec``), where the final answer is kept with
-``"total": [[row, count], ...]``. Equal contents have equal bytes.
+keeps nothing. A state is as its engine writes it (``state.codec``). Equal contents have equal bytes.
 
-Laws: ``tables_of(tables_bytes(tables))`` equals ``tables``;
-``total_of(json.loads(with_total(state, total)))`` equals ``total``.
+Law: ``tables_of(tables_bytes(tables))`` equals ``tables``.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
-from streambound.state.serial import canonical, row_text, value_of
+from streambound.state.serial import canonical
 from streambound.tasks.emit import Digest
-
-Total = dict[tuple[Any, ...], int]
 
 
 def tables_bytes(tables: Mapping[str, bytes]) -> bytes:
@@ -34,14 +29,3 @@ def tables_of(data: bytes) -> dict[str, bytes]:
 def answered_bytes(digest: Digest) -> bytes:
     """The answers of a partition, of a plan that keeps nothing."""
     return canonical({"answers": [digest.rows, str(digest.count), str(digest)]})
-
-
-def with_total(state: bytes, total: Total) -> bytes:
-    """A state with the final answer so far."""
-    rows = sorted([f"[{row_text(row)},{count}]".encode() for row, count in total.items()])
-    return state[:-1] + b',"total":[' + b",".join(rows) + b"]}"
-
-
-def total_of(document: Any) -> Total:
-    """The final answer in what such bytes hold as JSON; empty where nothing is said of it."""
-    return {tuple(value_of(v) for v in row): int(count) for row, count in document.get("total", ())}
