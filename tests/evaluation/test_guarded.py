@@ -232,7 +232,7 @@ def test_groups_over_rows_that_a_match_takes_back(seed: int) -> None:
     at = r.randrange(len(some))
     deque(cut.run(some[:at]), 0)
     rest = FlowPass(statement, node, {})
-    rest.tree.load(json.loads(json.dumps(cut.tree.dump())))
+    rest.tree.load(json.loads(cut.tree.dump()))
     deque(rest.run(some[at:]), 0)
     assert rest.tree.dump() == whole.tree.dump(), statement.sql
 

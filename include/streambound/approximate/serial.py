@@ -4,7 +4,7 @@
 ...], born, used, uses], ...], "sample": {"level": n, "keys": [[key, results, [[stream, moment, [value, ...],
 count], ...]], ...]}}``; values are as ``state.serial`` writes them, the centres exact in hexadecimal.
 
-Law: ``load(plan, dump(state))`` goes on as ``state`` does.
+Law: ``load(plan, json.loads(dump(state)))`` goes on as ``state`` does.
 """
 
 from __future__ import annotations
@@ -50,15 +50,14 @@ def _sampled_keys(sample: KeySample) -> list[Any]:
     return keys
 
 
-def load(plan: MemoryPlan, data: bytes) -> MemoryPass:
-    """The state in canonical bytes.
+def load(plan: MemoryPlan, document: Any) -> MemoryPass:
+    """The state in what canonical bytes hold as JSON.
 
     Raises:
-        DataError: the bytes are no state of this plan.
+        DataError: it is no state of this plan.
     """
     state = MemoryPass(plan)
     try:
-        document = json.loads(data)
         state.now, state.arrived = document["now"], document["steps"]
         state.results, state.peak = document["results"], document["peak"]
         state.centres = [float.fromhex(centre) for centre in document["centres"]]

@@ -16,7 +16,7 @@ from streambound.errors import PlanError
 from streambound.evaluation.events import Answer, Batch, Encoded, answers
 from streambound.evaluation.onepass import static_values
 from streambound.evaluation.promises import require_units
-from streambound.evaluation.statement import StatementPass
+from streambound.evaluation.statement import BatchLeaf
 from streambound.operators.factory import operator_of
 from streambound.operators.rows.expressions import complete
 from streambound.operators.rows.operator import Changes, Operator, Row, added
@@ -28,6 +28,7 @@ from streambound.plan.trees.joined import changing
 from streambound.query.statement import Statement
 from streambound.state.engine import EngineState
 from streambound.state.row_join import static_sources
+from streambound.state.serial import canonical, canonical_list
 
 Given = TypeVar("Given", contravariant=True)
 
@@ -39,17 +40,18 @@ class LeafRows(Protocol[Given]):
     def stored_units(self) -> int:
         """Values and counts stored now."""
 
+    @property
     def initial(self) -> Changes:
         """The rows before anything came."""
 
     def take(self, given: Given, fed: Mapping[str, Changes]) -> Changes:
         """The changes of the rows that follow from what is given, and of relations' rows that are fed."""
 
-    def dump(self) -> Any:
-        """What is kept, as plain JSON values."""
+    def dump(self) -> bytes:
+        """What is kept, as canonical JSON."""
 
     def load(self, document: Any) -> None:
-        """Take up what ``dump`` gave."""
+        """Take up what ``dump`` gave, as JSON."""
 
 
 class Tree(Generic[Given]):
@@ -83,7 +85,7 @@ class Tree(Generic[Given]):
             return self.operator.take([below[0], {}, self.below[0].standing(None)])
         if self.leaf is not None:
             named = dict(zip(self.names, below, strict=True))
-            return added([self.leaf.initial(), self.leaf.take(nothing, named) if any(below) else {}])
+            return added([self.leaf.initial, self.leaf.take(nothing, named) if any(below) else {}])
         if self.operator is None:
             return added(below)
         return added([self.operator.initial(), self.operator.take(below) if any(below) else {}])
@@ -120,13 +122,13 @@ class Tree(Generic[Given]):
         assert self._nothing is not None
         return self.leaf.take(self._nothing, dict(zip(self.names, below, strict=True)))
 
-    def dump(self) -> Any:
-        """What is kept, as plain JSON values."""
-        own = self.operator.dump() if self.operator else self.leaf.dump() if self.leaf else None
-        return [own, *(tree.dump() for tree in self.below)]
+    def dump(self) -> bytes:
+        """What is kept, as canonical JSON: ``[own, *below]`` of each node."""
+        own = self.leaf.dump() if self.leaf else canonical(self.operator.dump() if self.operator else None)
+        return canonical_list([own, *(tree.dump() for tree in self.below)])
 
     def load(self, document: Any) -> None:
-        """Take up what ``dump`` gave."""
+        """Take up what ``dump`` gave, as JSON."""
         own, *below = document
         self._standing = None
         if isinstance(self.node, Applied):
@@ -136,18 +138,6 @@ class Tree(Generic[Given]):
             keeps.load(own)
         for tree, part in zip(self.below, below, strict=True):
             tree.load(part)
-
-
-def fed_batch(leaf: Leaf, given: Batch, fed: Mapping[str, Changes]) -> Batch:
-    """A batch with the changes of the rows that a leaf is fed with."""
-    relations = {relation.name: relation for relation in leaf.statement.fed}
-    tuples, weights = dict(given.tuples), dict(given.weights)
-    for name, changes in fed.items():
-        columns = [column.name for column in relations[name].own]
-        rows = [dict(zip(columns, row, strict=True)) for row in changes]
-        complete(relations[name], rows)
-        tuples[name], weights[name] = rows, list(changes.values())
-    return replace(given, tuples=tuples, weights=weights)
 
 
 def completed(statement: Statement, tuples: Mapping[str, Sequence[Encoded]]) -> dict[str, list[Encoded]]:
@@ -165,34 +155,6 @@ def completed(statement: Statement, tuples: Mapping[str, Sequence[Encoded]]) -> 
     return made
 
 
-class BatchLeaf:
-    """The rows of a leaf from the tuples of each marker."""
-
-    def __init__(self, leaf: Leaf, static: Mapping[str, list[Encoded]]) -> None:
-        self.leaf, self.engine = leaf, StatementPass(leaf.statement, leaf.parts, static)
-
-    @property
-    def stored_units(self) -> int:
-        """Values and counts stored now."""
-        return self.engine.stored_units
-
-    def initial(self) -> Changes:
-        """No rows: nothing has come."""
-        return {}
-
-    def take(self, given: Batch, fed: Mapping[str, Changes]) -> Changes:
-        """The changes of the rows at a marker."""
-        return self.engine.process(fed_batch(self.leaf, given, fed))
-
-    def dump(self) -> Any:
-        """What the parts keep, as text."""
-        return self.engine.dump()
-
-    def load(self, document: Any) -> None:
-        """Take up what ``dump`` gave."""
-        self.engine.load(document)
-
-
 class StaticLeaf:
     """The rows of a leaf of static relations: all are there before anything came, and none is kept."""
 
@@ -201,6 +163,7 @@ class StaticLeaf:
     def __init__(self, leaf: Leaf, static: Mapping[str, list[Encoded]]) -> None:
         self.leaf, self.static = leaf, static
 
+    @property
     def initial(self) -> Changes:
         """All of its rows."""
         blocks: dict[int, list[dict[Row, int]]] = {}
@@ -217,9 +180,9 @@ class StaticLeaf:
         """No changes: its rows are there from the start."""
         return {}
 
-    def dump(self) -> Any:
+    def dump(self) -> bytes:
         """Nothing."""
-        return {}
+        return b"{}"
 
     def load(self, document: Any) -> None:
         """Take up nothing."""

@@ -7,6 +7,7 @@ stateless query's answers were written by the tasks; here only their digests mee
 from __future__ import annotations
 
 import gc
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -27,7 +28,7 @@ from streambound.history.checkpoints import Checkpoints
 from streambound.history.current_answer import distinct_rows, write_current
 from streambound.history.evaluations import states
 from streambound.history.evaluations.partition_summary import PartitionSummary
-from streambound.history.evaluations.statement import history_evaluation
+from streambound.history.evaluations.statement import statement_evaluation
 from streambound.history.prepare import Job, Missing
 from streambound.state.row_join import Row
 from streambound.state.serial import digest
@@ -60,7 +61,7 @@ class Fold:
         assert job.plan is not None
         self.job, self.plan, self.folder, self.checkpoints = job, job.plan, checkpoints.folder, checkpoints
         self.statement = job.plan.statement
-        self.evaluation = history_evaluation(self.plan, job.static, job.cogroup)
+        self.evaluation = statement_evaluation(self.plan, job.static, job.cogroup)
         self.digest = emit.digest(self._answers(self.evaluation.initial).to_batches())
         self.rows_read, self.publish, self.markers, self._reported = rows_read, publish, 0, 0
         self.rows = self.peak_units = 0
@@ -160,7 +161,7 @@ class Fold:
         """Take up the state at the boundary that was reached, if it is not that of the tables."""
         if self.live or self.at is None or self.plan.stateless:
             return
-        self.evaluation.load(self.checkpoints.state(self.at), self.at.peak_units)
+        self.evaluation.load(json.loads(self.checkpoints.state(self.at)), self.at.peak_units)
         self.live = True
 
     def _advance(self, path: Path, partition: str, summaries: Mapping[str, bytes]) -> emit.Written:

@@ -19,8 +19,7 @@ from streambound.evaluation.flow import completed
 from streambound.evaluation.history import rows_of
 from streambound.evaluation.onepass import static_values
 from streambound.evaluation.promises import require_units
-from streambound.history.evaluations.evaluation import Evaluation
-from streambound.history.evaluations.statement import StatementEvaluation, tree_evaluation
+from streambound.history.evaluations.statement import statement_evaluation
 from streambound.plan.tables.statement import not_evaluated, planned_parts
 from streambound.plan.trees.flow_planner import flow
 from streambound.query.catalog import Catalog
@@ -158,8 +157,7 @@ class StoredEvaluation:
 
     def __init__(self, query: Stored) -> None:
         self.query = query
-        made = StatementEvaluation if query.plan.node is None else tree_evaluation
-        self.evaluation: Evaluation = made(query.plan, query.static)
+        self.evaluation = statement_evaluation(query.plan, query.static)
         self.rows = 0
 
     @property

@@ -1,9 +1,9 @@
 """A state as entries of Spark's state store: one a stored key, held tuple or answered row.
 
-What ``Evaluation.dump`` writes is taken apart into texts: a name, which says what an entry is of, and what is
-held under it. Equal states have equal entries, so a micro-batch writes only those that it changed, and
-there are at most as many as the state has units, and one more for each part of a statement: its time, or of a
-part whose streams have ended, all of it.
+What ``Evaluation.dump`` writes is taken apart, as JSON, into texts: a name, which says what an entry is of,
+and what is held under it. Equal states have equal entries, so a micro-batch writes only those that it
+changed, and there are at most as many as the state has units, and one more for each part of a statement: its
+time, or of a part whose streams have ended, all of it.
 
 Law: an evaluation that loads ``state_of(entries_of(state))`` dumps ``state``.
 """
@@ -15,8 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from streambound.evaluation.flow import Tree
-from streambound.history.evaluations.states import tables_bytes, tables_of
-from streambound.state.serial import canonical, compact_text
+from streambound.state.serial import compact_text
 
 Entries = dict[str, str]
 # What a name begins with, so that no two entries of different sorts are called the same.
@@ -24,51 +23,49 @@ KEY, BUFFERED, ANSWERED, NOW, PART, WHOLE = "key", "held", "answered", "now", "p
 NODE = "node"
 
 
-def entries_of(state: bytes, labels: Sequence[str] = ()) -> Entries:
+def entries_of(state: Any, labels: Sequence[str] = ()) -> Entries:
     """A state as entries; of one that is not known in parts there is a single entry.
 
     Args:
         labels: of the parts of its statement, if there are several.
     """
     if labels:
-        parts = tables_of(state)
         return {
             compact_text([PART, label, name]): value
             for label in labels
-            for name, value in entries_of(parts[label]).items()
+            for name, value in entries_of(state[label]).items()
         }
-    document = json.loads(state)
-    if "tables" in document:
-        return dict(_named(document))
-    return {compact_text([WHOLE]): state.decode()}
+    if "tables" in state:
+        return dict(_named(state))
+    return {compact_text([WHOLE]): compact_text(state)}
 
 
-def state_of(entries: Mapping[str, str], labels: Sequence[str] = ()) -> bytes:
+def state_of(entries: Mapping[str, str], labels: Sequence[str] = ()) -> Any:
     """The state whose entries these are; of tables without entries nothing is said."""
     if labels:
         parts: dict[str, Entries] = {label: {} for label in labels}
         for name, value in entries.items():
             _, label, own = json.loads(name)
             parts[label][own] = value
-        return tables_bytes({label: state_of(own) for label, own in parts.items()})
+        return {label: state_of(own) for label, own in parts.items()}
     if (whole := entries.get(compact_text([WHOLE]))) is not None:
-        return whole.encode()
-    return compact_text(_document(entries)).encode()
+        return json.loads(whole)
+    return _document(entries)
 
 
-def tree_entries(tree: Tree[Any], state: bytes) -> Entries:
+def tree_entries(tree: Tree[Any], state: Any) -> Entries:
     """The state of a tree as entries.
 
     Of a leaf they are those of its parts, of an operation one for each of its ``rows`` and one for all else.
     """
-    return dict(_of_node(tree, json.loads(state), "0"))
+    return dict(_of_node(tree, state, "0"))
 
 
 def _of_node(tree: Tree[Any], document: Any, path: str) -> Iterator[tuple[str, str]]:
     own, *below = document
     if tree.leaf is not None:
         for label, part in own.items():
-            for name, value in entries_of(canonical(part)).items():
+            for name, value in entries_of(part).items():
                 yield compact_text([NODE, path, label, name]), value
     elif tree.operator is not None:
         for name in tree.operator.rows:
@@ -79,7 +76,7 @@ def _of_node(tree: Tree[Any], document: Any, path: str) -> Iterator[tuple[str, s
         yield from _of_node(item, part, f"{path}.{number}")
 
 
-def tree_state(tree: Tree[Any], entries: Mapping[str, str]) -> bytes:
+def tree_state(tree: Tree[Any], entries: Mapping[str, str]) -> Any:
     """The state of a tree whose entries these are."""
     nodes: dict[str, dict[str, Entries]] = {}
     wholes: dict[str, Any] = {}
@@ -89,7 +86,7 @@ def tree_state(tree: Tree[Any], entries: Mapping[str, str]) -> bytes:
             nodes.setdefault(path, {}).setdefault(rest[0], {})[rest[1]] = value
         else:
             wholes[path] = json.loads(value)
-    return canonical(_node_of(tree, nodes, wholes, "0"))
+    return _node_of(tree, nodes, wholes, "0")
 
 
 def _node_of(
@@ -98,7 +95,7 @@ def _node_of(
     own: Any = None
     named = nodes.get(path, {})
     if tree.leaf is not None:
-        own = {label: json.loads(state_of(parts)) for label, parts in named.items()}
+        own = {label: state_of(parts) for label, parts in named.items()}
     elif tree.operator is not None:
         own = wholes[path]
         for name in tree.operator.rows:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -132,7 +133,7 @@ class LiveState:
             kept = {n: value for n, value in entries.items() if n not in waits and n != ABOUT}
             self.evaluation.load(self._state(kept), self.progress.peak_units)
         elif beginning.state is not None:
-            self.evaluation.load(beginning.state, beginning.peak_units)
+            self.evaluation.load(json.loads(beginning.state), beginning.peak_units)
             self.progress = replace(self.progress, reached=self.evaluation.latest)
 
     def take(self, arrivals: Iterable[Arrival]) -> New:
@@ -242,10 +243,10 @@ class LiveState:
         }
 
     def _kept(self) -> Entries:
-        state, tree = self.evaluation.dump(), self.evaluation.tree
+        state, tree = json.loads(self.evaluation.dump()), self.evaluation.tree
         return entries_of(state, self.labels) if tree is None else tree_entries(tree, state)
 
-    def _state(self, entries: Entries) -> bytes:
+    def _state(self, entries: Entries) -> Any:
         tree = self.evaluation.tree
         return state_of(entries, self.labels) if tree is None else tree_state(tree, entries)
 

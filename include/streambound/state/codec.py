@@ -10,7 +10,6 @@ Law: ``load_state(plan, json.loads(dump_state(state, answered)))`` equals both.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -119,14 +118,14 @@ def load_state(plan: Plan, document: Any, join: type[RowJoin] = RowJoin) -> tupl
     return state, answered
 
 
-def load_buffered(plan: Plan, data: bytes) -> tuple[int | None, dict[str, list[BufferedRow]], Answered]:
+def load_buffered(plan: Plan, document: Any) -> tuple[int | None, dict[str, list[BufferedRow]], Answered]:
     """The last moment, the rows that are held of each stream, and the rows that were answered.
 
     Raises:
-        DataError: the bytes are no state of this plan.
+        DataError: it is no state of this plan.
     """
     with _readable(plan):
-        return _loaded(json.loads(data))
+        return _loaded(document)
 
 
 @contextmanager

@@ -30,6 +30,11 @@ def canonical(document: Any) -> bytes:
     return compact_text(document).encode()
 
 
+def canonical_list(items: Iterable[bytes]) -> bytes:
+    """The canonical bytes of a list, from those of its items."""
+    return b"[" + b",".join(items) + b"]"
+
+
 def dumps(table: Table) -> bytes:
     """The canonical bytes of a table: its entries in the order of their texts."""
     counts = sorted([f"[{n},{row_text(key)},{_number(count)}]" for (n, key), count in table.counts.items()])

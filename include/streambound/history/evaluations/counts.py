@@ -217,9 +217,9 @@ class CountEvaluation(ByEngine[OnePass]):
         self._forget()
         return state
 
-    def load(self, data: bytes, peak_units: int) -> None:
+    def load(self, document: Any, peak_units: int = 0) -> None:
         """Take up a state."""
-        super().load(data, peak_units)
+        super().load(document, peak_units)
         for streams, slices in self.engine.state.tables.items():
             table = slices.tables.get((), Table(slices.synopsis.cells, slices.ring))
             self.tables[streams] = self.tables[streams].with_parts(

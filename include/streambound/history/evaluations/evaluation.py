@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, TypeVar
+from heapq import merge
+from itertools import groupby, repeat
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from streambound.evaluation.events import Batch, Encoded
 from streambound.evaluation.flow import Tree
@@ -29,7 +31,11 @@ from streambound.tasks import emit
 from streambound.tasks.relations import arrivals, counted_rows
 
 E = TypeVar("E", bound=OnePass)
+K = TypeVar("K")
 Static = Mapping[str, list[Encoded]]
+
+
+Take: TypeAlias = Callable[[], Mapping[Row, int]]
 
 
 @dataclass(frozen=True)
@@ -37,12 +43,23 @@ class AnswersAt:
     """What is taken in at once: of one moment, or (None) of a partition; ``take`` gives the new answers."""
 
     moment: int | None
-    take: Callable[[], Mapping[Row, int]]
+    take: Take
 
 
-def moment_of(step: AnswersAt) -> tuple[bool, int]:
-    """What steps are put in order by: those without a moment come first."""
-    return (step.moment is not None, step.moment or 0)
+def in_step(
+    each: Mapping[K, Iterable[AnswersAt]], take: Callable[[Mapping[K, Take]], Mapping[Row, int]]
+) -> Iterator[AnswersAt]:
+    """The steps of several with the same moment as one, which ``take`` takes, in order of time."""
+
+    def order(keyed: tuple[K, AnswersAt]) -> tuple[bool, int]:
+        # Those without a moment come first.
+        return (keyed[1].moment is not None, keyed[1].moment or 0)
+
+    keyed_steps = (zip(repeat(key), answers, strict=False) for key, answers in each.items())
+    for _, tied in groupby(merge(*keyed_steps, key=order), key=order):
+        by_key = dict(tied)
+        moment = next(iter(by_key.values())).moment
+        yield AnswersAt(moment, partial(take, {key: step.take for key, step in by_key.items()}))
 
 
 # There is no answer before anything came.
@@ -103,8 +120,8 @@ class Evaluation(ABC):
         """The state as checkpoints hold it."""
 
     @abstractmethod
-    def load(self, data: bytes, peak_units: int) -> None:
-        """Take up a state."""
+    def load(self, document: Any, peak_units: int = 0) -> None:
+        """Take up a state, from what its bytes hold as JSON."""
 
     def report(self) -> Mapping[str, Any]:
         """How complete an ``approximate`` answer is, as JSON."""
@@ -148,9 +165,8 @@ class ByEngine(PartEvaluation, Generic[E]):
         """The state."""
         return self.engine.dump()
 
-    def load(self, data: bytes, peak_units: int) -> None:
+    def load(self, document: Any, peak_units: int = 0) -> None:
         """Take up a state."""
-        document = json.loads(data)
         self.engine.load(document)
         self.engine.peak_units = peak_units
 
@@ -228,7 +244,7 @@ class PlanEvaluation(ByEngine[OnePass]):
         """The state; of a part that keeps nothing there is none."""
         return super().dump() if not self.plan.stateless else b"{}"
 
-    def load(self, data: bytes, peak_units: int) -> None:
+    def load(self, document: Any, peak_units: int = 0) -> None:
         """Take up a state."""
         if not self.plan.stateless:
-            super().load(data, peak_units)
+            super().load(document, peak_units)

@@ -86,9 +86,9 @@ class MemoryEvaluation(PartEvaluation):
         """The cache and the estimate's sample."""
         return dump(self.engine)
 
-    def load(self, data: bytes, peak_units: int) -> None:
+    def load(self, document: Any, peak_units: int = 0) -> None:
         """Take up a cache."""
-        self.engine = load(self.plan, data)
+        self.engine = load(self.plan, document)
         self.order.resume(self.plan.query, self.engine.now)
 
     def report(self) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -276,10 +277,10 @@ class WindowEvaluation(Evaluation):
         rows = list(zip(*encoded, strict=True))
         return dump_buffered(state.now, buffered, {row: state.part.plan.until(row) for row in rows})
 
-    def load(self, data: bytes, peak_units: int) -> None:
+    def load(self, document: Any, peak_units: int = 0) -> None:
         """Take up tuples and rows."""
         labels = list(self.parts)
-        by_part = {labels[0]: data} if len(labels) == 1 else states.tables_of(data)
+        by_part = {labels[0]: document} if len(labels) == 1 else document
         for label, state in self.parts.items():
             state.now, buffered, rows = load_buffered(state.part.plan, by_part[label])
             if self.plan.ring.idempotent:
