@@ -157,7 +157,7 @@ ONLY_IN = {
 # Who may load what stands beside the runtime, and only in the functions that show it.
 SHOWN_BY = {
     "simulator": ["api.py", "cli/cache.py", "cli/cache_bench.py"],
-    "papers": ["compiler/__init__.py", "cli/explain.py"],
+    "papers": ["compiler/verdicts.py", "cli/explain.py"],
     "demo": [],
 }
 # Rooms of which each module has its file of tests, which names each function that it offers. Elsewhere tests

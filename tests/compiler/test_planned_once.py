@@ -13,6 +13,7 @@ from tests.statements import line_of, unplanned
 
 from streambound import compiler
 from streambound.cli import main
+from streambound.compiler import verdicts
 from streambound.errors import UnsupportedError
 from streambound.examination.__main__ import examined
 from streambound.plan.tables import statement as parts
@@ -51,7 +52,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         monkeypatch.setattr(module, function, counting)
 
-    counted(compiler, "decide")
+    counted(verdicts, "decide")
     counted(parts, "decide")
     counted(parts, "plan_of")
     return found
