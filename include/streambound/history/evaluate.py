@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
@@ -106,101 +107,121 @@ def evaluate_history(
         raise DataError("nothing is to be published, and no checkpoints are kept", fix="keep checkpoints")
     started = time.monotonic()
     folder = output or settings.answers_root()
-    chosen = PartitionRange(first, last)
     _refuse_twins(queries)
-    memories, done = memory or {}, dict[str, HistoryAnswer]()
+    memories = memory or {}
     with ExitStack() as exit_stack:
-        drafts: Drafts = {q.name: _draft(q, catalog, memories.get(q.name)) for q in queries}
-        mine = _alone(exit_stack, folder, drafts, progress)
+        outcomes: Drafts = {q.name: _draft(q, catalog, memories.get(q.name)) for q in queries}
+        run = _Run(
+            executor, folder, checkpoints, first or "", recompute, publish, progress, memory_mb, outcomes
+        )
+        mine = run.alone(exit_stack)
         # Not before all are held: a partition that another run commits meanwhile would look removed. Once for
         # all queries, which share streams, since a long history takes a while to list.
         listed = cache(executor.listing(exit_stack, folder))
-        waiting = _jobs(mine, chosen, excluded or {}, listed, drafts)
-        tables, rows_read = dict[str, CheckpointTable](), dict[str, int]()
-        while waiting:
-            checkpoints_of: dict[str, Checkpoints] = {}
-            for job in waiting:
-                try:
-                    table = _table(job, checkpoints, tables)
-                    checkpoints_of[job.name] = Checkpoints(
-                        job, folder / job.name, table, first or "", recompute
-                    )
-                except StreamboundError as error:
-                    drafts[job.name] = error.about(job.name)
-            _report_faults(checkpoints_of, progress)
-            folds = {
-                name: Fold(kept.job, kept, rows_read.get(name, 0), publish)
-                for name, kept in checkpoints_of.items()
-            }
-            damaged = _evaluate(executor, folds, folder, progress, memory_mb)
+        done = run.answers(run.jobs(mine, PartitionRange(first, last), excluded or {}, listed), started)
+    return [done.get(q.name) or _without(q, outcomes[q.name], catalog) for q in queries]
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What is asked of an evaluation (see ``evaluate_history``).
+
+    ``outcomes`` have the error of a query as soon as it meets one, and ``tables`` those that are open.
+    """
+
+    executor: Executor
+    folder: Path
+    checkpoints: str | None
+    first: str
+    recompute: bool
+    publish: bool
+    progress: Progress
+    memory_mb: int
+    outcomes: Drafts
+    tables: dict[str, CheckpointTable] = field(default_factory=dict)
+
+    def alone(self, exit_stack: ExitStack) -> list[Draft]:
+        """The queries that this run holds now: in one order, so that no two runs wait for each other."""
+        drafts = [draft for draft in self.outcomes.values() if isinstance(draft, Draft) and draft.evaluated]
+        mine = set()
+        for name in sorted(draft.name for draft in drafts):
+            waits = f"{name}: another run is evaluating it; waiting for its end"
+            try:
+                exit_stack.enter_context(alone(self.folder / name, partial(self.progress, waits)))
+                drop_drafts(self.folder / name)
+                mine.add(name)
+            except StreamboundError as error:
+                self.outcomes[name] = error.about(name)
+        return [draft for draft in drafts if draft.name in mine]
+
+    def jobs(
+        self, drafts: Iterable[Draft], chosen: PartitionRange, excluded: Excluded, listed: Listing
+    ) -> list[Job]:
+        """The jobs of the queries whose histories can be used."""
+        jobs = []
+        for draft in drafts:
+            try:
+                jobs.append(prepare(draft, chosen, excluded, listing=listed))
+            except StreamboundError as error:
+                self.outcomes[draft.name] = error.about(draft.name)
+            except OSError as error:
+                self.outcomes[draft.name] = StorageError(
+                    f"a history cannot be listed: {error.strerror or error}",
+                    subject=f"{draft.name}: {error.filename or 'its streams'}",
+                    fix="permit reading there, or mend the disk",
+                )
+        return jobs
+
+    def answers(self, jobs: Sequence[Job], started: float) -> dict[str, HistoryAnswer]:
+        """The answers of jobs by name; one that meets a damaged checkpoint begins again.
+
+        ``started`` is a moment of the monotonic clock.
+        """
+        done, rows_read = dict[str, HistoryAnswer](), dict[str, int]()
+        while jobs:
+            folds = self._folds(jobs, rows_read)
+            damaged = _evaluate(self.executor, folds, self.folder, self.progress, self.memory_mb)
             for name, fold in folds.items():
                 try:
                     if name not in damaged:
                         done[name] = fold.finish(time.monotonic() - started)
-                        progress(answer_sentence(done[name], fold.checkpoints.table is not None, publish))
+                        checkpointed = fold.checkpoints.table is not None
+                        self.progress(answer_sentence(done[name], checkpointed, self.publish))
                 except Damaged:
                     damaged.add(name)
                 except StreamboundError as error:
                     # The disk refused the last of it: the others are not concerned.
-                    drafts[name] = error.about(name)
-            waiting = [job for job in waiting if job.name in damaged]
+                    self.outcomes[name] = error.about(name)
+            jobs = [job for job in jobs if job.name in damaged]
             rows_read = {name: folds[name].rows_read for name in damaged}
-    return [done.get(q.name) or _without(q, drafts[q.name], catalog) for q in queries]
+        return done
 
+    def _folds(self, jobs: Iterable[Job], rows_read: Mapping[str, int]) -> dict[str, Fold]:
+        """Folds at the boundaries that checkpoints hold; ``rows_read`` is what earlier tries have read."""
+        folds = {}
+        for job in jobs:
+            try:
+                table, folder = self._table(job), self.folder / job.name
+                kept = Checkpoints(job, folder, table, self.first, self.recompute)
+            except StreamboundError as error:
+                self.outcomes[job.name] = error.about(job.name)
+                continue
+            for fault in kept.faults:
+                said = f"{fault}; what it held is computed again from the last sound boundary"
+                self.progress(f"{job.name}: {said}")
+            if kept.outdated:
+                said = f"{CHANGED_PLAN} since its checkpoints were made; all is computed again"
+                self.progress(f"{job.name}: {said}")
+            folds[job.name] = Fold(job, kept, rows_read.get(job.name, 0), self.publish)
+        return folds
 
-def _alone(
-    exit_stack: ExitStack,
-    folder: Path,
-    outcomes: Drafts,
-    progress: Progress,
-) -> list[Draft]:
-    """The queries whose answers this run holds now; in one order, so that no two runs block each other."""
-    drafts = [draft for draft in outcomes.values() if isinstance(draft, Draft) and draft.evaluated]
-    mine = set()
-    for name in sorted(draft.name for draft in drafts):
-        waits = f"{name}: another run is evaluating it; waiting for its end"
-        try:
-            exit_stack.enter_context(alone(folder / name, partial(progress, waits)))
-            drop_drafts(folder / name)
-            mine.add(name)
-        except StreamboundError as error:
-            outcomes[name] = error.about(name)
-    return [draft for draft in drafts if draft.name in mine]
-
-
-def _jobs(
-    drafts: Iterable[Draft], chosen: PartitionRange, excluded: Excluded, listed: Listing, outcomes: Drafts
-) -> list[Job]:
-    jobs = []
-    for draft in drafts:
-        try:
-            jobs.append(prepare(draft, chosen, excluded, listing=listed))
-        except StreamboundError as error:
-            outcomes[draft.name] = error.about(draft.name)
-        except OSError as error:
-            outcomes[draft.name] = StorageError(
-                f"a history cannot be listed: {error.strerror or error}",
-                subject=f"{draft.name}: {error.filename or 'its streams'}",
-                fix="permit reading there, or mend the disk",
-            )
-    return jobs
-
-
-def _table(job: Job, checkpoints: str | None, tables: dict[str, CheckpointTable]) -> CheckpointTable | None:
-    """The table of a job, opened once."""
-    if checkpoints is None:
-        return None
-    if job.name not in tables:
-        tables[job.name] = CheckpointTable(address_of(checkpoints, job.name), job.name)
-    return tables[job.name]
-
-
-def _report_faults(checkpoints_of: Mapping[str, Checkpoints], progress: Progress) -> None:
-    for name, kept in checkpoints_of.items():
-        for fault in kept.faults:
-            progress(f"{name}: {fault}; what it held is computed again from the last sound boundary")
-        if kept.outdated:
-            progress(f"{name}: {CHANGED_PLAN} since its checkpoints were made; all is computed again")
+    def _table(self, job: Job) -> CheckpointTable | None:
+        """The table of a job, opened once."""
+        if self.checkpoints is None:
+            return None
+        if job.name not in self.tables:
+            self.tables[job.name] = CheckpointTable(address_of(self.checkpoints, job.name), job.name)
+        return self.tables[job.name]
 
 
 def _refuse_twins(queries: Sequence[Registered]) -> None:
@@ -224,21 +245,19 @@ def _evaluate(
     executor: Executor, folds: Mapping[str, Fold], folder: Path, progress: Progress, memory_mb: int
 ) -> set[str]:
     """Take all folds to the end; returns the names of those that met a damaged checkpoint."""
-    checkpoints_of = {name: fold.checkpoints for name, fold in folds.items()}
-    jobs = [kept.job for kept in checkpoints_of.values()]
-    all_work = scheduled(checkpoints_of)
-    unfit = misfits({job.name: job for job in jobs}, tasks_of(all_work))
+    jobs = {name: fold.job for name, fold in folds.items()}
+    all_work = scheduled({name: fold.checkpoints for name, fold in folds.items()})
+    unfit = misfits(jobs, tasks_of(all_work))
     for name, (_, error) in unfit.items():
         # Told at once: a day's files are of a type that a year's need not be read to see.
         progress(f"{name}: {error.one_line()}")
     waiting = until(all_work, {name: partition for name, (partition, _) in unfit.items()})
     tasks = tasks_of(waiting)
     streams = {stream for task in tasks for stream in task.streams}
-    scans = scans_of(jobs, folder, tasks)
+    scans = scans_of(jobs.values(), folder, tasks)
     total = sum(len(task.streams) for task in tasks)
     over = f"{emit.counted(total, 'partition')} of {emit.counted(len(streams), 'stream')}"
     progress(f"{emit.counted(len(jobs), 'query')} over {over}")
-    read, taken, damaged = 0, 0, set[str]()
     most = ROUND if all(fold.publish for fold in folds.values()) else SMALL_ROUND
     cores = 0 if any(map(executor.scans, scans.values())) else executor.cores()
     size = round_size(len(tasks), cost(tasks), most, cores)
@@ -252,24 +271,41 @@ def _evaluate(
         return executor.summaries(tasks, scans, follow, memory_mb, in_rounds=in_rounds, ended=ended)
 
     with closing(ahead(cut, summarised)) as prepared:
-        for partitions, summaries in prepared:
-            with uncollected():
-                _take_round(folds, partitions, summaries, damaged)
-            summaries.clear()
-            # A commit costs a query as much as some partitions: rounds made small by many queries share one.
-            taken += (here := len(tasks_of(partitions)))
-            pending = sum(fold.checkpoints.pending_bytes for fold in folds.values())
-            if taken + here > size or pending > ALL_PENDING_BYTES:
-                taken = 0
-                for fold in (fold for name, fold in folds.items() if name not in damaged):
-                    fold.commit()
-            read += sum(len(task.streams) for task in tasks_of(partitions))
-            progress(ReadSoFar(read, total))
-            for fold in folds.values():
-                if (reached := fold.reached()) is not None:
-                    progress(reached)
+        damaged = _take_rounds(folds, prepared, size, total, progress)
     for name, (_, error) in unfit.items():
         folds[name].error = folds[name].error or error
+    return damaged
+
+
+def _take_rounds(
+    folds: Mapping[str, Fold],
+    prepared: Iterable[tuple[Iterable[PartitionWork], list[Summary]]],
+    size: int,
+    total: int,
+    progress: Progress,
+) -> set[str]:
+    """Take in rounds, and commit after some ``size`` tasks; returns the names of the damaged.
+
+    ``total`` is how many partitions of streams are read in all.
+    """
+    read, taken, damaged = 0, 0, set[str]()
+    for partitions, summaries in prepared:
+        with uncollected():
+            _take_round(folds, partitions, summaries, damaged)
+        summaries.clear()
+        tasks = tasks_of(partitions)
+        # A commit costs a query as much as some partitions: rounds made small by many queries share one.
+        taken += len(tasks)
+        pending = sum(fold.checkpoints.pending_bytes for fold in folds.values())
+        if taken + len(tasks) > size or pending > ALL_PENDING_BYTES:
+            taken = 0
+            for fold in (fold for name, fold in folds.items() if name not in damaged):
+                fold.commit()
+        read += sum(len(task.streams) for task in tasks)
+        progress(ReadSoFar(read, total))
+        for fold in folds.values():
+            if (reached := fold.reached()) is not None:
+                progress(reached)
     return damaged
 
 
