@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -182,45 +182,83 @@ def script(sql: str, catalog: Catalog, dialect: str | None) -> Script:
         read = _from_elsewhere(read, catalog)
     written = [statement for statement in read if isinstance(statement, Written)]
     trees = [statement.tree for statement in written if isinstance(statement.tree, exp.Query)]
-    definitions = Definitions(language)
-    states: dict[int, State] = {}
-    ignored: set[int] = set()
+    definitions, states, ignored = _defined(read, split, token_list, language)
+    tables = _tables(written)
+    columns_of = [statement for statement in tables if id(statement) not in ignored]
+    own = {s.name.name.lower() for s in written if s.name is not None and s.table is not None}
+    script_tables, wrong = declared(columns_of, trees, language)
+    full_catalog = completed(catalog, script_tables, own, wrong)
+    _placed(wrong, columns_of, sql)
+    full_catalog = with_stamps(full_catalog, trees)
+    queries = _Queries(sql, language, split, full_catalog, definitions, states, wrong).of(read)
+    names = {statement.name.name.lower() for statement in tables if statement.name is not None}
+    unlisted = frozenset(name for name in names if full_catalog.find(name) is None)
+    return Script(sql, language, guessed, queries, full_catalog, unlisted, catalog)
+
+
+def _defined(
+    read: Sequence[Written | ParseError],
+    split: list[list[Token]],
+    token_list: list[Token],
+    language: Language,
+) -> tuple[Definitions, dict[int, State], set[int]]:
+    """What statements define, the state in which each stands, and those that declare nothing (by ``id``)."""
+    definitions, states, ignored = Definitions(language), dict[int, State](), set[int]()
     for statement in read:
         if isinstance(statement, ParseError):
             definitions.not_understood(_part_of(split, statement))
         else:
             _note_statement(definitions, states, ignored, statement, tokens_of(statement, token_list))
-    tables_of = [statement for statement in _tables(written) if id(statement) not in ignored]
-    own = {
-        statement.name.name.lower()
-        for statement in written
-        if statement.name is not None and statement.table is not None
-    }
-    script_tables, wrong = declared(tables_of, trees, language)
-    full_catalog = completed(catalog, script_tables, own, wrong)
-    _placed(wrong, tables_of, sql)
-    full_catalog = with_stamps(full_catalog, trees)
-    queries: list[ScriptQuery] = []
-    for number, statement in enumerate(read, start=1):
-        if isinstance(statement, ParseError):
-            error = _not_understood(sql, split, statement, full_catalog, language)
-            mine = _part_of(split, statement)
-            span = (mine[0].start, mine[-1].end + 1)
-            queries.append(ScriptQuery(_unused(f"statement {number}", queries), None, error, span=span))
-            continue
-        if statement.tree is None and statement.table is not None:
-            continue
-        if len(read) > 1 and (
-            statement.kind == "other"
-            or isinstance(statement.tree, (exp.DML, exp.DDL, exp.Command, exp.Cache))
-        ):
-            continue
+    return definitions, states, ignored
+
+
+@dataclass(frozen=True)
+class _Queries:
+    """Makes the queries of statements: ``split`` are the tokens of each, ``states`` those in which each
+    stands (by ``id``), and ``wrong`` what is wrong with the tables that they declare.
+    """
+
+    sql: str
+    language: Language
+    split: list[list[Token]]
+    catalog: Catalog
+    definitions: Definitions
+    states: Mapping[int, State]
+    wrong: Wrong
+
+    def of(self, read: Sequence[Written | ParseError]) -> tuple[ScriptQuery, ...]:
+        """The queries, each with a name of its own."""
+        queries: list[ScriptQuery] = []
+        for number, statement in enumerate(read, start=1):
+            if isinstance(statement, ParseError):
+                made: ScriptQuery | None = self._not_understood(number, statement)
+            else:
+                made = self._query(number, statement, len(read) == 1)
+            if made is not None:
+                queries.append(replace(made, name=_unused(made.name, queries)))
+        if self.language.name == "spark" and len(read) == 1 and not queries:
+            (statement,) = read
+            assert isinstance(statement, Written)
+            refused = None if statement.tree is not None else _refused(self.sql, statement)
+            queries.append(ScriptQuery("query", statement.tree, refused))
+        return tuple(queries)
+
+    def _not_understood(self, number: int, error: ParseError) -> ScriptQuery:
+        mine = _part_of(self.split, error)
+        said = _not_understood(self.sql, self.split, error, self.catalog, self.language)
+        return ScriptQuery(f"statement {number}", None, said, span=(mine[0].start, mine[-1].end + 1))
+
+    def _query(self, number: int, statement: Written, alone: bool) -> ScriptQuery | None:
+        """The query that a statement asks; None if it asks none, and may stand beside others."""
         tree, span = statement.tree, (statement.first.start, statement.last.end + 1)
+        if tree is None and statement.table is not None:
+            return None
+        if not alone and (
+            statement.kind == "other" or isinstance(tree, (exp.DML, exp.DDL, exp.Command, exp.Cache))
+        ):
+            return None
         if tree is None:
-            queries.append(
-                ScriptQuery(_unused(statement.kind, queries), None, _refused(sql, statement), span=span)
-            )
-            continue
+            return ScriptQuery(statement.kind, None, _refused(self.sql, statement), span=span)
         if (
             statement.table is not None
             and statement.name is not None
@@ -229,27 +267,14 @@ def script(sql: str, catalog: Catalog, dialect: str | None) -> Script:
         ):
             # A table of what lies in files: it has the columns that are declared.
             tree = exp.Select(expressions=[exp.Star()], from_=exp.From(this=statement.name.copy()))
-        views = definitions.views(states[id(statement)])
-        refusal = definitions.refusal(tree, states[id(statement)], views, sql, wrong)
-        name = (
-            ".".join(part.name for part in statement.name.parts)
-            if statement.name is not None
-            else f"query {number}"
-        )
+        state = self.states[id(statement)]
+        views = self.definitions.views(state)
+        refusal = self.definitions.refusal(tree, state, views, self.sql, self.wrong)
+        named = f"query {number}"
+        if statement.name is not None:
+            named = ".".join(part.name for part in statement.name.parts)
         wrapped = statement.kind != "select"
-        queries.append(
-            ScriptQuery(_unused(name, queries), tree, refusal, views, _columns(statement), span, wrapped)
-        )
-    if language.name == "spark" and len(read) == 1 and not queries and written:
-        (statement,) = written
-        queries.append(
-            ScriptQuery(
-                "query", statement.tree, None if statement.tree is not None else _refused(sql, statement)
-            )
-        )
-    tables = {statement.name.name.lower() for statement in _tables(written) if statement.name is not None}
-    unlisted = frozenset(name for name in tables if full_catalog.find(name) is None)
-    return Script(sql, language, guessed, tuple(queries), full_catalog, unlisted, catalog)
+        return ScriptQuery(named, tree, refusal, views, _columns(statement), span, wrapped)
 
 
 def _from_elsewhere(read: list[Written | ParseError], catalog: Catalog) -> list[Written | ParseError]:
