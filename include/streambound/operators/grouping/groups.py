@@ -58,16 +58,7 @@ class Groups(Operator):
         self.operation = operation
         self.types, self.retracts = types, retracts
         # Of each input the aggregates that take its rows, with the factor of their weights.
-        self.takers: list[list[tuple[int, Any]]] = [[] for _ in types]
-        values = []
-        for number, (aggregate, reads) in enumerate(
-            zip(operation.then.aggregates, operation.reads, strict=True)
-        ):
-            self.takers[reads.input].append((number, None))
-            for factor, source in reads.terms:
-                self.takers[source].append((number, _exact(factor)))
-            shown_types = (s.type for s in operation.then.shown if s.plain and s.values == (number,))
-            values.append(next(shown_types, aggregate.type_of(operation.kinds.__getitem__)))
+        self.takers = _takers(operation, len(types))
         # Of those that can be computed from shares of the rows, the numbers that are folded.
         self.folded = [
             (number, [[(_exact(factor), position) for factor, position in terms] for terms in reads.measures])
@@ -75,23 +66,12 @@ class Groups(Operator):
             if reads.measures
         ]
         # Expressions over several tuples are further columns of the rows of their input.
-        self.computed: list[list[tuple[int, Compiled]]] = [[] for _ in types]
-        self.columns: dict[int, int] = {}
-        for number, (aggregate, reads) in enumerate(
-            zip(operation.then.aggregates, operation.reads, strict=True)
-        ):
-            if aggregate.formula is not None:
-                made = self.computed[reads.input]
-                self.columns[number] = len(types[reads.input]) + len(made)
-                names = {position: f"o{p}" for p, position in reads.positions.items()}
-                # Also what it does not read: columns are taken by their places.
-                named = [(names.get(n, f"_{n}"), kind) for n, kind in enumerate(types[reads.input])]
-                made.append((number, compiled(aggregate.formula, named, _computed(aggregate))))
+        self.computed, self.columns = _computed_columns(operation, types)
         self._made = list(self._makers())
         # Weights that are sums say nothing of how many rows there are.
         self.counted = [not some or any(factor is None for _, factor in some) for some in self.takers]
         keys = list(zip(operation.keys, types[0], strict=False))
-        self.shown = Projection(operation.then.shown, keys, values, operation.then.having)
+        self.shown = Projection(operation.then.shown, keys, _value_types(operation), operation.then.having)
         self.groups: dict[Row, _Group] = {}
         # When groups are over, and their rows, as far as it was asked for since they changed.
         self._said: dict[Row, tuple[int | None, list[tuple[Row, int]]]] = {}
@@ -284,6 +264,45 @@ class Groups(Operator):
             group.counts = list(counts)
             for accumulator, part in zip(group.kept, kept, strict=True):
                 accumulator.load(part)
+
+
+def _takers(operation: Grouped, inputs: int) -> list[list[tuple[int, Any]]]:
+    """By input the aggregates (by number) that take its rows, each with its factor of their weights."""
+    takers: list[list[tuple[int, Any]]] = [[] for _ in range(inputs)]
+    for number, reads in enumerate(operation.reads):
+        takers[reads.input].append((number, None))
+        for factor, source in reads.terms:
+            takers[source].append((number, _exact(factor)))
+    return takers
+
+
+def _computed_columns(
+    operation: Grouped, types: Sequence[Sequence[Type]]
+) -> tuple[list[list[tuple[int, Compiled]]], dict[int, int]]:
+    """By input the aggregates (by number) that read an expression, with what computes it; and the position of
+    the column that it is, by aggregate.
+    """
+    computed: list[list[tuple[int, Compiled]]] = [[] for _ in types]
+    columns: dict[int, int] = {}
+    pairs = zip(operation.then.aggregates, operation.reads, strict=True)
+    for number, (aggregate, reads) in enumerate(pairs):
+        if aggregate.formula is not None:
+            made = computed[reads.input]
+            columns[number] = len(types[reads.input]) + len(made)
+            names = {position: f"o{p}" for p, position in reads.positions.items()}
+            # Also what it does not read: columns are taken by their places.
+            named = [(names.get(n, f"_{n}"), kind) for n, kind in enumerate(types[reads.input])]
+            made.append((number, compiled(aggregate.formula, named, _computed(aggregate))))
+    return computed, columns
+
+
+def _value_types(operation: Grouped) -> list[Type]:
+    """The type of the value of each aggregate: as it is shown, if it is shown as it is."""
+    shown = {s.values: s.type for s in reversed(operation.then.shown) if s.plain}
+    return [
+        shown.get((number,)) or aggregate.type_of(operation.kinds.__getitem__)
+        for number, aggregate in enumerate(operation.then.aggregates)
+    ]
 
 
 def _computed(aggregate: Aggregate) -> Type:
