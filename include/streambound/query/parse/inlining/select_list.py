@@ -26,6 +26,15 @@ from streambound.query.parse.inlining.names import Names
 from streambound.query.parse.text.parts import output
 from streambound.query.scope import is_word, location_of
 
+# What they make of a polynomial follows from its terms.
+_OF_POLYNOMIALS = (
+    AggregateKind.COUNT,
+    AggregateKind.SUM,
+    AggregateKind.MEAN,
+    AggregateKind.LEAST,
+    AggregateKind.GREATEST,
+)
+
 
 @dataclass
 class SelectOutputs:
@@ -111,54 +120,28 @@ class SelectOutputs:
     def aggregate(self, called: Called) -> Aggregate:
         """An aggregate over positions."""
         sql, spread = self.names.inliner.text, self.names.inliner.spread
-        before = len(spread)
-        arguments: tuple[int, ...] = ()
-        summed: Polynomial | None = None
-        if (
-            called.kind
-            in (
-                AggregateKind.COUNT,
-                AggregateKind.SUM,
-                AggregateKind.MEAN,
-                AggregateKind.LEAST,
-                AggregateKind.GREATEST,
-            )
-            and len(called.arguments) == 1
-            and called.by is None
-        ):
-            terms = polynomial(called.arguments[0], self.names.owner)
-            if terms is not None and not called.distinct:
-                summed = tuple((by, tuple(map(self.output, factors))) for by, factors in terms)
-                arguments = tuple(dict.fromkeys(n for _, positions in summed for n in positions))
-        if summed is None:
-            arguments = tuple(
-                dict.fromkeys(n for a in called.arguments for n in self.spread(a, called.distinct))
-            )
-        if (
-            called.kind in (AggregateKind.LEAST, AggregateKind.GREATEST)
-            and not arguments
-            and called.by is None
-        ):
+        words, location, before = blockers.words(called.node, sql), location_of(called.node, sql), len(spread)
+        summed = self._summed(called)
+        if summed is not None:
+            read = tuple(dict.fromkeys(n for _, positions in summed for n in positions))
+        else:
+            read = tuple(dict.fromkeys(n for a in called.arguments for n in self.spread(a, called.distinct)))
+        extreme = called.kind in (AggregateKind.LEAST, AggregateKind.GREATEST)
+        if extreme and not read and called.by is None:
             # Of a constant: the same in every group.
-            said = blockers.words(called.node, sql)
-            return Aggregate(
-                AggregateKind.ANY, said, location=location_of(called.node, sql), function="a constant"
-            )
-        by, read = None if called.by is None else self.output(called.by), arguments
-        chosen = arguments[0] if by is not None and len(arguments) == 1 else None
-        if by is not None and called.kind in (AggregateKind.LEAST, AggregateKind.GREATEST):
-            # The row with the least or greatest value: the other columns of it are free.
-            arguments, summed = (by,), None
+            return Aggregate(AggregateKind.ANY, words, location=location, function="a constant")
+        by = None if called.by is None else self.output(called.by)
         made = Aggregate(
             called.kind,
-            blockers.words(called.node, sql),
-            arguments,
+            words,
+            # The row with the least or greatest value: the other columns of it are free.
+            (by,) if extreme and by is not None else read,
             summed,
             called.distinct,
             by,
-            location_of(called.node, sql),
+            location,
             called.function,
-            chosen,
+            read[0] if by is not None and len(read) == 1 else None,
         )
         if summed is None and len(called.arguments) == 1:
             (given,) = called.arguments
@@ -168,3 +151,12 @@ class SelectOutputs:
                 # It is computed of each row.
                 del spread[before:]
         return made
+
+    def _summed(self, called: Called) -> Polynomial | None:
+        """What is added up or compared, as a polynomial over positions; None if it is none."""
+        if called.kind not in _OF_POLYNOMIALS or called.distinct or called.by is not None:
+            return None
+        if len(called.arguments) != 1:
+            return None
+        terms = polynomial(called.arguments[0], self.names.owner)
+        return None if terms is None else tuple((by, tuple(map(self.output, own))) for by, own in terms)
