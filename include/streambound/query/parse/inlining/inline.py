@@ -7,7 +7,7 @@ those of the query that names it, its conditions are added, its columns replaced
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -268,43 +268,14 @@ class Inliner:
     ) -> tuple[Rows, ...]:
         select = with_fields(with_matches(with_values_before(select)))
         self.refused += blockers.of_clauses(select, self.text)
-        from_ = select.args.get("from_")
-        if from_ is None:
+        if select.args.get("from_") is None:
             return self._without_from(select)
-        joins = [exp.Join(this=from_.this), *(select.args.get("joins") or [])]
-        laterals = [exp.Join(this=lateral) for lateral in select.args.get("laterals") or []]
-        joins = [*unnested([*joins, *laterals])]
-
-        def columns(table: exp.Expr) -> list[str] | None:
-            return self.sources.columns(table, around)
-
-        select, scalars = without_scalars(select, [join.this for join in joins], columns)
-        joins = [*without_laterals(joins, columns), *scalars]
-        tables = [join.this for join in joins]
-        taken.update(self.key(name) for name in map(alias_of, tables) if name)
+        select, joins = self._joins(select, around)
+        taken.update(self.key(name) for name in (alias_of(join.this) for join in joins) if name)
         outer, self._around = self._around, None
         names = Names(self, [], outer=outer)
-        for number, join in enumerate(joins):
-            side = "" if not number else blockers.side_of(join)
-            if side is None:
-                self.refuse(blockers.kind_of(join), join)
-            if isinstance(join.this, exp.Table) and join.this.args.get("version") is not None and number:
-                side = "ASOF LEFT" if side == "LEFT" else "ASOF" if side == "" else side
-            source = self.sources.source(join.this, around, taken, hint if len(joins) == 1 else None)
-            names.sources.append(source)
-            if (side or "").startswith("ASOF") and self.sources.is_static(source):
-                side = side[5:] if side else ""
-            elif number and side in ("", "LEFT") and self.sources.is_looked_up(source):
-                side = f"ASOF {side}".strip()
-            names.sides.append(GROUPED if join.meta.get(GROUPED) else side or "")
-            if join.meta.get(NESTED):
-                what = "an outer join within the parentheses of another"
-                self.refuse(what, join)
-            names.join(join)
-            on = join.args.get("on")
-            names.ons.append([] if on is None else [on])
-            if WITHIN in join.this.meta:
-                names.within.append((join.this, len(names.sources)))
+        for join in joins:
+            self._join(names, join, around, taken, hint if len(joins) == 1 else None)
         self._refuse_twins(names)
         if outer is not None or any(names.sides):
             for source in filter(_constants, names.sources):
@@ -318,17 +289,7 @@ class Inliner:
             return first_in_time(self, select, names, where, firsts)
         select = with_elements(select)
         items = list(select.expressions)
-        grouped = select.args.get("group") is not None or select.args.get("having") is not None
-        over = False
-        for item in items:
-            self.refused += blockers.of_expression(item, self.text, decided=True)
-            grouped = grouped or blockers.aggregates(item)
-            over = over or item.find(exp.Window) is not None
-        for item in (*(on for ons in names.ons for on in ons), *where):
-            self.refused += blockers.of_expression(item, self.text, conditions=item in where)
-        for item in (*items, *(on for ons in names.ons for on in ons)):
-            for query in blockers.subqueries(item):
-                self.beside(query, around)
+        self._look_into(items, names, where, around)
         before = len(self.refused)
         if self._lenient or any(source.names is None for source in names.sources):
             # Something in FROM is refused: names cannot be told from those it would have.
@@ -336,6 +297,9 @@ class Inliner:
                 for query in blockers.subqueries(condition):
                     self.beside(query, around)
             return ()
+        grouped = select.args.get("group") is not None or select.args.get("having") is not None
+        grouped = grouped or any(map(blockers.aggregates, items))
+        over = any(item.find(exp.Window) is not None for item in items)
         try:
             self._conditions_around = around
             rows = self._combined(select, names, where, grouped, over)
@@ -345,6 +309,62 @@ class Inliner:
             if not self.refused[: before + 1]:
                 raise
             return ()
+
+    def _joins(self, select: exp.Select, around: Mapping[str, View]) -> tuple[exp.Select, list[exp.Join]]:
+        """What a SELECT joins in FROM, the first table too; scalar and lateral sub-queries are joins as well,
+        whose columns the SELECT that is returned has in their place.
+        """
+
+        def columns(table: exp.Expr) -> list[str] | None:
+            return self.sources.columns(table, around)
+
+        joins = [exp.Join(this=select.args["from_"].this), *(select.args.get("joins") or [])]
+        laterals = [exp.Join(this=lateral) for lateral in select.args.get("laterals") or []]
+        joins = [*unnested([*joins, *laterals])]
+        select, scalars = without_scalars(select, [join.this for join in joins], columns)
+        return select, [*without_laterals(joins, columns), *scalars]
+
+    def _join(
+        self, names: Names, join: exp.Join, around: Mapping[str, View], taken: set[str], hint: str | None
+    ) -> None:
+        """Take a source into the names of a SELECT, with how it is joined to those before it."""
+        first = not names.sources
+        side = "" if first else blockers.side_of(join)
+        if side is None:
+            self.refuse(blockers.kind_of(join), join)
+        if isinstance(join.this, exp.Table) and join.this.args.get("version") is not None and not first:
+            side = "ASOF LEFT" if side == "LEFT" else "ASOF" if side == "" else side
+        source = self.sources.source(join.this, around, taken, hint)
+        names.sources.append(source)
+        if (side or "").startswith("ASOF") and self.sources.is_static(source):
+            side = side[5:] if side else ""
+        elif not first and side in ("", "LEFT") and self.sources.is_looked_up(source):
+            side = f"ASOF {side}".strip()
+        names.sides.append(GROUPED if join.meta.get(GROUPED) else side or "")
+        if join.meta.get(NESTED):
+            self.refuse("an outer join within the parentheses of another", join)
+        names.join(join)
+        on = join.args.get("on")
+        names.ons.append([] if on is None else [on])
+        if WITHIN in join.this.meta:
+            names.within.append((join.this, len(names.sources)))
+
+    def _look_into(
+        self,
+        items: Sequence[exp.Expr],
+        names: Names,
+        where: Sequence[exp.Expr],
+        around: Mapping[str, View],
+    ) -> None:
+        """Note what is refused in the expressions of a SELECT, and in sub-queries in its list and in ON."""
+        ons = [on for conditions in names.ons for on in conditions]
+        for item in items:
+            self.refused += blockers.of_expression(item, self.text, decided=True)
+        for item in (*ons, *where):
+            self.refused += blockers.of_expression(item, self.text, conditions=item in where)
+        for item in (*items, *ons):
+            for query in blockers.subqueries(item):
+                self.beside(query, around)
 
     def _with_system_time(self, select: exp.Select, names: Names) -> exp.Select:
         """Azure's System.Timestamp() of rows that are in no window: the timestamp of the first source."""
