@@ -59,7 +59,6 @@ LONGEST = (
     "pages",
     "tests/crash/test_crash.py",
     "tests/crash/test_live_sources.py",
-    "tests/platform/test_airflow_local.py",
     "tests/platform/test_cluster.py",
     "tests/cli/test_live.py",
     "tests/docs/test_sessions.py",

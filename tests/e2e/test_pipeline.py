@@ -21,9 +21,11 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, BrowserContext, FrameLocator, expect
 from tests.e2e.browser import LOADED, Value, Visitor, chromium, page_in, profile, visitor_in
-from tests.e2e.pipeline import DAMAGED, QUERIES, RUN_SECONDS, Ran, damaged_file, pipeline
+from tests.e2e.pipeline import DAMAGED, QUERIES, ROOT, RUN_SECONDS, Ran, damaged_file, pipeline
 from tests.platform.leaks import leaks
 
+from scripts.airflow_local import AirflowFailed, LocalAirflow
+from scripts.airflow_rest import AirflowApiError, AirflowClient
 from streambound_airflow.places import PREFIX
 
 pytestmark = [pytest.mark.airflow, pytest.mark.spark]
@@ -594,6 +596,23 @@ def test_who_is_not_signed_in_sees_nothing_and_a_viewer_starts_nothing(ran: Ran)
         assert asked(ran, None, method, address).status_code == 401, (method, address)
     start = "api/v1/queries/late_departures/runs/validate_queries"
     assert asked(ran, "viewer", "POST", start).status_code == 403
+
+
+def test_nobody_gets_in_uninvited(ran: Ran) -> None:
+    with pytest.raises(AirflowApiError) as unknown:
+        AirflowClient(ran.layout.url, "admin", "wrong").token()
+    assert unknown.value.status == 401
+    viewer = ran.client("viewer")
+    assert viewer.request("GET", "/dags")["total_entries"] == len(list((ROOT / "dags").glob("*.py")))
+    with pytest.raises(AirflowApiError) as refused:
+        viewer.trigger("validate_queries")
+    assert refused.value.status == 403
+
+
+def test_a_second_airflow_in_the_same_home_is_refused(ran: Ran) -> None:
+    with pytest.raises(AirflowFailed, match="make down"):
+        LocalAirflow(ran.layout).start()
+    assert ran.client("viewer").request("GET", "/dags")["total_entries"]
 
 
 # Ingest and validation are started from theirs in the flow.
