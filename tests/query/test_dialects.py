@@ -11,8 +11,9 @@ import pytest
 
 from streambound.compiler import compile
 from streambound.compiler.report import check
-from streambound.errors import UnsupportedError
+from streambound.errors import PlatformError, UnsupportedError
 from streambound.query.catalog import catalog_from_mapping
+from streambound.query.dialects import languages
 from streambound.query.dialects.languages import LANGUAGES
 from streambound.query.parse import defined, named_queries
 
@@ -124,3 +125,11 @@ def test_a_prompt_of_ksql_reads_on_after_a_backslash_at_the_end_of_a_line() -> N
     assert report.verdict == "bounded"
     within = check("SELECT id \\ v FROM t EMIT CHANGES;", CATALOG, suggest=False, dialect="ksql")
     assert within.verdict == "invalid"
+
+
+def test_compiled_parsers_are_no_fault_of_the_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    """sqlglotc puts them beside sqlglot's own, for every tool of the environment."""
+    monkeypatch.setattr(languages.sqlglot_parser, "__file__", "sqlglot/parser.cpython-311.so")
+    monkeypatch.delitem(vars(LANGUAGES["timeplus"]), "dialect", raising=False)
+    with pytest.raises(PlatformError, match="sqlglotc is installed"):
+        check("SELECT id FROM t", CATALOG, dialect="timeplus")

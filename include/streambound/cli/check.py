@@ -304,6 +304,8 @@ def decided(
     if "defect" in reply:
         raise RuntimeError(reply["defect"]["traceback"])
     if "refused" in reply:
+        if reply["refused"]["code"] == PlatformError.code:
+            raise PlatformError(reply["refused"]["message"])
         # The catalog was read before: it has been changed, or is gone.
         raise CatalogError(reply["refused"]["message"])
     answer = reply["answer"]

@@ -21,7 +21,7 @@ from streambound.boundedness.criterion.reason_codes import REASON_CODES
 from streambound.boundedness.criterion.verdict import Reason
 from streambound.compiler import Decided, Parsed, Planned, compile, parsed
 from streambound.compiler.suggestions import said, suggested, with_views
-from streambound.errors import DataError, StreamboundError, UnsupportedError
+from streambound.errors import DataError, PlatformError, StreamboundError, UnsupportedError
 from streambound.query.catalog import Catalog
 from streambound.query.expressions.independence import assumptions
 from streambound.query.model import Query
@@ -189,7 +189,13 @@ def on_engine(
 
 
 def invalid(name: str, criterion: str, error: StreamboundError) -> Report:
-    """The report on a query that cannot be read."""
+    """The report on a query that cannot be read.
+
+    Raises:
+        PlatformError: nothing can be read here; that is no fault of a query.
+    """
+    if isinstance(error, PlatformError):
+        raise error
     return Report(name, "invalid", criterion, error=error.about(name))
 
 

@@ -11,10 +11,12 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any
 
+from sqlglot import parser as sqlglot_parser
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from streambound.errors import PlatformError
 from streambound.query.dialects.statements import Written
 
 # sqlglot calls some thirty functions within each other for a parenthesis, and each is placed.
@@ -45,7 +47,12 @@ class Language:
 
     @cached_property
     def dialect(self) -> Dialect:
-        """The dialect of sqlglot; loaded when a text asks for it."""
+        """The dialect of sqlglot; loaded when a text asks for it.
+
+        Raises:
+            PlatformError: this Python has sqlglot's compiled parsers.
+        """
+        require_extensible()
         module, name = self.class_name
         dialect: Dialect = getattr(import_module(f"streambound.query.dialects.{module}"), name)()
         return dialect
@@ -77,6 +84,20 @@ LANGUAGES = {
     )
 }
 SPARK = LANGUAGES["spark"]
+
+
+def require_extensible() -> None:
+    """Refuse sqlglot's compiled parsers, of which none can be the base of ours.
+
+    Raises:
+        PlatformError: sqlglotc is installed beside sqlglot, by whatever asks for ``sqlglot[c]``.
+    """
+    if not str(sqlglot_parser.__file__).endswith(".py"):
+        raise PlatformError(
+            "the package sqlglotc is installed: dialects cannot be added to its compiled parsers",
+            accepted="sqlglot without sqlglotc",
+            fix=f"{sys.executable} -m pip uninstall sqlglotc, or another environment for streambound",
+        )
 
 
 def statements(stream: Sequence[Token], sql: str, language: Language) -> list[Written | ParseError]:
