@@ -12,6 +12,7 @@ import argparse
 import datetime as dt
 import json
 import os
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -188,9 +189,16 @@ def begin(
 
 
 def machine() -> str:
-    """Cores and memory."""
+    """Cores, what they are where the system names them, and memory."""
+    described = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    found = {
+        name: value for name, value in re.findall(r"^(model name|cpu MHz)\s*: (.*)$", described, re.MULTILINE)
+    }
+    cores = f"{os.cpu_count()} cores"
+    if len(found) == 2:
+        cores += f" of {found['model name']} at {float(found['cpu MHz']) / 1_000:.1f} GHz"
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return f"{os.cpu_count()} cores, {memory:.0f} GiB"
+    return f"{cores}, {memory:.0f} GiB"
 
 
 def running() -> float:

@@ -1,7 +1,7 @@
-"""The tables and pictures of docs/benchmarks.md: ``python -m scripts.benchmarks``.
+"""The tables and pictures of docs/benchmarks.md and benchmarks/README.md: ``python -m scripts.benchmarks``.
 
 All of them are made of the lines in ``benchmarks/results``: a table and a picture for each claim, when and on
-what it was measured, and every aim that is missed. A test compares the page and the pictures with the lines.
+what it was measured, and every aim that is missed. A test compares the pages and the pictures with the lines.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from scripts.benchmark_pictures import BAD, BAR, GOOD, LINE, ORANGE, PURPLE, Cur
 from scripts.imports import ROOT
 
 DOCUMENT = ROOT / "docs" / "benchmarks.md"
+SUMMARY = ROOT / "benchmarks" / "README.md"
 FOLDER_OF_PICTURES = ROOT / "docs" / "images"
 ENGINES = FOLDER / "engines.jsonl"
 WIDTH = 118
@@ -185,6 +186,28 @@ def _sizes(line: Result) -> str:
     return next(section.sizes for section in SECTIONS.values() if line.name in section.names)
 
 
+def kinds_text() -> str:
+    """Of each kind of query over history the ratio to each peer, by size, and how it grows with the rows."""
+    found = lines("history")
+    sizes = sorted({line.size for line in found})
+    ratios = {(line.case, line.size, line.peer): line for line in found if line.ratio is not None}
+    peers = dict.fromkeys(line.peer for line in of_peers(found))
+    columns = [(peer, size) for peer in peers for size in sizes]
+    grown = next(line.peer for line in found if line.peer.endswith(" rows"))
+    shown = [*columns, (grown, sizes[-1])]
+    head = [f"/ {peer}, {size:,}" for peer, size in columns]
+    rows = [["kind", *head, f"{sizes[-1]:,} / {grown}"], ["---"] * (len(shown) + 1)]
+    for case in dict.fromkeys(line.case for line in found):
+        cells = (ratios.get((case, size, peer)) for peer, size in shown)
+        rows.append([case, *("" if line is None else _judged(line) for line in cells)])
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _judged(line: Result) -> str:
+    assert line.ratio is not None
+    return times(line.ratio) if line.met else f"{times(line.ratio)}, **aim {line.aim:g}**"
+
+
 def margins_text() -> str:
     """How much worse each benchmark's ratios may be."""
     rows = ["| benchmark | a ratio may be times the committed one |", "|---|---|"]
@@ -197,11 +220,13 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "engines": engines_text,
     "margins": margins_text,
 }
+PAGES = {DOCUMENT: BLOCKS, SUMMARY: {"kinds": kinds_text}}
 
 
-def document(text: str) -> str:
-    """The page with every block as the lines say."""
-    for name, made in BLOCKS.items():
+def page(path: Path) -> str:
+    """A page with every block as the lines say."""
+    text = path.read_text(encoding="utf-8")
+    for name, made in PAGES[path].items():
         block = re.compile(rf"(?<=<!-- {name} -->\n).*?(?=<!-- /{name} -->)", re.DOTALL)
         assert block.search(text), name
         text = block.sub(lambda _, made=made: made(), text)  # type: ignore[misc]
@@ -312,8 +337,9 @@ def path_of(name: str) -> Path:
 
 
 def main() -> None:
-    """Write the page and its pictures."""
-    DOCUMENT.write_text(document(DOCUMENT.read_text(encoding="utf-8")), encoding="utf-8")
+    """Write the pages and the pictures."""
+    for path in PAGES:
+        path.write_text(page(path), encoding="utf-8")
     for name, drawn in PICTURES.items():
         path_of(name).write_text(drawn(), encoding="utf-8")
 
