@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import tomllib
 import zipfile
 from datetime import date
@@ -124,8 +123,7 @@ def test_the_wheel_is_the_same_bytes_from_another_folder_at_another_time(wheel: 
 
 
 def test_a_source_distribution_makes_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
-    with tarfile.open(built(ROOT, tmp_path, "sdist")) as packed:
-        packed.extractall(tmp_path, filter="data")
+    shutil.unpack_archive(built(ROOT, tmp_path, "sdist"), tmp_path)
     (source,) = (path for path in tmp_path.iterdir() if path.is_dir())
     assert built(source, tmp_path).read_bytes() == wheel.read_bytes()
 
