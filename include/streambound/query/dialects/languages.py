@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
+from importlib.machinery import EXTENSION_SUFFIXES
 from typing import Any
 
 from sqlglot import parser as sqlglot_parser
@@ -92,7 +93,7 @@ def require_extensible() -> None:
     Raises:
         PlatformError: sqlglotc is installed beside sqlglot, by whatever asks for ``sqlglot[c]``.
     """
-    if not str(sqlglot_parser.__file__).endswith(".py"):
+    if str(sqlglot_parser.__file__).endswith(tuple(EXTENSION_SUFFIXES)):
         raise PlatformError(
             "the package sqlglotc is installed: dialects cannot be added to its compiled parsers",
             accepted="sqlglot without sqlglotc",
