@@ -155,6 +155,9 @@ def check(
         query: which one, of a text of several; its name is then ``name/query``.
         engine: with what that one keeps; without it that of a line ``-- for: NAME`` in the text.
         facts: what an engine knows of the query beyond its text (see ``engines.state``).
+
+    Raises:
+        PlatformError: no query can be read in this environment (see ``languages.require_extensible``).
     """
     name = name if query is None else f"{name}/{query}"
     try:
